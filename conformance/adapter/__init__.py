@@ -1,0 +1,1 @@
+"""Adapter protocol v1: messages, the stdio transport, workers and their replacement."""

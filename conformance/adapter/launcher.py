@@ -1,0 +1,112 @@
+"""A launcher provisions what the adapter needs (a server, a template) before any case, and takes it down at the end.
+
+It is a command that prints one JSON line `{"config": {…}, "processes": […], "paths": […]}` when it is ready, waits for
+end of file on its standard input, and then cleans up. So it ends with the kit, however the kit ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor
+from conformance.adapter.process import StartError, scrubbed_environment
+from specs import strictjson
+from specs.errors import StrictJsonError
+
+# A server's first start runs initdb; on a slow disk that alone takes several seconds.
+READY_S = 60.0
+
+
+class Launcher:
+    """A running launcher. `config` is merged under the session's own config."""
+
+    def __init__(self, command: Sequence[str], *, janitor: Janitor, passed: Sequence[str] = ()) -> None:
+        """Start it and wait until it is ready. Raises StartError with what it said."""
+        self._janitor = janitor
+        # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
+        try:
+            self._child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=scrubbed_environment(passed),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
+        janitor.watch_launcher(self._child.pid)
+        try:
+            self.config = self._ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def _ready(self) -> Mapping[str, str]:
+        assert self._child.stdout is not None
+        line = _first_line(self._child.stdout, timeout=READY_S)
+        if not line.endswith(b"\n"):
+            self._end_of_input()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(timeout=2)
+            self._log.seek(0)
+            said = self._log.read()[-2000:].decode("utf-8", "replace").strip()
+            raise StartError(f"the launcher did not become ready: {said or 'it said nothing'}")
+        try:
+            said_json = strictjson.loads(line)
+            config = dict(said_json["config"])
+            for process in said_json.get("processes", ()):
+                self._janitor.watch_process(int(process))
+            for path in map(Path, said_json.get("paths", ())):
+                # The janitor removes what it is told; a launcher must not be able to name any folder it likes.
+                if not path.name.startswith("holdfast-"):
+                    raise StartError(f"the launcher names {path}; a folder to remove must be called holdfast-…")
+                self._janitor.watch_folder(path)
+        except (StrictJsonError, KeyError, TypeError, ValueError) as error:
+            raise StartError(f"expected one JSON line with `config` from the launcher, got {line[:200]!r}") from error
+        return config
+
+    def _end_of_input(self) -> None:
+        if self._child.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._child.stdin.close()
+
+    def close(self) -> None:
+        """End of file, wait, and only then force."""
+        self._end_of_input()
+        try:
+            self._child.wait(timeout=LAUNCHER_GRACE_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+        else:
+            self._janitor.forget_launcher(self._child.pid)
+        if self._child.stdout is not None:
+            self._child.stdout.close()
+        self._log.close()
+
+
+def _first_line(stream: IO[bytes], *, timeout: float) -> bytes:
+    deadline = time.monotonic() + timeout
+    data = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while not data.endswith(b"\n") and len(data) < 65536:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                break
+            chunk = os.read(stream.fileno(), 65536)
+            if not chunk:
+                break
+            data += chunk
+    return data

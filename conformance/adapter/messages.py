@@ -1,0 +1,77 @@
+"""Protocol v1 on the wire: encoding requests, reading answers, and the ways in which an answer can be no answer.
+
+The table of messages is in `docs/adapter-protocol.md`; the schemas are `specs/schemas/protocol-*.schema.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.verdict import Silence
+from specs import schema, strictjson
+from specs.errors import StrictJsonError
+
+PROTOCOL = 1
+# One line, with its newline. Larger answers are garbage: a reader must be able to bound its memory.
+MAX_LINE = 1024 * 1024
+
+
+class KitFaultError(Exception):
+    """holdfast itself broke a rule; never the adapter's fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Why there is no answer: `kind` is crash, hang, garbage or eof; `detail` is for people."""
+
+    kind: Silence
+    detail: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The form kept as evidence."""
+        return {"kind": self.kind.value, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one request: an answer (without its id) or an event, never both."""
+
+    answer: Mapping[str, Any] | None
+    event: Event | None
+    sent_us: int
+    received_us: int
+
+
+def encode_request(request: Mapping[str, Any]) -> bytes:
+    """One request as a line. Raises KitFaultError if it breaks the protocol's own schema."""
+    problem = schema.explain(schema.published_validator("protocol-request"), request)
+    if problem is not None:
+        raise KitFaultError(f"holdfast built a request that breaks the protocol: {problem}")
+    line = strictjson.canonical(request) + b"\n"
+    if len(line) > MAX_LINE:
+        raise KitFaultError(f"holdfast built a request of {len(line)} bytes; a line holds at most {MAX_LINE}")
+    return line
+
+
+def decode_answer(line: bytes, *, expected_id: str, hello: bool = False) -> Mapping[str, Any] | Event:
+    """Read one answer line to the request `expected_id`; anything but a valid answer is an Event of garbage."""
+    shown = line[:160].decode("utf-8", "replace").rstrip("\n")
+    try:
+        value = strictjson.loads(line)
+    except StrictJsonError as error:
+        return Event(Silence.GARBAGE, f"expected one JSON object on the line, got {shown!r}: {error}")
+    if not isinstance(value, dict):
+        return Event(Silence.GARBAGE, f"expected a JSON object, got {shown!r}")
+    if value.get("id") != expected_id:
+        return Event(
+            Silence.GARBAGE,
+            f"expected the answer to request {expected_id!r}, got id {value.get('id')!r}; "
+            "each request is answered once, in order",
+        )
+    name = "protocol-hello" if hello else "protocol-answer"
+    problem = schema.explain(schema.published_validator(name), value)
+    if problem is not None:
+        return Event(Silence.GARBAGE, f"the answer does not fit {name}.schema.json {problem}; got {shown!r}")
+    return {key: part for key, part in value.items() if key != "id"}

@@ -1,0 +1,204 @@
+"""One adapter process on pipes: started in a process group of its own, watched, and ended for certain."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.messages import MAX_LINE, Event
+from conformance.verdict import Silence
+
+# Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
+MAX_STDERR = 64 * 1024
+# Variables an adapter may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
+PASSED_ENVIRONMENT = (
+    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
+    "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds granted for a start (hello, open), one request, a whole session, and the two steps of shutting down."""
+
+    start: float = 30.0
+    op: float = 2.0
+    session: float = 30.0
+    quit: float = 2.0
+    terminate: float = 5.0
+
+    def scaled(self, factor: float) -> Deadlines:
+        """The same deadlines times `factor` (the option --slow)."""
+        return Deadlines(
+            self.start * factor, self.op * factor, self.session * factor, self.quit * factor, self.terminate * factor
+        )
+
+
+class StartError(Exception):
+    """The adapter's command cannot be started; the text says what was tried and what to do."""
+
+
+def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
+    """The environment an adapter gets: the variables programs need to run, and those named in `passed`."""
+    names = {*PASSED_ENVIRONMENT, *passed}
+    return {name: value for name, value in os.environ.items() if name in names}
+
+
+class AdapterProcess:
+    """A child with line-wise input and output. Not thread-safe: one owner sends and receives."""
+
+    def __init__(
+        self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
+    ) -> None:
+        """Start `command`. Raises StartError if the system cannot run it."""
+        self._deadlines = deadlines
+        self._janitor = janitor
+        self._lines: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
+        self._stderr = bytearray()
+        self._stderr_dropped = 0
+        self._epoch = time.monotonic_ns()
+        try:
+            self._child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise StartError(
+                f"the adapter {command[0]!r} does not exist; give a path (./my-adapter) or a program on PATH"
+            ) from error
+        except PermissionError as error:
+            raise StartError(f"the adapter {command[0]!r} is not executable; chmod +x it, or name its interpreter") from error
+        except OSError as error:
+            raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
+        self.pid = self._child.pid
+        janitor.watch_group(self.pid)
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        self._stdin: IO[bytes] = self._child.stdin
+        os.set_blocking(self._stdin.fileno(), False)
+        self._threads = [
+            threading.Thread(target=self._read_lines, args=(self._child.stdout,), daemon=True),
+            threading.Thread(target=self._read_log, args=(self._child.stderr,), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_lines(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                line = stream.readline(MAX_LINE + 1)
+                if not line:
+                    break
+                self._lines.put((time.monotonic_ns(), line))
+        self._lines.put((time.monotonic_ns(), None))
+
+    def _read_log(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(stream.fileno(), 65536):
+                room = MAX_STDERR - len(self._stderr)
+                self._stderr += chunk[:room]
+                self._stderr_dropped += max(0, len(chunk) - room)
+
+    @property
+    def log(self) -> str:
+        """What came on standard error so far, at most MAX_STDERR bytes."""
+        text = bytes(self._stderr).decode("utf-8", "replace")
+        return text + (f"\n… {self._stderr_dropped} bytes more" if self._stderr_dropped else "")
+
+    def send(self, line: bytes, *, timeout: float) -> Event | None:
+        """Write one line within `timeout` seconds; an Event if the adapter is gone or does not read."""
+        deadline = time.monotonic() + timeout
+        view = memoryview(line)
+        fd = self._stdin.fileno()
+        while view:
+            try:
+                view = view[os.write(fd, view) :]
+            except BlockingIOError:
+                with selectors.DefaultSelector() as selector:
+                    selector.register(fd, selectors.EVENT_WRITE)
+                    if not selector.select(max(0.0, deadline - time.monotonic())):
+                        return Event(Silence.HANG, f"the adapter read no request for {timeout:g} s")
+            except OSError:
+                return self._gone()
+        return None
+
+    def receive(self, *, timeout: float) -> tuple[int, bytes] | Event:
+        """The next line with the moment it came (monotonic ns), or the Event that stands for its absence."""
+        try:
+            moment, line = self._lines.get(timeout=max(0.0, timeout))
+        except queue.Empty:
+            return Event(Silence.HANG, f"no answer within {timeout:g} s")
+        if line is None:
+            self._lines.put((moment, None))
+            return self._gone()
+        if len(line) > MAX_LINE:
+            return Event(Silence.GARBAGE, f"a line of more than {MAX_LINE} bytes")
+        if not line.endswith(b"\n"):
+            return Event(Silence.GARBAGE, f"half a line, then end of file: {line[:80]!r}")
+        return moment, line
+
+    def wait_for_end(self, *, timeout: float) -> Event | None:
+        """How the process ended, if it did within `timeout` seconds."""
+        return self._gone() if self._wait(timeout) else None
+
+    def _gone(self) -> Event:
+        """How the process left: its pipe is closed, so its end is near or it only closed the pipe."""
+        try:
+            code = self._child.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            return Event(Silence.EOF, "the adapter closed its standard output and goes on running")
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+            return Event(Silence.CRASH, f"the adapter was ended by signal {name}")
+        if code > 0:
+            return Event(Silence.CRASH, f"the adapter exited with status {code}")
+        return Event(Silence.EOF, "the adapter exited with status 0 before it answered")
+
+    def kill(self) -> None:
+        """SIGKILL to the whole process group, and wait until the child is gone."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._reap()
+
+    def shut_down(self) -> None:
+        """End of file, then SIGTERM to the group, then SIGKILL, each after its deadline."""
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        if not self._wait(self._deadlines.quit):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGTERM)
+            self._wait(self._deadlines.terminate)
+        # The leader may have left children behind that still hold the group.
+        self.kill()
+
+    def _wait(self, seconds: float) -> bool:
+        try:
+            self._child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _reap(self) -> None:
+        self._child.wait()
+        for thread in self._threads:
+            thread.join(timeout=1.0)
+        for stream in (self._stdin, self._child.stdout, self._child.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._janitor.forget_group(self.pid)

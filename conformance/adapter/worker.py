@@ -1,0 +1,267 @@
+"""A worker: one adapter process that has said hello, with its requests numbered and its answers matched to them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance import __version__
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
+from conformance.adapter.process import AdapterProcess, Deadlines, StartError
+from conformance.verdict import Silence
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterCommand:
+    """How to start an adapter: its argument list, the environment it gets, and the deadlines it is held to."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    deadlines: Deadlines = field(default_factory=Deadlines)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One contract that an adapter says it keeps, and the capabilities it says it lacks, with its reasons."""
+
+    contract: str
+    version: str
+    not_claimed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What an adapter said in its answer to hello."""
+
+    implementation: Mapping[str, str]
+    claims: tuple[Claim, ...]
+    max_workers: int
+
+    def claim(self, contract: str) -> Claim | None:
+        """The claim of that contract, if there is one."""
+        return next((claim for claim in self.claims if claim.contract == contract), None)
+
+
+class GreetingError(Exception):
+    """The adapter did not come as far as a valid hello; `event` says how it failed."""
+
+    def __init__(self, event: Event, log: str) -> None:
+        super().__init__(event.detail)
+        self.event = event
+        self.log = log
+
+
+class Worker:
+    """One adapter process after its hello. Requests may be pipelined; answers are matched in order."""
+
+    def __init__(self, command: AdapterCommand, *, janitor: Janitor, number: int, epoch_ns: int) -> None:
+        """Start the process and greet it. Raises StartError or GreetingError."""
+        self.number = number
+        self._deadlines = command.deadlines
+        self._epoch_ns = epoch_ns
+        self._count = 0
+        self._outstanding: deque[tuple[str, int]] = deque()
+        self.dead: Event | None = None
+        self._process = AdapterProcess(
+            command.argv, janitor=janitor, environment=command.environment, deadlines=command.deadlines
+        )
+        try:
+            self.greeting = self._greet()
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def _greet(self) -> Greeting:
+        challenge = secrets.token_hex(16)
+        hello = {"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": challenge}
+        reply = self.exchange(hello, timeout=self._deadlines.start, hello=True)
+        if reply.answer is None:
+            assert reply.event is not None
+            # The log reader may be a moment behind the end of the process.
+            time.sleep(0.02)
+            raise GreetingError(reply.event, self._process.log)
+        said = reply.answer["ok"]
+        if said["challenge"] != challenge:
+            event = Event(
+                Silence.GARBAGE, "the answer to hello repeats another challenge than it was given: a canned transcript?"
+            )
+            raise GreetingError(event, self._process.log)
+        return Greeting(
+            implementation=said["implementation"],
+            claims=tuple(Claim(c["contract"], c["version"], c["not_claimed"]) for c in said["claims"]),
+            max_workers=said["limits"]["workers"],
+        )
+
+    def _now_us(self, moment_ns: int | None = None) -> int:
+        return ((time.monotonic_ns() if moment_ns is None else moment_ns) - self._epoch_ns) // 1000
+
+    def send(self, request: Mapping[str, Any]) -> int:
+        """Send one request without waiting; microseconds since the run began at which it left."""
+        self._count += 1
+        request_id = str(self._count)
+        line = encode_request({"id": request_id, **request})
+        sent = self._now_us()
+        self._outstanding.append((request_id, sent))
+        if self.dead is None:
+            self.dead = self._process.send(line, timeout=self._deadlines.op)
+        return sent
+
+    def receive(self, *, timeout: float, hello: bool = False) -> Reply:
+        """The reply to the oldest request that is still open. After an Event the worker is dead."""
+        request_id, sent = self._outstanding.popleft()
+        if self.dead is not None:
+            return Reply(None, self.dead, sent, self._now_us())
+        got = self._process.receive(timeout=timeout)
+        if isinstance(got, Event):
+            self.dead = got
+            return Reply(None, got, sent, self._now_us())
+        moment, line = got
+        answer = decode_answer(line, expected_id=request_id, hello=hello)
+        if isinstance(answer, Event):
+            self.dead = answer
+            return Reply(None, answer, sent, self._now_us(moment))
+        return Reply(answer, None, sent, self._now_us(moment))
+
+    def exchange(self, request: Mapping[str, Any], *, timeout: float, hello: bool = False) -> Reply:
+        """Send one request and wait for its reply."""
+        self.send(request)
+        return self.receive(timeout=timeout, hello=hello)
+
+    @property
+    def log(self) -> str:
+        """Standard error so far."""
+        return self._process.log
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is outstanding."""
+        return bool(self._outstanding)
+
+    def wait_for_end(self, *, timeout: float) -> Event | None:
+        """How the process ended, if it did within `timeout` seconds."""
+        return self._process.wait_for_end(timeout=timeout)
+
+    def kill(self) -> None:
+        """SIGKILL to the worker's process group."""
+        self._process.kill()
+        self.dead = self.dead or Event(Silence.CRASH, "killed by holdfast")
+
+    def shut_down(self) -> None:
+        """`bye` if it still answers, then end of file, SIGTERM, SIGKILL."""
+        if self.dead is None and not self.busy:
+            self.exchange({"op": "bye"}, timeout=self._deadlines.op)
+        self._process.shut_down()
+        self.dead = self.dead or Event(Silence.EOF, "shut down by holdfast")
+
+
+class Exhausted(Exception):  # noqa: N818 - a state of the pool, not a defect of the kit
+    """Too many workers died one after the other; nothing more is started."""
+
+
+# After so many dead workers in a row the remaining cases are not reached.
+MAX_DEAD_IN_A_ROW = 3
+
+
+class WorkerPool:
+    """Workers by number, started when first needed and replaced within a budget."""
+
+    def __init__(self, command: AdapterCommand, *, janitor: Janitor) -> None:
+        self._command = command
+        self._janitor = janitor
+        self._workers: dict[int, Worker] = {}
+        self._dead_in_a_row = 0
+        self._logs: list[tuple[int, str]] = []
+        self.epoch_ns = time.monotonic_ns()
+        self.replaced: list[tuple[int, str]] = []
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines of every worker."""
+        return self._command.deadlines
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget of dead workers is spent."""
+        return self._dead_in_a_row >= MAX_DEAD_IN_A_ROW
+
+    def get(self, number: int) -> Worker:
+        """Worker `number`, started if it is not there.
+
+        Raises Exhausted, StartError, GreetingError.
+        """
+        worker = self._workers.get(number)
+        if worker is not None and worker.dead is None:
+            return worker
+        if self.exhausted:
+            raise Exhausted
+        if worker is not None:
+            self._retire(worker)
+        worker = Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
+        self._workers[number] = worker
+        return worker
+
+    def current(self, number: int) -> Worker | None:
+        """Worker `number` as it stands, dead or alive; never starts one."""
+        return self._workers.get(number)
+
+    def kill(self, number: int) -> None:
+        """Kill a worker on purpose: the budget is not touched."""
+        worker = self._workers.pop(number, None)
+        if worker is not None:
+            worker.kill()
+            self._keep_log(worker)
+
+    def stop(self, number: int) -> None:
+        """Shut a worker down in order."""
+        worker = self._workers.pop(number, None)
+        if worker is not None:
+            worker.shut_down()
+            self._keep_log(worker)
+
+    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
+        """After a session that did not end in order: close what can be closed, end the rest.
+
+        `died` says that an answer was missing, which counts once against the budget; a session that merely ended
+        early does not.
+        """
+        for number in numbers:
+            worker = self._workers.get(number)
+            if worker is None:
+                continue
+            healthy = worker.dead is None and not worker.busy
+            if healthy and worker.exchange({"op": "close"}, timeout=self.deadlines.op).answer is not None:
+                continue
+            self._retire(worker)
+            self.replaced.append((number, cause))
+        if died:
+            self._dead_in_a_row += 1
+        else:
+            self.settle()
+
+    def settle(self) -> None:
+        """A case went through with every worker alive: the row of deaths is broken."""
+        self._dead_in_a_row = 0
+
+    def _retire(self, worker: Worker) -> None:
+        worker.kill()
+        self._keep_log(worker)
+        self._workers.pop(worker.number, None)
+
+    def _keep_log(self, worker: Worker) -> None:
+        if worker.log:
+            self._logs.append((worker.number, worker.log))
+
+    def take_logs(self) -> list[tuple[int, str]]:
+        """Standard error of the workers that ended since the last call."""
+        logs, self._logs = self._logs, []
+        return logs
+
+    def close(self) -> None:
+        """Shut every worker down in order."""
+        for number in list(self._workers):
+            self.stop(number)

@@ -1,0 +1,211 @@
+"""Driving a case against live workers: every action is carried out and written down, nothing is judged here."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.adapter.messages import Event, Reply
+from conformance.adapter.process import StartError
+from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
+from conformance.cases.action import Action, Verb
+from conformance.cases.interpret import Interpretation
+from conformance.cases.record import Judgement, Record
+from conformance.verdict import Silence, Verdict
+
+# How often a stop point's file is looked for.
+POLL_S = 0.002
+
+
+class Driver:
+    """Carries out the actions of one session in a workdir of its own."""
+
+    def __init__(self, pool: WorkerPool, workdir: Path, *, config: Mapping[str, str]) -> None:
+        """`config` is what the launcher and the command line add under the config of each session."""
+        self._pool = pool
+        self._workdir = workdir
+        self._config = config
+        self._ends = time.monotonic() + pool.deadlines.session
+        self._used: set[int] = set()
+        self.records: list[Record] = []
+        self.went_wrong = False
+
+    def drive(self, reading: Interpretation) -> Judgement:
+        """Run `reading` to its end; the records are in `records`."""
+        given: Sequence[Record] | None = None
+        try:
+            while True:
+                action = next(reading) if given is None else reading.send(given)
+                given = self.execute(action)
+        except StopIteration as stop:
+            judgement: Judgement = stop.value
+            return judgement
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """Carry out one action and write its records down."""
+        local = {
+            Verb.KILL: self._kill,
+            Verb.STOP: self._stop,
+            Verb.EXPECT_DEATH: self._kill,
+            Verb.REACHED: self._reached,
+            Verb.RELEASE: self._release,
+            Verb.TAMPER: self._tamper,
+        }
+        start = len(self.records)
+        if action.verb is Verb.EXCHANGE:
+            self._exchange(action)
+        elif action.verb is Verb.RACE:
+            self._race(action)
+        elif action.verb is Verb.START:
+            self._start(action)
+        elif action.verb is Verb.FINISH:
+            self._write_reply(action, action.worker, None, self._receive(action.worker, self._pool.deadlines.op))
+        else:
+            failure = local[action.verb](action)
+            event = {"kind": "failed" if failure else "done", "detail": failure or ""}
+            now = self._now_us()
+            self._write(action, action.worker, None, None, event, now, now)
+        return self.records[start:]
+
+    # Exchanges
+
+    def _exchange(self, action: Action) -> None:
+        seconds = self._pool.deadlines.start if action.starting else self._pool.deadlines.op
+        ready = [self._try_send(worker, request) for worker, request in action.requests]
+        for (worker, request), failure in zip(action.requests, ready, strict=True):
+            reply = failure or self._receive(worker, seconds)
+            self._write_reply(action, worker, request, reply)
+
+    def _race(self, action: Action) -> None:
+        # The workers are up and idle; writing all requests before reading any answer is the barrier.
+        self._exchange(action)
+
+    def _start(self, action: Action) -> None:
+        ((worker, request),) = action.requests
+        failure = self._try_send(worker, request)
+        if failure is not None:
+            self._write_reply(action, worker, request, failure)
+            return
+        self._write(action, worker, request, None, None, self._now_us(), None)
+
+    def _try_send(self, number: int, request: Mapping[str, Any]) -> Reply | None:
+        """Send; a Reply only if the worker cannot be had."""
+        try:
+            worker = self._worker(number)
+        except Exhausted:
+            return self._absent(Silence.MISSING, "three workers in a row had died; no more are started")
+        except StartError as error:
+            return self._absent(Silence.CRASH, str(error))
+        except GreetingError as error:
+            return self._absent(error.event.kind, f"on start: {error.event.detail}")
+        worker.send(self._located(request))
+        return None
+
+    def _worker(self, number: int) -> Worker:
+        self._used.add(number)
+        return self._pool.get(number)
+
+    def _absent(self, kind: Silence, detail: str) -> Reply:
+        now = self._now_us()
+        return Reply(None, Event(kind, detail), now, now)
+
+    def _receive(self, number: int, seconds: float) -> Reply:
+        left = self._ends - time.monotonic()
+        worker = self._pool.current(number)
+        if worker is None or not worker.busy:
+            return self._absent(Silence.MISSING, "the worker is gone or has nothing to answer")
+        return worker.receive(timeout=max(0.0, min(seconds, left)))
+
+    def _located(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request as it is sent: the real workdir and the whole config are put in."""
+        if request.get("op") != "open":
+            return dict(request)
+        config = {**self._config, **request["config"]}
+        return {**request, "workdir": str(self._workdir), "config": config}
+
+    # Local actions
+
+    def _kill(self, action: Action) -> str | None:
+        self._pool.kill(action.worker)
+        return None
+
+    def _stop(self, action: Action) -> str | None:
+        self._pool.stop(action.worker)
+        return None
+
+    def _point(self, action: Action, end: str) -> Path:
+        return self._workdir / "hold" / f"{action.operand['point']}.{end}"
+
+    def _reached(self, action: Action) -> str | None:
+        path = self._point(action, "reached")
+        deadline = min(time.monotonic() + self._pool.deadlines.op, self._ends)
+        while not path.exists():
+            if time.monotonic() > deadline:
+                return f"the stop point {action.operand['point']} was not reached in time"
+            time.sleep(POLL_S)
+        return None
+
+    def _release(self, action: Action) -> str | None:
+        path = self._point(action, "release")
+        if not self._point(action, "reached").exists():
+            return f"the stop point {action.operand['point']} was never reached"
+        path.touch()
+        return None
+
+    def _tamper(self, action: Action) -> str | None:
+        operand = action.operand
+        path = (self._workdir / operand["tamper"]).resolve()
+        if not path.is_relative_to(self._workdir.resolve()):
+            return f"{operand['tamper']} lies outside the workdir"
+        if not path.is_file():
+            return f"{operand['tamper']} is no file in the workdir"
+        if operand.get("delete"):
+            path.unlink()
+        elif "truncate" in operand:
+            with path.open("r+b") as file:
+                file.truncate(operand["truncate"])
+        else:
+            with path.open("r+b") as file:
+                file.seek(operand["flip"])
+                byte = file.read(1)
+                if not byte:
+                    return f"{operand['tamper']} has no byte {operand['flip']}"
+                file.seek(operand["flip"])
+                file.write(bytes([byte[0] ^ 0xFF]))
+        return None
+
+    # Writing down
+
+    def _now_us(self) -> int:
+        return (time.monotonic_ns() - self._pool.epoch_ns) // 1000
+
+    def _write_reply(self, action: Action, worker: int, request: Mapping[str, Any] | None, reply: Reply) -> None:
+        event = None if reply.event is None else reply.event.as_json()
+        if event is not None:
+            self.went_wrong = True
+        self._write(action, worker, request, reply.answer, event, reply.sent_us, reply.received_us)
+
+    def _write(
+        self,
+        action: Action,
+        worker: int,
+        request: Mapping[str, Any] | None,
+        answer: Mapping[str, Any] | None,
+        event: Mapping[str, Any] | None,
+        sent_us: int,
+        received_us: int | None,
+    ) -> None:
+        number = len(self.records)
+        self.records.append(Record(number, action.note, worker, request, answer, event, sent_us, received_us))
+
+    def finish(self, judgement: Judgement) -> None:
+        """End the session: workers in an unknown state are ended, the workdir is removed."""
+        # A side that ended early left its session open; the next `open` would find it so.
+        if judgement.verdict is Verdict.CONFORMS:
+            self._pool.settle()
+        else:
+            self._pool.abandon(sorted(self._used), judgement.detail, died=judgement.silence is not None)
+        shutil.rmtree(self._workdir, ignore_errors=True)

@@ -1,0 +1,480 @@
+"""What a case means: one generator that asks for actions, takes their records, and ends in a judgement.
+
+The live run drives it with a real adapter, the gate drives it with the records of the evidence. There is no second
+reading of a case, so what was judged once can be judged again by anyone (DESIGN: "the same pure function").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.cases import expect as ex
+from conformance.cases.action import Action, Verb
+from conformance.cases.match import mismatch, same
+from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path, shift
+from conformance.verdict import Verdict
+from specs import Case, Contract, Method
+from specs.strictjson import canonical
+
+# Every session starts here unless the case moves its clock; a date far from the machine's own, so that an
+# implementation which reads the machine's clock shows.
+START = "2026-01-01T00:00:00Z"
+# Stands for the workdir in requests as they are recorded: the real path differs from run to run.
+WORKDIR = "{workdir}"
+
+Records = Sequence[Record]
+Interpretation = Generator[Action, Records, Judgement]
+
+CONFORMS = Judgement(Verdict.CONFORMS)
+_TWIN_END = "the twin's step was never reached"
+
+
+@dataclass(slots=True)
+class _State:
+    """What changes while a side goes on."""
+
+    scope: Scope
+    phase: str = "open"
+    config: Mapping[str, str] = field(default_factory=dict)
+    twin_seen: bool = False
+
+
+class _Reader:
+    """Reads one side of one case. Each step is a sub-generator."""
+
+    def __init__(self, contract: Contract, case: Case, side: Side, seed: str, not_claimed: Mapping[str, str]) -> None:
+        self.contract = contract
+        self.case = case
+        self.side = side
+        self.seed = seed
+        self.not_claimed = not_claimed
+        scope = Scope(seed=seed, case=case.id, side=side.value, defined=case.values, opened=START, now=START)
+        self.state = _State(scope)
+
+    def read(self) -> Interpretation:
+        try:
+            return (yield from self._steps())
+        except Finding as finding:
+            return self._demoted(finding.judgement)
+        except CaseError as error:
+            return Judgement(Verdict.KIT_FAULT, detail=f"the case has no meaning: {error}")
+
+    def _demoted(self, judgement: Judgement) -> Judgement:
+        """What goes wrong before the point of a case proves nothing about its clause."""
+        setting_up = self.state.phase in {"open", "given"}
+        if setting_up and not (judgement.verdict.is_incomplete or judgement.verdict is Verdict.KIT_FAULT):
+            detail = f"the preparation did not go as expected: {judgement.detail}"
+            return Judgement(
+                Verdict.NOT_REACHED, judgement.silence, detail, judgement.expected, judgement.received, judgement.advice
+            )
+        return judgement
+
+    def _steps(self) -> Interpretation:
+        yield from self._open()
+        for phase in ("given", "when", "then"):
+            self.state.phase = phase
+            for index, step in enumerate(getattr(self.case, phase)):
+                yield from self._step(step, f"{phase}.{index}")
+                if self._twin_ends_at(step):
+                    yield from self._close()
+                    return CONFORMS
+        if self.side is Side.TWIN:
+            return Judgement(Verdict.KIT_FAULT, detail=_TWIN_END)
+        yield from self._close()
+        return CONFORMS
+
+    # Opening and closing
+
+    def _open(self) -> Generator[Action, Records, None]:
+        surface, config = self.case.surface, dict(self.case.config)
+        twin = self.case.twin
+        if self.side is Side.TWIN and twin is not None and twin.step == "open":
+            target: dict[str, Any] = {"open": {"surface": surface, "config": config}}
+            put_path(target, twin.path, self.state.scope.resolve(twin.value))
+            surface, config = target["open"]["surface"], target["open"]["config"]
+        self.state.config = config
+        for worker in range(self.case.workers):
+            request = self._open_request("fresh" if worker == 0 else "existing", surface, config)
+            records = yield Action(
+                Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True
+            )
+            self._must_be_ok(records[0], "open")
+
+    def _open_request(self, state: str, surface: str, config: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "op": "open",
+            "contract": self.contract.name,
+            "state": state,
+            "surface": surface,
+            "workdir": WORKDIR,
+            "clock": self.state.scope.now,
+            "seed": self.seed,
+            "config": dict(config),
+        }
+
+    def _close(self) -> Generator[Action, Records, None]:
+        for worker in reversed(range(self.case.workers)):
+            records = yield Action(Verb.EXCHANGE, f"close worker {worker}", ((worker, {"op": "close"}),), worker=worker)
+            self._must_be_ok(records[0], "close")
+
+    def _must_be_ok(self, record: Record, what: str) -> None:
+        silent = ex.silence_of(record)
+        if silent is not None:
+            raise Finding(silent)
+        judgement = ex.judge_answer(record, ex.OK, self.state.scope, step={}, kind=self.case.kind)
+        if judgement is not None:
+            verdict = Verdict.NOT_REACHED if not judgement.verdict.is_incomplete else judgement.verdict
+            raise Finding(Judgement(verdict, judgement.silence, f"{what}: {judgement.detail}", "ok", ex.shown(record)))
+
+    def _twin_ends_at(self, step: Mapping[str, Any]) -> bool:
+        twin = self.case.twin
+        return self.side is Side.TWIN and twin is not None and step.get("label") == twin.at
+
+    # Steps
+
+    def _step(self, step: Mapping[str, Any], place: str) -> Generator[Action, Records, None]:
+        step = self._changed(step)
+        handlers = {
+            "call": self._call,
+            "observe": self._look,
+            "provoke": self._look,
+            "clock": self._clock,
+            "kill": self._kill,
+            "reopen": self._reopen,
+            "restart": self._restart,
+            "start": self._start,
+            "finish": self._finish,
+            "reached": self._stop_point,
+            "release": self._stop_point,
+            "race": self._race,
+            "tamper": self._tamper,
+        }
+        if "check" in step:
+            self._check(step)
+            return
+        verb = next(name for name in handlers if name in step)
+        yield from handlers[verb](step, f"{place} {verb} {step[verb]}")
+
+    def _changed(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The step as this side takes it: the twin changes one path and one expectation."""
+        twin = self.case.twin
+        if self.side is not Side.TWIN or twin is None or "label" not in step:
+            return step
+        changed = dict(step)
+        if step["label"] == twin.step:
+            if twin.path == "args" or twin.path.startswith("args."):
+                # Kept for after the arguments are resolved, because the path may lie inside a copied value.
+                changed["$twin"] = (twin.path, twin.value)
+            else:
+                put_path(changed, twin.path, twin.value)
+        if step["label"] == twin.at:
+            changed["expect"] = twin.expect
+            changed.pop("malformed", None)
+        return changed
+
+    def _request(self, step: Mapping[str, Any], name: str, scope: Scope) -> tuple[Method, dict[str, Any]]:
+        method = self.contract.methods[name]
+        target = {"args": scope.resolve(step.get("args", {}))}
+        if "$twin" in step:
+            path, value = step["$twin"]
+            put_path(target, path, scope.resolve(value))
+        fits = method.args.is_valid(target["args"])
+        if fits == bool(step.get("malformed")):
+            wrong = "fit the schema though marked malformed" if fits else "do not fit the schema of the method"
+            raise CaseError(f"the arguments of {name} {wrong}")
+        return method, {"op": "call", "method": name, "args": target["args"]}
+
+    def _checked(self, record: Record, method: Method) -> None:
+        if record.answer is None:
+            return
+        problem = ex.broken_answer(method, record.answer, self.not_claimed)
+        if problem is not None:
+            garbled = Record(
+                record.n, record.action, record.worker, record.request, None,
+                {"kind": "garbage", "detail": problem}, record.sent_us, record.received_us,
+            )  # fmt: skip
+            silent = ex.silence_of(garbled)
+            assert silent is not None
+            raise Finding(
+                Judgement(
+                    silent.verdict, silent.silence, problem, "a well-formed answer", ex.shown(record),
+                    "Compare the answer with the method's result schema and its list of reasons.",
+                )
+            )  # fmt: skip
+
+    def _call(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        malformed = {"outcome": "refused", "reason": "REQUEST_MALFORMED"}
+        expect = step.get("expect", malformed if step.get("malformed") else ex.ACCEPTED)
+        worker = step.get("worker", 0)
+        for index in range(step.get("repeat", 1)):
+            scope = self.state.scope.bind("i", index) if "repeat" in step else self.state.scope
+            method, request = self._request(step, step["call"], scope)
+            guard = ex.expects_refusal(expect)
+            proof = self._twin_ends_at(step) and not guard
+            before = (yield from self._seen(worker, note, "before")) if guard or proof else None
+            records = yield Action(Verb.EXCHANGE, note, ((worker, request),), worker=worker)
+            yield from self._settle(records[0], method, expect, step, scope)
+            answer = records[0].answer
+            if answer is None or before is None:
+                continue
+            after = yield from self._seen(worker, note, "after")
+            if answer["outcome"] == "refused":
+                self._must_be_inert(before, after, str(answer["reason"]), method)
+            elif proof and answer.get("effect") == "new":
+                self._must_have_changed(before, after)
+        self._bind(step, records[0])
+
+    def _settle(
+        self, record: Record, method: Method, expect: Mapping[str, Any], step: Mapping[str, Any], scope: Scope
+    ) -> Generator[Action, Records, None]:
+        """Judge one answer; an expected death of the worker is taken note of."""
+        self._checked(record, method)
+        judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind)
+        if judgement is not None:
+            if self._twin_ends_at(step) and judgement.verdict in {Verdict.OVER_REFUSAL, Verdict.WRONG_REASON}:
+                detail = f"the twin, which must be accepted, was not: {judgement.detail}; the refusal proves nothing"
+                judgement = Judgement(
+                    Verdict.OVER_REFUSAL, None, detail, judgement.expected, judgement.received, judgement.advice
+                )
+            raise Finding(judgement)
+        if record.answer is None:
+            yield Action(Verb.EXPECT_DEATH, f"worker {record.worker} died as expected", worker=record.worker)
+
+    def _look(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        name = step["observe"] if "observe" in step else step["provoke"]
+        worker = step.get("worker", 0)
+        method, request = self._request(step, name, self.state.scope)
+        records = yield Action(Verb.EXCHANGE, note, ((worker, request),), worker=worker)
+        expect = {**ex.OK, **step.get("expect", {})}
+        yield from self._settle(records[0], method, expect, step, self.state.scope)
+        self._bind(step, records[0])
+
+    def _bind(self, step: Mapping[str, Any], record: Record) -> None:
+        for name, path in step.get("bind", {}).items():
+            found = at_path(record.answer, path)
+            if is_missing(found):
+                detail = f"the answer has no {path}, which later steps need"
+                raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, path, ex.shown(record)))
+            self.state.scope = self.state.scope.bind(name, found)
+
+    # Observation around refusals
+
+    def _seen(self, worker: int, note: str, when: str) -> Generator[Action, Records, dict[str, Any] | None]:
+        inertness = self.contract.inertness
+        if inertness is None:
+            return None
+        seen: dict[str, Any] = {}
+        for name in filter(None, (inertness.observe, inertness.audit)):
+            request = {"op": "call", "method": name, "args": {}}
+            records = yield Action(Verb.EXCHANGE, f"{name} {when} [{note}]", ((worker, request),), worker=worker)
+            method = self.contract.methods[name]
+            self._checked(records[0], method)
+            judgement = ex.judge_answer(records[0], ex.OK, self.state.scope, step={}, kind=self.case.kind)
+            if judgement is not None:
+                verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
+                detail = f"{name} cannot be observed {when} the call, so nothing shows that a refusal is inert"
+                raise Finding(
+                    Judgement(verdict, judgement.silence, f"{detail}: {judgement.detail}", "ok", ex.shown(records[0]))
+                )
+            assert records[0].answer is not None
+            seen[name] = records[0].answer.get("value")
+        return seen
+
+    def _must_be_inert(
+        self, before: dict[str, Any], after: dict[str, Any] | None, reason: str, method: Method
+    ) -> None:
+        inertness = self.contract.inertness
+        assert inertness is not None
+        assert after is not None
+        if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
+            detail = f"refused with {reason}, yet the state changed: {_difference(before, after, inertness.observe)}"
+            raise Finding(Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail))
+        if inertness.audit is None or inertness.audit_list is None:
+            return
+        old = before[inertness.audit][inertness.audit_list]
+        new = after[inertness.audit][inertness.audit_list]
+        due = self.contract.reasons[reason].audit_records if method.audited else 0
+        if new[: len(old)] != old or len(new) - len(old) != due:
+            detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
+            raise Finding(Judgement(Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail))
+
+    def _must_have_changed(self, before: dict[str, Any], after: dict[str, Any] | None) -> None:
+        inertness = self.contract.inertness
+        assert inertness is not None
+        assert after is not None
+        if canonical(before[inertness.observe]) == canonical(after[inertness.observe]):
+            detail = f"{inertness.observe} did not change although the twin was accepted with a new effect"
+            raise Finding(
+                Judgement(
+                    Verdict.NOT_REACHED, None, f"{detail}; the observation is blind", "a change", "none",
+                    "Let the observation show every stored row of the contract's relations.",
+                )
+            )  # fmt: skip
+
+    # Time and processes
+
+    def _clock(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        now = shift(self.state.scope.now, step["clock"])
+        self.state.scope = self.state.scope.at(now)
+        request = {"op": "clock", "now": now}
+        records = yield Action(Verb.EXCHANGE, note, tuple((worker, request) for worker in range(self.case.workers)))
+        for record in records:
+            self._must_be_ok(record, "clock")
+
+    def _kill(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        yield Action(Verb.KILL, note, worker=step["kill"])
+
+    def _reopen(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        worker = step["reopen"]
+        config = {**self.state.config, **self.state.scope.resolve(step.get("config", {}))}
+        request = self._open_request("existing", self.case.surface, config)
+        records = yield Action(Verb.EXCHANGE, note, ((worker, request),), worker=worker, starting=True)
+        expect = {**ex.OK, **step.get("expect", {})}
+        judgement = ex.judge_answer(records[0], expect, self.state.scope, step=step, kind=self.case.kind)
+        if judgement is not None:
+            # An implementation that does not come up again has lost what it held, unless it only fell silent.
+            lost = not judgement.verdict.is_incomplete and self.state.phase != "given"
+            verdict = Verdict.LOST_DURABILITY if lost else judgement.verdict
+            raise Finding(
+                Judgement(verdict, judgement.silence, f"reopen: {judgement.detail}", "ok", ex.shown(records[0]))
+            )
+
+    def _restart(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        worker = step["restart"]
+        records = yield Action(Verb.EXCHANGE, f"{note}: close", ((worker, {"op": "close"}),), worker=worker)
+        self._must_be_ok(records[0], "close")
+        yield Action(Verb.STOP, f"{note}: stop", worker=worker)
+        yield from self._reopen({**step, "reopen": worker}, f"{note}: reopen")
+
+    # Concurrency
+
+    def _start(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        worker = step.get("worker", 0)
+        _, request = self._request(step, step["start"], self.state.scope)
+        yield Action(Verb.START, note, ((worker, request),), worker=worker)
+        self.state.scope = self.state.scope.bind(f"__{step['as']}", [worker, step["start"]])
+
+    def _finish(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        worker, name = self.state.scope.resolve(f"$__{step['finish']}")
+        records = yield Action(Verb.FINISH, note, worker=worker)
+        expect = step.get("expect", ex.ACCEPTED)
+        yield from self._settle(records[0], self.contract.methods[name], expect, step, self.state.scope)
+        self._bind(step, records[0])
+
+    def _stop_point(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        verb = Verb.REACHED if "reached" in step else Verb.RELEASE
+        records = yield Action(verb, note, operand={"point": step[verb.value]})
+        self._must_be_done(records[0])
+
+    def _must_be_done(self, record: Record) -> None:
+        if record.event is None or record.event["kind"] != "done":
+            detail = str((record.event or {}).get("detail", "no record"))
+            advice = "See docs/adapter-protocol.md, section Stop points."
+            raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, advice))
+
+    def _race(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        requests = []
+        for worker in range(self.case.workers):
+            method, request = self._request(step, step["race"], self.state.scope.bind("i", worker))
+            requests.append((worker, request))
+        records = yield Action(Verb.RACE, note, tuple(requests))
+        for record in records:
+            self._checked(record, method)
+            silent = ex.silence_of(record)
+            if silent is not None:
+                raise Finding(silent)
+        winners = [record for record in records if self._fits(record, step["expect"]["one"], step)]
+        losers = [record for record in records if record not in winners]
+        if len(winners) > 1:
+            detail = f"{len(winners)} of {len(records)} concurrent calls won; at most one may"
+            raise Finding(Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records)))
+        for loser in losers:
+            if winners or loser is not losers[0]:
+                self._judge_loser(loser, step)
+        if not winners:
+            self._no_winner(records, step)
+        if not _overlapped(records):
+            detail = "the calls did not overlap, so nothing raced"
+            raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "overlapping calls", _tally(records)))
+        scope = self.state.scope.bind("winner", dict(winners[0].answer or {}))
+        self.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in losers])
+        self._bind(step, winners[0])
+
+    def _fits(self, record: Record, expect: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
+        return ex.judge_answer(record, expect, self.state.scope, step=step, kind=self.case.kind) is None
+
+    def _judge_loser(self, record: Record, step: Mapping[str, Any]) -> None:
+        rest = step["expect"]["rest"]
+        expect = rest[0] if len(rest) == 1 else {"any": rest}
+        judgement = ex.judge_answer(record, expect, self.state.scope, step=step, kind=self.case.kind)
+        if judgement is not None:
+            raise Finding(judgement)
+
+    def _no_winner(self, records: Records, step: Mapping[str, Any]) -> None:
+        judged = ex.judge_answer(records[0], step["expect"]["one"], self.state.scope, step=step, kind=self.case.kind)
+        assert judged is not None
+        detail = f"none of {len(records)} concurrent calls won: {judged.detail}"
+        raise Finding(Judgement(judged.verdict, judged.silence, detail, "exactly one winner", _tally(records)))
+
+    # Files and plain assertions
+
+    def _tamper(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        operand = {key: step[key] for key in ("tamper", "flip", "truncate", "delete") if key in step}
+        records = yield Action(Verb.TAMPER, note, operand=operand)
+        self._must_be_done(records[0])
+
+    def _check(self, step: Mapping[str, Any]) -> None:
+        scope = self.state.scope
+        value = scope.resolve(step["check"])
+        if "equals" in step:
+            other = scope.resolve(step["equals"])
+            problem = None if same(value, other) else f"{step['check']} is {value!r}, expected {other!r}"
+        elif "differs" in step:
+            other = scope.resolve(step["differs"])
+            problem = f"{step['check']} must differ from {other!r}" if same(value, other) else None
+        else:
+            problem = mismatch(scope.resolve(step["matches"]), value)
+        if problem is not None:
+            raise Finding(Judgement(ex.wrong_value(self.case.kind, step), None, problem, "see detail", repr(value)[:600]))
+
+
+def _overlapped(records: Records) -> bool:
+    """Whether every call had been sent before the first answer came."""
+    sent = [record.sent_us for record in records if record.sent_us is not None]
+    received = [record.received_us for record in records if record.received_us is not None]
+    return len(sent) == len(received) == len(records) and max(sent) < min(received)
+
+
+def _tally(records: Records) -> str:
+    counts: dict[str, int] = {}
+    for record in records:
+        answer = record.answer or {}
+        key = " ".join(str(answer[part]) for part in ("outcome", "effect", "reason") if part in answer) or "no answer"
+        counts[key] = counts.get(key, 0) + 1
+    return ", ".join(f"{count} x {key}" for key, count in sorted(counts.items()))
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> str:
+    old, new = before[name], after[name]
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return "it is another value"
+    changed = [key for key in sorted({*old, *new}) if not same(old.get(key), new.get(key))]
+    counts = [
+        f"{key} {len(old[key])} -> {len(new[key])} rows"
+        for key in changed
+        if isinstance(old.get(key), list) and isinstance(new.get(key), list)
+    ]
+    return "; ".join(counts) or ", ".join(changed)
+
+
+def interpret(
+    contract: Contract, case: Case, side: Side, *, seed: str, not_claimed: Mapping[str, str] | None = None
+) -> Interpretation:
+    """The interpretation of one side of `case`: a generator of actions that returns the side's judgement.
+
+    `seed` fixes every random suffix; `not_claimed` are the capabilities that hello said the adapter lacks.
+    """
+    return _Reader(contract, case, side, seed, not_claimed or {}).read()

@@ -1,0 +1,85 @@
+"""Judging a case from its records alone. Used when the run ends, and again by the gate from the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.cases.interpret import interpret
+from conformance.cases.record import Judgement, Record, Side
+from conformance.cases.values import CaseError
+from conformance.verdict import Silence, Verdict
+from specs import Case, Contract
+from specs.strictjson import canonical
+
+
+def judge_case(
+    contract: Contract,
+    case: Case,
+    main: Sequence[Record],
+    twin: Sequence[Record],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str] | None = None,
+) -> Judgement:
+    """The judgement of `case` from the records of its two sides. Pure.
+
+    KIT_FAULT when the records are not those of this case and seed; NO_VERDICT (missing) when they end too early.
+    """
+    judgement = judge_side(contract, case, Side.MAIN, main, seed=seed, not_claimed=not_claimed)
+    if judgement.verdict is not Verdict.CONFORMS or case.twin is None:
+        return judgement
+    return judge_side(contract, case, Side.TWIN, twin, seed=seed, not_claimed=not_claimed)
+
+
+def judge_side(
+    contract: Contract,
+    case: Case,
+    side: Side,
+    records: Sequence[Record],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str] | None = None,
+) -> Judgement:
+    """The judgement of one side from its records."""
+    if not records:
+        return Judgement(Verdict.NOT_REACHED, detail=f"the {side.value} side was not run")
+    reading = interpret(contract, case, side, seed=seed, not_claimed=not_claimed)
+    position = 0
+    given: Sequence[Record] | None = None
+    try:
+        while True:
+            action = next(reading) if given is None else reading.send(given)
+            given = records[position : position + action.record_count]
+            if len(given) < action.record_count:
+                return Judgement(
+                    Verdict.NO_VERDICT,
+                    Silence.MISSING,
+                    f"the records of the {side.value} side end before step [{action.note}]",
+                    advice="Run the case again.",
+                )
+            if action.requests:
+                for (worker, request), record in zip(action.requests, given, strict=True):
+                    if record.worker != worker or record.request is None or not _equal(request, record.request):
+                        return _foreign(side, record, "its request is not the one that the case makes")
+            elif given[0].request is not None or given[0].answer is not None and action.verb.value != "finish":
+                return _foreign(side, given[0], "the case makes no request there")
+            position += action.record_count
+    except StopIteration as stop:
+        judgement: Judgement = stop.value
+    except CaseError as error:
+        return Judgement(Verdict.KIT_FAULT, detail=str(error))
+    if position != len(records):
+        return _foreign(side, records[position], "the case had ended before it")
+    return judgement
+
+
+def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    return canonical(left) == canonical(right)
+
+
+def _foreign(side: Side, record: Record, why: str) -> Judgement:
+    return Judgement(
+        Verdict.KIT_FAULT,
+        detail=f"record {record.n} of the {side.value} side does not belong to this case: {why}",
+        advice="The evidence was changed, or was made with another version of the case.",
+    )

@@ -1,0 +1,55 @@
+"""What is written down of a case while it runs, and what is concluded from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Any
+
+from conformance.verdict import Silence, Verdict
+
+
+@unique
+class Side(Enum):
+    """A case runs as itself and as its twin."""
+
+    MAIN = "main"
+    TWIN = "twin"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One exchange or local action of one side, numbered from 0. Times are microseconds since the run began.
+
+    `event` has `kind` (crash, hang, garbage, eof: no answer came; done, failed: a local action) and `detail`.
+    """
+
+    n: int
+    action: str
+    worker: int
+    request: Mapping[str, Any] | None
+    answer: Mapping[str, Any] | None
+    event: Mapping[str, Any] | None
+    sent_us: int | None
+    received_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict of a case with what it rests on: what was expected, what came, and what to do next."""
+
+    verdict: Verdict
+    silence: Silence | None = None
+    detail: str = ""
+    expected: str = ""
+    received: str = ""
+    advice: str = ""
+
+
+class Finding(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit
+    """Raised inside the interpretation of a case to end it with a verdict."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        super().__init__(judgement.detail)
+        self.judgement = judgement

@@ -1,0 +1,5 @@
+"""`python -m conformance.cli` is `holdfast`."""
+
+from conformance.cli import main
+
+main()

@@ -1,0 +1,54 @@
+"""`holdfast doctor -- CMD…`: the handshake and the usual mistakes of adapters."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.adapter.process import Deadlines
+from conformance.cli.console import Format, out, stop
+from conformance.cli.target import target_of
+from conformance.doctor import Health, examine
+from conformance.verdict import Exit
+from specs import contract_names
+
+_COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
+
+
+def doctor(
+    context: typer.Context,
+    contract: Annotated[str | None, typer.Option("--contract", help="open a session of this contract")] = None,
+    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
+    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Look an adapter over before verifying it: `holdfast doctor -- COMMAND…`."""
+    if contract is not None and contract not in contract_names():
+        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    target = target_of(context.args)
+    if target.launcher:
+        stop(Exit.USAGE, "expected `-- COMMAND…`; the reference needs its launcher, try `holdfast verify reference`")
+    found = examine(target.adapter, contract=contract, deadlines=Deadlines().scaled(slow), passed=pass_env or ())
+    if format_ is Format.JSON:
+        rows = [
+            {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice} for item in found
+        ]
+        print(json.dumps({"examinations": rows}, ensure_ascii=False))
+    else:
+        table = Table(show_edge=False)
+        for column in ("examined", "health", "found", "what to do"):
+            table.add_column(column, overflow="fold")
+        for item in found:
+            colour = _COLOUR[item.health]
+            table.add_row(
+                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(item.found), escape(item.advice)
+            )
+        out().print(table)
+    bad = [item for item in found if item.health is Health.BAD]
+    if any(item.name in ("start", "hello") for item in bad):
+        raise typer.Exit(int(Exit.ADAPTER))
+    raise typer.Exit(int(Exit.NON_CONFORMING if bad else Exit.OK))

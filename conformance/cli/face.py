@@ -1,0 +1,294 @@
+"""The face of `holdfast verify`: progress while it runs, and afterwards what was shown, the worst first."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from conformance.baselines import Policy
+from conformance.cases.record import Record
+from conformance.cli.console import err, out
+from conformance.engine import CaseResult
+from conformance.plan import PlannedCase
+from conformance.summary import ClauseRow, Summary
+from conformance.verdict import Exit, Verdict
+from specs import Case, Contract
+from specs.model import Proof
+from specs.strictjson import canonical
+
+if TYPE_CHECKING:
+    from conformance.cli.verify import Options
+    from conformance.xfail import Applied
+
+# A line of progress on a plain stream, at most this often.
+PLAIN_EVERY_S = 5.0
+# How many failing cases are printed in full, and how many exchanges of each; the rest is in the evidence.
+MAX_FAILURES = 12
+MAX_EXCHANGES = 14
+
+_STYLE = {
+    Verdict.CONFORMS: "green",
+    Verdict.KIT_FAULT: "bold magenta",
+    Verdict.FAIL_OPEN: "bold red",
+    Verdict.STATE_LEAK: "bold red",
+    Verdict.LOST_DURABILITY: "bold red",
+    Verdict.WRONG_REASON: "yellow",
+    Verdict.OVER_REFUSAL: "yellow",
+}
+
+
+def styled(verdict: Verdict | None) -> str:
+    """A verdict with its colour."""
+    if verdict is None:
+        return "[dim]-[/dim]"
+    return f"[{_STYLE.get(verdict, 'cyan')}]{verdict.value}[/]"
+
+
+class Face:
+    """Progress: a bar on a terminal, plain lines elsewhere, nothing when `quiet`."""
+
+    def __init__(self, plan: Sequence[PlannedCase], *, quiet: bool) -> None:
+        self._titles = {case.id: case.title for case in plan}
+        self._quiet = quiet
+        self._console = err()
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._total = self._done = self._bad = 0
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Face:
+        if self._console.is_terminal and not self._quiet:
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                console=self._console, transient=True,
+            )  # fmt: skip
+            self._progress.start()
+            self._task = self._progress.add_task("starting", total=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def begin(self, total: int) -> None:
+        """The number of cases is known."""
+        self._total = total
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=total)
+
+    def result(self, result: CaseResult) -> None:
+        """A case has run."""
+        self._done += 1
+        verdict = result.judgement.verdict
+        bad = verdict is not Verdict.CONFORMS
+        self._bad += bad
+        if self._quiet:
+            return
+        if bad and (verdict.is_open or self._bad <= MAX_FAILURES):
+            self._console.print(f"{styled(verdict)} {escape(result.case)}")
+        if self._progress is not None and self._task is not None:
+            words = escape(self._titles.get(result.case, ""))[:60]
+            self._progress.update(self._task, completed=self._done, description=words)
+        elif time.monotonic() - self._last > PLAIN_EVERY_S:
+            self._last = time.monotonic()
+            self._console.print(f"{self._done} of {self._total} cases, {self._bad} not conforming")
+
+
+def print_summary(
+    summary: Summary,
+    applied: Applied,
+    final: Exit,
+    *,
+    options: Options,
+    contracts: Sequence[Contract],
+    plan: Sequence[PlannedCase],
+) -> None:
+    """Everything `holdfast verify` says at the end: fail-opens first, then the table, then the counts."""
+    console = out()
+    by_id = {case.id: case for case in plan}
+    scripted = {case.id: (contract, case) for contract in contracts for case in contract.cases}
+    order = list(Verdict)
+    failing = sorted(
+        (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS),
+        key=lambda result: order.index(result.judgement.verdict),
+    )
+    for entry in applied.excused_open:
+        console.print(f"[bold red]excused, and open:[/] {escape(entry.id)} ({entry.owner}, {entry.issue})")
+    for result in failing[:MAX_FAILURES]:
+        _print_failure(console, result, by_id[result.case], scripted.get(result.case), options)
+    if len(failing) > MAX_FAILURES:
+        console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}\n")
+    for contract in contracts:
+        _print_clauses(console, contract, summary.rows)
+    for line in summary.notes:
+        console.print(f"note: {line}", markup=False)
+    for problem in applied.problems:
+        console.print(f"xfail: {problem.text}", markup=False, style="yellow")
+    _print_counts(console, summary, contracts)
+    console.print(f"evidence: {options.evidence}", markup=False)
+    colour = "green" if final is Exit.OK else "red"
+    console.print(f"verdict:  {styled(summary.verdict)}   exit [{colour}]{int(final)}[/]")
+
+
+def _print_failure(
+    console: Console,
+    result: CaseResult,
+    planned: PlannedCase,
+    scripted: tuple[Contract, Case] | None,
+    options: Options,
+) -> None:
+    judged = result.judgement
+    console.rule(f"{styled(judged.verdict)}  {escape(result.case)}", align="left")
+    console.print(escape(planned.title), style="bold")
+    if scripted is not None:
+        contract, case = scripted
+        clause = contract.clauses[case.clause]
+        console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
+        console.print(f"harm     {clause.harm}", markup=False)
+        if case.twin is not None:
+            console.print(f"twin     differs in {case.twin.step}: {case.twin.path}", markup=False)
+    kind = "" if judged.silence is None else f" ({judged.silence.value})"
+    for name, text in (
+        ("detail", judged.detail + kind),
+        ("expected", judged.expected),
+        ("received", judged.received),
+        ("advice", judged.advice),
+    ):
+        if text:
+            console.print(f"{name:<8} {text}", markup=False)
+    records = result.twin or result.main
+    side = "twin" if result.twin else "main"
+    shown = records[-MAX_EXCHANGES:]
+    if shown:
+        console.print(f"transcript of the {side} side, last {len(shown)} of {len(records)}:", style="dim")
+    for record in shown:
+        console.print(_transcript(record), markup=False, style="dim")
+    console.print(f"again    {again(result.case, options)}\n", markup=False)
+
+
+def _transcript(record: Record) -> str:
+    text = f"  {record.n:>3} w{record.worker} [{record.action}]"
+    if record.request is not None:
+        text += f"\n        > {_short(record.request)}"
+    if record.answer is not None:
+        text += f"\n        < {_short(record.answer)}"
+    elif record.event is not None:
+        text += f"\n        ! {record.event['kind']} {record.event['detail']}"
+    return text
+
+
+def _short(value: Mapping[str, Any]) -> str:
+    text = canonical(value).decode()
+    return text if len(text) <= 220 else text[:220] + "…"
+
+
+def again(case: str, options: Options) -> str:
+    """One command that reproduces a case."""
+    settings = options.settings
+    words = ["holdfast", "verify"]
+    is_reference = "reference_impl" in settings.adapter
+    for name in settings.contracts:
+        words += ["--contract", name]
+    words += ["-k", case, "--seed", settings.seed]
+    if settings.slow != 1.0:
+        words += ["--slow", f"{settings.slow:g}"]
+    for name, value in settings.config.items():
+        words += ["--config", f"{name}={value}" if "://" not in value else f"{name}=…"]
+    if is_reference and "--mutant" not in settings.adapter:
+        return shlex.join([*words, "reference"])
+    if settings.launcher:
+        words += ["--launcher", shlex.join(settings.launcher)]
+    return shlex.join([*words, "--", *settings.adapter])
+
+
+def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow]) -> None:
+    table = Table(title=f"{contract.name} {contract.version}: {contract.title}", title_justify="left", show_edge=False)
+    table.add_column("clause", no_wrap=True)
+    table.add_column("basis", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("cases", justify="right", no_wrap=True)
+    for policy in Policy:
+        table.add_column(policy.value, justify="right", no_wrap=True)
+    table.add_column("text", overflow="ellipsis", no_wrap=True, max_width=70)
+    for row in rows:
+        if row.clause.id not in contract.clauses:
+            continue
+        clause = row.clause
+        if clause.proof is Proof.FITNESS:
+            verdict, count = "[dim]needs fitness[/dim]", "-"
+        elif clause.not_testable is not None:
+            verdict, count = "[dim]not testable[/dim]", "-"
+        else:
+            verdict, count = styled(row.verdict), f"{row.conforming}/{row.cases}"
+        scores = [_score(row.baseline[policy]) for policy in Policy]
+        table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
+    console.print(table)
+    console.print()
+
+
+def _score(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract]) -> None:
+    counts = ", ".join(f"{summary.counts[verdict]} {verdict.value}" for verdict in Verdict if summary.counts.get(verdict))
+    console.print(f"cases:    {counts or 'none'}")
+    mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
+    proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
+    console.print(f"clauses:  {proven} of {len(mine)} conform in every case", end="")
+    for policy in Policy:
+        scored = [row for row in mine if row.baseline[policy] is not None]
+        if scored:
+            full = sum(row.baseline[policy] == row.cases > 0 for row in scored)
+            console.print(f"; {policy.value}: {full}", end="")
+    console.print()
+    self_reported = [c.name for c in contracts if c.inertness is not None and c.inertness.seen_by == "self-reported"]
+    if self_reported:
+        console.print(f"state:    self-reported by the adapter ({', '.join(self_reported)})")
+
+
+def summary_json(summary: Summary, final: Exit, evidence: Path) -> dict[str, Any]:
+    """The summary as JSON (`specs/schemas/verify.schema.json`)."""
+    return {
+        "verdict": summary.verdict.value,
+        "exit": int(final),
+        "evidence": str(evidence),
+        "counts": {verdict.value: count for verdict, count in summary.counts.items()},
+        "notes": list(summary.notes),
+        "clauses": [
+            {
+                "clause": row.clause.id,
+                "basis": row.clause.basis.value,
+                "level": row.clause.level.value,
+                "proof": row.clause.proof.value,
+                "verdict": None if row.verdict is None else row.verdict.value,
+                "cases": row.cases,
+                "ran": row.ran,
+                "conforming": row.conforming,
+                "baseline": {policy.value: row.baseline[policy] for policy in Policy},
+            }
+            for row in summary.rows
+        ],
+        "cases": [
+            {
+                "case": result.case,
+                "clauses": list(result.clauses),
+                "verdict": result.judgement.verdict.value,
+                "silence": None if result.judgement.silence is None else result.judgement.silence.value,
+                "detail": result.judgement.detail,
+                "seconds": round(result.seconds, 4),
+            }
+            for result in summary.results
+        ],
+    }

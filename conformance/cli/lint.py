@@ -1,0 +1,96 @@
+"""`holdfast lint specs`: schemas, unique ids, twins, mutants, clause digests of every contract."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum, unique
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance.cli.console import Format, out, stop
+from conformance.cli.mutants import planted
+from conformance.plan import plan_of
+from conformance.verdict import Exit
+from specs import Contract, SpecError, contract_names, load_contract
+from specs.lint import MutantNote, lint_contract
+from specs.loader import contract_folders
+
+
+@unique
+class What(Enum):
+    """What can be linted."""
+
+    SPECS = "specs"
+
+
+def lint(
+    what: Annotated[What, typer.Argument(help="specs")],
+    contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
+    update: Annotated[bool, typer.Option("--update", help="write the clause digests into the cases, after a review")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data."""
+    names = contract or list(contract_names())
+    problems: list[str] = []
+    for name in names:
+        if name not in contract_names():
+            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(contract_names())}")
+        try:
+            loaded = load_contract(name)
+            if update:
+                update_digests(loaded, contract_folders()[name])
+                load_contract.cache_clear()
+                loaded = load_contract(name)
+            problems += [f"{name}: {problem}" for problem in problems_of(loaded)]
+        except SpecError as error:
+            problems.append(str(error))
+    if format_ is Format.JSON:
+        print(json.dumps({"contracts": list(names), "problems": problems}, ensure_ascii=False))
+    else:
+        console = out()
+        for problem in problems:
+            console.print(problem, markup=False)
+        console.print(f"{what.value}: {len(names)} contracts, {len(problems)} problems")
+    raise typer.Exit(int(Exit.KIT if problems else Exit.OK))
+
+
+def problems_of(contract: Contract) -> list[str]:
+    """What the linter finds in one contract."""
+    mutants = [
+        MutantNote(mutant.name, tuple(mutant.must_fail)) for mutant in planted() if mutant.contract == contract.name
+    ]
+    suite = {case.id: case.clauses for case in plan_of(contract) if not case.scripted}
+    return lint_contract(contract, mutants=mutants, suite_clauses=suite)
+
+
+_CASE_START = re.compile(r"^( *)- id: (\S+)\s*$")
+
+
+def update_digests(contract: Contract, folder: Path) -> None:
+    """Write the current clause digests of every case behind its id, and nothing else."""
+    for path in sorted((folder / "cases").glob("*.yaml")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        new: list[str] = []
+        skipping = ""
+        for line in lines:
+            if skipping and line.startswith(skipping + "  "):
+                continue
+            skipping = ""
+            if re.match(r"^ *clause_digests:", line):
+                skipping = line[: len(line) - len(line.lstrip())]
+                continue
+            new.append(line)
+            match = _CASE_START.match(line)
+            if match is not None:
+                indent = match.group(1) + "  "
+                case = contract.case(match.group(2))
+                if case is None:
+                    raise SpecError(f"{path}: case {match.group(2)} stands there and was not loaded")
+                new.append(f"{indent}clause_digests:")
+                new += [f"{indent}  {name}: {contract.clauses[name].digest}" for name in case.clauses]
+        text = "\n".join(new) + "\n"
+        if text != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8")

@@ -1,0 +1,204 @@
+"""`holdfast selfcheck`: the kit proves its own teeth. Each planted bug must be caught, as it is declared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.baselines import Policy, baseline_json
+from conformance.cli.console import Format, err, out, stop
+from conformance.cli.lint import problems_of
+from conformance.cli.mutants import Mutant, planted
+from conformance.cli.target import Target, reference_target
+from conformance.verdict import Exit, Verdict, worst
+from reports.evidence import Run, read_evidence
+from specs import Contract, SpecError, contract_names, load_contract
+from specs.loader import contract_folders
+from specs.model import Proof
+
+# One mutant against a whole contract takes about a minute on PostgreSQL; this only ends what hangs for ever.
+RUN_TIMEOUT_S = 900
+# The mindless adapters reach no stop point; waiting for it in full would only take time.
+BASELINE_SLOW = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What a run of one mutant showed. `missed` and `stray` are sentences; both empty means killed as declared."""
+
+    mutant: Mutant
+    shown: Mapping[str, Verdict]
+    missed: tuple[str, ...]
+    stray: tuple[str, ...]
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether every declared clause failed as declared and nothing else failed."""
+        return not self.missed and not self.stray
+
+
+def selfcheck(
+    contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
+    full: Annotated[bool, typer.Option("--full", help="every mutant against the whole contract")] = False,
+    mutant: Annotated[list[str] | None, typer.Option("--mutant", help="only this mutant; repeat")] = None,
+    baselines: Annotated[bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
+    names = contract or list(contract_names())
+    try:
+        contracts = [load_contract(name) for name in names]
+        mutants = [found for found in planted() if found.contract in names]
+    except SpecError as error:
+        stop(Exit.USAGE if contract else Exit.KIT, str(error))
+    if mutant:
+        unknown = set(mutant) - {found.name for found in mutants}
+        if unknown:
+            stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
+        mutants = [found for found in mutants if found.name in mutant]
+    if baselines:
+        for loaded in contracts:
+            _write_baseline(loaded)
+        raise typer.Exit(int(Exit.OK))
+    problems = [f"{loaded.name}: {text}" for loaded in contracts for text in problems_of(loaded)] if not mutant else []
+    if not mutants:
+        problems.append("no mutant was run, so nothing shows that the kit catches anything")
+    by_name = {loaded.name: loaded for loaded in contracts}
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        kills = list(pool.map(lambda found: _kill(found, by_name[found.contract], whole=full), mutants))
+    good = not problems and all(kill.as_declared for kill in kills)
+    if format_ is Format.JSON:
+        print(json.dumps(_json(kills, problems, good), ensure_ascii=False))
+    else:
+        _print(kills, problems)
+    raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+
+
+def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
+    clauses = () if whole else tuple(mutant.must_fail)
+    try:
+        run = _verify(reference_target(store=mutant.store, mutant=mutant.name), contract, mutant.store, clauses)
+    except RuntimeError as error:
+        return Kill(mutant, {}, (str(error),), ())
+    kill = _judge(mutant, contract, run, whole=whole)
+    word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
+    err().print(f"{word} {mutant.name}")
+    for line in (*kill.missed, *kill.stray):
+        err().print(f"    {escape(line)}")
+    return kill
+
+
+def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[str], *, slow: float = 1.0) -> Run:
+    """Run `holdfast verify` in a process of its own and read its evidence. Raises RuntimeError if there is none."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-selfcheck-") as scratch:
+        evidence = Path(scratch) / "run.jsonl"
+        words = [sys.executable, "-P", "-m", "conformance.cli", "verify", "--contract", contract.name]
+        words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
+        for clause in clauses:
+            words += ["--clause", clause]
+        if target.launcher:
+            words += ["--config", f"store={store}", "--launcher", " ".join(target.launcher)]
+        words += ["--", *target.adapter]
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=RUN_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"{target.name}: the run took longer than {RUN_TIMEOUT_S} s") from error
+        if not evidence.is_file():
+            said = done.stderr.decode(errors="replace").strip()[-600:]
+            raise RuntimeError(f"{target.name}: no evidence, exit {done.returncode}: {said}")
+        run = read_evidence(evidence)
+        if run.defects:
+            raise RuntimeError(f"{target.name}: damaged evidence: {run.defects[0]}")
+        return run
+
+
+def _judge(mutant: Mutant, contract: Contract, run: Run, *, whole: bool) -> Kill:
+    """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases."""
+    by_clause: dict[str, list[Verdict]] = {}
+    for line in run.verdicts:
+        for clause in line.clauses:
+            by_clause.setdefault(clause, []).append(Verdict(line.verdict))
+    missed = [
+        f"{clause}: expected {wanted.value}, got {_tally(by_clause.get(clause, []))}"
+        for clause, wanted in mutant.must_fail.items()
+        if wanted not in by_clause.get(clause, [])
+    ]
+    stray: list[str] = []
+    for line in run.verdicts:
+        verdict = Verdict(line.verdict)
+        allowed = {*mutant.must_fail, *mutant.may_fail}
+        if verdict is Verdict.CONFORMS or allowed & set(line.clauses):
+            continue
+        stray.append(f"{line.case}: {verdict.value}, though its clauses are not declared: {line.detail[:160]}")
+    if whole:
+        ran = {line.case for line in run.verdicts}
+        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran]
+        stray += [f"{case}: no result" for case in gone]
+    return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    counts = {verdict: verdicts.count(verdict) for verdict in verdicts}
+    return ", ".join(f"{count} x {verdict.value}" for verdict, count in counts.items()) or "no result"
+
+
+def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
+    console = out()
+    table = Table(title="kill matrix", title_justify="left", show_edge=False)
+    for column in ("mutant", "killed", "must fail", "also failing, declared"):
+        table.add_column(column, overflow="fold")
+    for kill in kills:
+        also = [c for c, v in kill.shown.items() if v is not Verdict.CONFORMS and c in kill.mutant.may_fail]
+        due = [f"{clause} {verdict.value}" for clause, verdict in kill.mutant.must_fail.items()]
+        mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"
+        table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(also))
+    console.print(table)
+    for kill in kills:
+        for line in (*kill.missed, *kill.stray):
+            console.print(f"{kill.mutant.name}: {line}", markup=False, style="red")
+    for problem in problems:
+        console.print(f"lint: {problem}", markup=False, style="red")
+    killed = sum(kill.as_declared for kill in kills)
+    console.print(f"{killed} of {len(kills)} mutants killed as declared, {len(problems)} problems in the contracts")
+
+
+def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[str, object]:
+    return {
+        "good": good,
+        "problems": list(problems),
+        "kills": [
+            {
+                "mutant": kill.mutant.name,
+                "as_declared": kill.as_declared,
+                "shown": {clause: verdict.value for clause, verdict in kill.shown.items()},
+                "missed": list(kill.missed),
+                "stray": list(kill.stray),
+            }
+            for kill in kills
+        ],
+    }
+
+
+def _write_baseline(contract: Contract) -> None:
+    verdicts: dict[Policy, dict[str, str]] = {}
+    for policy in Policy:
+        adapter = (sys.executable, "-P", "-m", "conformance.mindless", policy.value)
+        run = _verify(Target(adapter, (), policy.value), contract, "", (), slow=BASELINE_SLOW)
+        verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
+    path = contract_folders()[contract.name] / "baselines.json"
+    path.write_text(baseline_json(contract, verdicts), encoding="utf-8")
+    testable = sum(clause.proof is Proof.RUN for clause in contract.clauses.values())
+    err().print(f"wrote {path.name} of {contract.name} ({testable} clauses to prove by a run)")

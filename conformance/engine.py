@@ -1,0 +1,250 @@
+"""The engine of a run: janitor, launcher, workers and workdirs, and the running of one case after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.launcher import Launcher
+from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
+from conformance.adapter.worker import AdapterCommand, Claim, Exhausted, Greeting, GreetingError, WorkerPool
+from conformance.cases.drive import Driver
+from conformance.cases.interpret import interpret
+from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.plan import PlannedCase
+from conformance.suites.bench import Bench
+from conformance.verdict import Verdict
+from specs import Case, Contract
+from specs.model import Kind
+
+# Nothing written here survives a power cut, so nothing can be said about durability.
+_VOLATILE = frozenset({"tmpfs", "ramfs"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run needs to know in every process it has. Everything is JSON, so that it can be handed over."""
+
+    adapter: tuple[str, ...]
+    contracts: tuple[str, ...]
+    seed: str
+    launcher: tuple[str, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+    slow: float = 1.0
+    passed_environment: tuple[str, ...] = ()
+    workdir: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
+        """Back from plain JSON."""
+        tuples = {"adapter", "contracts", "launcher", "passed_environment"}
+        return cls(**{key: tuple(value) if key in tuples else value for key, value in data.items()})
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines that hold."""
+        return Deadlines().scaled(self.slow)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case that ran: its judgement and everything that goes into the evidence."""
+
+    case: str
+    clauses: tuple[str, ...]
+    judgement: Judgement
+    main: tuple[Record, ...]
+    twin: tuple[Record, ...]
+    seconds: float
+    restarts: tuple[tuple[int, str], ...] = ()
+    logs: tuple[tuple[int, str], ...] = ()
+
+
+class Engine:
+    """Runs cases against one adapter. A context manager: leaving it ends every process and removes every folder."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self.settings = settings
+        self._stack = contextlib.ExitStack()
+        self._count = 0
+
+    def __enter__(self) -> Engine:
+        """Start what the run needs. Raises StartError, OSError."""
+        with contextlib.ExitStack() as stack:
+            self._janitor = stack.enter_context(Janitor())
+            parent = None if self.settings.workdir is None else Path(self.settings.workdir)
+            self.root = self._janitor.make_folder(parent=parent)
+            self._config = dict(self.settings.config)
+            if self.settings.launcher:
+                launcher = Launcher(
+                    (*self.settings.launcher, "--dir", str(self.root / "launcher")),
+                    janitor=self._janitor,
+                    passed=self.settings.passed_environment,
+                )
+                stack.callback(launcher.close)
+                self._config = {**launcher.config, **self._config}
+            command = AdapterCommand(
+                self.settings.adapter,
+                scrubbed_environment(self.settings.passed_environment),
+                self.settings.deadlines,
+            )
+            self.pool = WorkerPool(command, janitor=self._janitor)
+            stack.callback(self.pool.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def greet(self) -> Greeting:
+        """What the adapter says of itself. Raises StartError or GreetingError."""
+        return self.pool.get(0).greeting
+
+    def _workdir(self) -> Path:
+        self._count += 1
+        folder = self.root / f"session-{self._count}"
+        folder.mkdir()
+        return folder
+
+    def driver(self) -> Driver:
+        """A driver for one session in a fresh workdir."""
+        return Driver(self.pool, self._workdir(), config=self._config)
+
+    def claim(self, contract: str) -> Claim | None:
+        """The adapter's claim of that contract; None if it has none or cannot be asked."""
+        try:
+            return self.greet().claim(contract)
+        except (StartError, GreetingError, Exhausted):
+            return None
+
+    def run_case(self, contract: Contract, case: Case) -> CaseResult:
+        """Run a scripted case and, if it conforms so far, its twin."""
+        started = time.monotonic()
+        refused = self._cannot_run(case)
+        if refused is not None:
+            return CaseResult(case.id, case.clauses, refused, (), (), 0.0)
+        judgement, main = self._side(contract, case, Side.MAIN)
+        twin: tuple[Record, ...] = ()
+        if judgement.verdict is Verdict.CONFORMS and case.twin is not None:
+            judgement, twin = self._side(contract, case, Side.TWIN)
+        return self._result(case.id, case.clauses, judgement, main, twin, started)
+
+    def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
+        """Run a suite test at a bench of its own. What it raises that is no finding is a fault of the kit."""
+        started = time.monotonic()
+        if self.pool.exhausted:
+            return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
+        bench = Bench(
+            contract=contract,
+            case=planned.id,
+            seed=self.settings.seed,
+            make_driver=self.driver,
+            claim=self.claim(contract.name),
+        )
+        try:
+            test(bench)
+            judgement = bench.conclude()
+        except Exception as error:
+            judgement = _judgement_of(error)
+        bench.tidy(judgement)
+        return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
+
+    def _result(
+        self,
+        case: str,
+        clauses: tuple[str, ...],
+        judgement: Judgement,
+        main: tuple[Record, ...],
+        twin: tuple[Record, ...],
+        started: float,
+    ) -> CaseResult:
+        restarts, self.pool.replaced = tuple(self.pool.replaced), []
+        logs = tuple(self.pool.take_logs())
+        return CaseResult(case, clauses, judgement, main, twin, time.monotonic() - started, restarts, logs)
+
+    def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
+        claim = self.claim(contract.name)
+        driver = self.driver()
+        reading = interpret(
+            contract, case, side, seed=self.settings.seed, not_claimed={} if claim is None else claim.not_claimed
+        )
+        judgement = driver.drive(reading)
+        driver.finish(judgement)
+        return judgement, tuple(driver.records)
+
+    def _cannot_run(self, case: Case) -> Judgement | None:
+        if self.pool.exhausted:
+            return _exhausted()
+        if case.kind is Kind.DURABILITY and (kind := filesystem_of(self.root)) in _VOLATILE:
+            return Judgement(
+                Verdict.NOT_REACHED,
+                detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
+                advice="Give --workdir a folder on a disk.",
+            )
+        try:
+            greeting = self.greet()
+        except (StartError, GreetingError, Exhausted):
+            # The case itself will meet the same end and say so.
+            return None
+        if case.workers > greeting.max_workers:
+            return Judgement(
+                Verdict.UNSUPPORTED,
+                detail=f"the case needs {case.workers} workers, the adapter allows {greeting.max_workers}",
+                advice="Raise limits.workers in hello; concurrency is part of the contract.",
+            )
+        return None
+
+
+def _judgement_of(error: BaseException) -> Judgement:
+    """What a suite test's exception says. Hypothesis bundles several failures; the worst finding counts."""
+    findings = list(_findings_in(error))
+    if findings:
+        order = list(Verdict)
+        return min(findings, key=lambda judgement: order.index(judgement.verdict))
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return Judgement(Verdict.KIT_FAULT, detail=f"the suite test itself failed: {text[:1500]}")
+
+
+def _findings_in(error: BaseException) -> Iterator[Judgement]:
+    if isinstance(error, Finding):
+        yield error.judgement
+    elif isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _findings_in(part)
+
+
+def _exhausted() -> Judgement:
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail="three workers in a row had died before, so the case was not started",
+        advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
+    )
+
+
+def filesystem_of(folder: Path) -> str:
+    """The type of the file system that holds `folder`, as the mount table calls it; empty where there is no table."""
+    best, kind = -1, ""
+    try:
+        table = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    real = folder.resolve()
+    for line in table.splitlines():
+        parts = line.split(" ")
+        if len(parts) > 2 and real.is_relative_to(parts[1].replace("\\040", " ")) and len(parts[1]) > best:
+            best, kind = len(parts[1]), parts[2]
+    return kind
+

@@ -1,0 +1,118 @@
+"""The gate: whether what a run proved is enough to go on. Anything that is not proven holds.
+
+The hash chain detects damage, not forgery. Against a forger who computes the chain anew, the plan, the digests and the
+judgement of the exchanges are derived again from what is installed; but who makes up whole exchanges that a conforming
+adapter could have had makes up a conforming run. Whoever fears that asks for a signature with `--key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from conformance import __version__
+from conformance.gate_cases import fitness_clauses, of_cases
+from conformance.gate_model import (
+    Extent,
+    FitnessProof,
+    GateDecision,
+    GateReason,
+    ReasonCode,
+    Requirement,
+    some_of,
+)
+from conformance.gate_run import foreign_results, of_baseline, of_contract, of_file, of_run
+from conformance.recorder import kit_digest
+from conformance.verdict import Exit, gravest
+from reports.evidence import KitIdentity, Run
+from specs import SpecError, load_contract
+
+__all__ = [
+    "DEFAULT_MAX_AGE",
+    "Extent",
+    "FitnessProof",
+    "GateDecision",
+    "GateReason",
+    "ReasonCode",
+    "Requirement",
+    "decide",
+    "installed_kit",
+    "parse_requirement",
+]
+
+# A week: a run older than that speaks of dependencies and machines that may be other ones by now.
+DEFAULT_MAX_AGE = timedelta(days=7)
+_CORE_SUFFIX = "/core"
+
+
+def installed_kit() -> KitIdentity:
+    """The kit that decides."""
+    return KitIdentity("holdfast", __version__, kit_digest())
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read one `--require C` or `C/core`. Raises SpecError when there is no such contract."""
+    name = text.removesuffix(_CORE_SUFFIX)
+    if "/" in name:
+        raise SpecError(f"--require {text}: expected CONTRACT or CONTRACT/core")
+    return Requirement(load_contract(name), Extent.CORE if text.endswith(_CORE_SUFFIX) else Extent.FULL)
+
+
+def decide(
+    run: Run,
+    required: Sequence[Requirement],
+    *,
+    now: datetime,
+    max_age: timedelta = DEFAULT_MAX_AGE,
+    kit: KitIdentity | None = None,
+    fitness: FitnessProof | None = None,
+    baseline: Run | None = None,
+    key: str | None = None,
+) -> GateDecision:
+    """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
+
+    `now` is aware. `key` names the public key whose signature is asked for. All reasons are given, not only the first.
+    """
+    header = run.header
+    reasons: list[GateReason] = list(of_file(run, key=key))
+    notes: list[str] = []
+    left_out: list[str] = []
+    if not required:
+        text = "no contract is required, so nothing would be proven; name one with --require"
+        reasons.append(GateReason(ReasonCode.NOTHING_REQUIRED, text, Exit.INCOMPLETE))
+    if header is None and not run.defects:
+        reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
+    if header is not None:
+        reasons += of_run(run, header, kit=kit or installed_kit(), now=now, max_age=max_age)
+        reasons += foreign_results(run, header)
+    sides = run.sides()
+    for requirement in required:
+        if header is not None:
+            reasons += of_contract(header, requirement)
+        found = of_cases(run, header, requirement, sides)
+        reasons += found.reasons
+        notes += found.notes
+        left_out += found.left_out
+        reasons += _fitness(requirement, fitness)
+    if fitness is not None:
+        text = f"the fitness proof {fitness.path} of surface {fitness.surface} cannot be verified by this version"
+        reasons.append(GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE))
+    if baseline is not None and header is not None:
+        reasons += of_baseline(run, header, baseline)
+    return GateDecision(
+        can_proceed="NO" if reasons else "YES",
+        reasons=tuple(reasons),
+        exit=gravest(reason.exit for reason in reasons),
+        notes=tuple(notes),
+        left_out=tuple(left_out),
+    )
+
+
+def _fitness(requirement: Requirement, fitness: FitnessProof | None) -> Iterator[GateReason]:
+    clauses = fitness_clauses(requirement)
+    if clauses and fitness is None:
+        text = (
+            f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
+            "can be proven only of a named live surface: --fitness F --surface NAME"
+        )
+        yield GateReason(ReasonCode.FITNESS_MISSING, text, Exit.INCOMPLETE)

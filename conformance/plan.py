@@ -1,0 +1,95 @@
+"""The plan of a contract: every case it calls for, in order. Derived from what is installed, never from a run."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from conformance.suites import ClauseMark, mark_of
+from specs import Case, Contract
+from specs.model import Group, Proof
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """One case of the plan. `provocations` are the test hooks it needs of an adapter."""
+
+    id: str
+    contract: str
+    clauses: tuple[str, ...]
+    title: str
+    scripted: bool
+    provocations: frozenset[str]
+
+
+def suite_module(contract: str) -> ModuleType | None:
+    """The suite of a contract, if it has one: `conformance.suites.<name with underscores>`."""
+    name = f"conformance.suites.{contract.replace('-', '_')}"
+    if importlib.util.find_spec(name) is None:
+        return None
+    return importlib.import_module(name)
+
+
+def suite_case_id(contract: str, function_name: str) -> str:
+    """The plan id of a suite test."""
+    return f"{contract}/suite/{function_name.removeprefix('test_').replace('_', '-')}"
+
+
+def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], ...]:
+    """The suite's tests with their marks, in the order in which they stand in the file."""
+    module = suite_module(contract)
+    if module is None:
+        return ()
+    found = [
+        (function, mark)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if name.startswith("test_") and function.__module__ == module.__name__ and (mark := mark_of(function))
+    ]
+    return tuple(sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno))
+
+
+def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
+    """The provocations that a scripted case calls."""
+    steps = (*case.given, *case.when, *case.then)
+    named = {step["provoke"] for step in steps if "provoke" in step}
+    return frozenset(name for name in named | case.needs if _is_provocation(contract, name))
+
+
+def _is_provocation(contract: Contract, name: str) -> bool:
+    method = contract.methods.get(name)
+    return method is not None and method.group is Group.PROVOCATION
+
+
+def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
+    """Every case of the contract: the scripted ones in file order, then the suite's tests."""
+    scripted = [
+        PlannedCase(case.id, contract.name, case.clauses, case.title, True, provocations_of(contract, case))
+        for case in contract.cases
+    ]
+    suite = [
+        PlannedCase(
+            suite_case_id(contract.name, function.__name__),
+            contract.name,
+            mark.clauses,
+            function.__name__.removeprefix("test_").replace("_", " "),
+            False,
+            frozenset(mark.provocations),
+        )
+        for function, mark in suite_tests(contract.name)
+    ]
+    return (*scripted, *suite)
+
+
+def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:
+    """Clauses with `proof: run` that no case of the plan covers and that are not listed as not testable."""
+    covered = {clause for case in plan for clause in case.clauses}
+    return tuple(
+        clause.id
+        for clause in contract.clauses.values()
+        if clause.proof is Proof.RUN and clause.not_testable is None and clause.id not in covered
+    )

@@ -1,0 +1,226 @@
+"""The pytest plugin: collects the cases of contracts as items and hands their results on.
+
+`-k`, `-x`, xdist, JUnit XML and Allure are pytest's. Only the controlling process sees `pytest_holdfast_result`, so
+only it writes evidence, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cases.record import Judgement, Record
+from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.plan import PlannedCase, plan_of, suite_tests
+from conformance.verdict import Silence, Verdict
+from specs import Contract, load_contract
+
+_OPTION = "holdfast_settings"
+_ATTRIBUTE = "holdfast"
+
+
+class Hooks:
+    """Hooks that this plugin calls."""
+
+    @pytest.hookspec
+    def pytest_holdfast_result(self, result: CaseResult) -> None:
+        """A case has run. Called in the controlling process, once for each case."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_holdfast_engine(self) -> Engine | None:
+        """An engine that runs already, to be used in this process instead of a new one."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
+        """The issue under which this result is expected, if it is."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks."""
+    pluginmanager.add_hookspecs(Hooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One option: the settings of the run, as `holdfast verify` writes them."""
+    group = parser.getgroup("holdfast")
+    group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without the option the plugin does nothing."""
+    path = config.getoption(_OPTION, default=None)
+    if path is not None:
+        settings = RunSettings.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        config.pluginmanager.register(_Runner(config, settings), "holdfast-runner")
+
+
+class _Runner:
+    """The engine of this process, and the way from a report to a result."""
+
+    def __init__(self, config: pytest.Config, settings: RunSettings) -> None:
+        self._config = config
+        self._settings = settings
+        self._own: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, started when the first case needs it."""
+        given: Engine | None = self._config.hook.pytest_holdfast_engine()
+        if given is not None:
+            return given
+        if self._own is None:
+            self._own = Engine(self._settings).__enter__()
+        return self._own
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A contract.yaml stands for all cases of its contract."""
+        if file_path.name != "contract.yaml":
+            return None
+        file: ContractFile = ContractFile.from_parent(parent, path=file_path)
+        file.runner = self
+        return file
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None]:
+        """Attach the result, as JSON so that xdist can carry it."""
+        report: Any = yield
+        if isinstance(item, CaseItem) and call.when == "call" and item.result is not None:
+            setattr(report, _ATTRIBUTE, asdict_result(item.result))
+            excuse = self._config.hook.pytest_holdfast_excused(result=item.result)
+            if excuse is not None and report.failed:
+                report.outcome = "skipped"
+                report.wasxfail = f"expected: {excuse}"
+        return report  # noqa: B901 - the protocol of pluggy's wrappers
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """In the controlling process every report comes by here."""
+        if hasattr(self._config, "workerinput"):
+            return
+        data = getattr(report, _ATTRIBUTE, None)
+        if report.when == "call" and data is not None:
+            self._config.hook.pytest_holdfast_result(result=result_from(data))
+
+    def pytest_unconfigure(self) -> None:
+        """End what this process started."""
+        if self._own is not None:
+            self._own.__exit__(None, None, None)
+
+
+class ContractFile(pytest.File):
+    """All cases of one contract, in the order of its plan."""
+
+    runner: _Runner
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item for each case of the plan."""
+        contract = load_contract(self.path.parent.name)
+        tests = {function: mark for function, mark in suite_tests(contract.name)}
+        functions = iter(tests)
+        for planned in plan_of(contract):
+            item: CaseItem
+            if planned.scripted:
+                item = ScriptedItem.from_parent(self, name=planned.id)
+            else:
+                item = SuiteItem.from_parent(self, name=planned.id)
+                item.function = next(functions)
+            item.planned, item.contract, item.runner = planned, contract, self.runner
+            item.extra_keyword_matches.update(planned.clauses)
+            yield item
+
+
+class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that does not conform
+    """A case did not conform."""
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__(result.judgement.verdict.value)
+        self.result = result
+
+
+class CaseItem(pytest.Item):
+    """One case as pytest sees it."""
+
+    planned: PlannedCase
+    contract: Contract
+    runner: _Runner
+    result: CaseResult | None = None
+
+    def run_case(self) -> CaseResult:
+        """Run it; implemented by the two kinds of case."""
+        raise NotImplementedError
+
+    def runtest(self) -> None:
+        """Run it; anything but `conforms` is a failure to pytest."""
+        self.result = self.run_case()
+        if self.result.judgement.verdict is not Verdict.CONFORMS:
+            raise CaseFailure(self.result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """The failure as text, for JUnit and Allure."""
+        if isinstance(excinfo.value, CaseFailure):
+            judged = excinfo.value.result.judgement
+            lines = [
+                f"{judged.verdict.value}: {self.planned.title}",
+                f"clause:   {', '.join(self.planned.clauses)}",
+                f"detail:   {judged.detail}",
+                f"expected: {judged.expected}",
+                f"received: {judged.received}",
+            ]
+            return "\n".join(lines)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it stands."""
+        return self.path, None, self.planned.id
+
+
+class ScriptedItem(CaseItem):
+    """A case from a file."""
+
+    def run_case(self) -> CaseResult:
+        """Run the script and its twin."""
+        case = self.contract.case(self.planned.id)
+        assert case is not None
+        return self.runner.engine.run_case(self.contract, case)
+
+
+class SuiteItem(CaseItem):
+    """A test of a suite."""
+
+    function: Any
+
+    def run_case(self) -> CaseResult:
+        """Run the test at a bench."""
+        return self.runner.engine.run_suite_test(self.contract, self.planned, self.function)
+
+
+def asdict_result(result: CaseResult) -> dict[str, Any]:
+    """A result as plain JSON."""
+    data = asdict(result)
+    judged = result.judgement
+    data["judgement"]["verdict"] = judged.verdict.value
+    data["judgement"]["silence"] = None if judged.silence is None else judged.silence.value
+    return data
+
+
+def result_from(data: Mapping[str, Any]) -> CaseResult:
+    """A result back from plain JSON."""
+    judged = dict(data["judgement"])
+    silence = judged.pop("silence")
+    verdict = Verdict(judged.pop("verdict"))
+    return CaseResult(
+        case=data["case"],
+        clauses=tuple(data["clauses"]),
+        judgement=Judgement(verdict=verdict, silence=None if silence is None else Silence(silence), **judged),
+        main=tuple(Record(**record) for record in data["main"]),
+        twin=tuple(Record(**record) for record in data["twin"]),
+        seconds=data["seconds"],
+        restarts=tuple((number, cause) for number, cause in data["restarts"]),
+        logs=tuple((number, text) for number, text in data["logs"]),
+    )

@@ -1,0 +1,174 @@
+"""The recorder of a run: turns results into evidence lines, in the one process that may append."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from conformance import __version__
+from conformance.adapter.worker import Greeting
+from conformance.cases.record import Record, Side
+from conformance.engine import CaseResult, RunSettings
+from conformance.plan import plan_of
+from reports.evidence import (
+    AdapterIdentity,
+    Claimed,
+    ContractPin,
+    EvidenceWriter,
+    Exchange,
+    Header,
+    Implementation,
+    KitIdentity,
+    Log,
+    Redactor,
+    Restart,
+    Selection,
+    VerdictLine,
+)
+from specs import Contract
+from specs.strictjson import digest_bytes
+
+_CODE = (".py", ".yaml", ".json")
+
+
+@cache
+def kit_digest() -> str:
+    """A digest over the code and data of the installed kit, the reference left out: it is tested, it does not test."""
+    state = hashlib.sha256()
+    for package in ("conformance", "reports", "specs", "vectors"):
+        for name, data in sorted(_files(files(package), package)):
+            state.update(f"{name}\x00{len(data)}\x00".encode() + data)
+    return "sha256:" + state.hexdigest()
+
+
+def _files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
+    found = []
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                found += _files(entry, path)
+        elif entry.name.endswith(_CODE):
+            found.append((path, entry.read_bytes()))
+    return found
+
+
+def pin_of(contract: Contract) -> ContractPin:
+    """The contract as a header names it."""
+    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
+
+
+def adapter_digest(argv: Sequence[str]) -> str | None:
+    """The digest of the adapter's program, if it is a file that can be read."""
+    program = shutil.which(argv[0])
+    try:
+        return None if program is None else digest_bytes(Path(program).read_bytes())
+    except OSError:
+        return None
+
+
+def header_of(
+    settings: RunSettings, contracts: Sequence[Contract], greeting: Greeting | None, *, expression: str | None
+) -> Header:
+    """The header of a run; `greeting` is None if the adapter did not come as far as hello."""
+    said = None if greeting is None else greeting.implementation
+    return Header(
+        kit=KitIdentity("holdfast", __version__, kit_digest()),
+        contracts=tuple(map(pin_of, contracts)),
+        adapter=AdapterIdentity(
+            command=settings.adapter,
+            digest=adapter_digest(settings.adapter),
+            implementation=None if said is None else Implementation(said["name"], said["version"], said["language"]),
+            claims=()
+            if greeting is None
+            else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
+        ),
+        environment=_environment(),
+        config=dict(settings.config),
+        seed=settings.seed,
+        deadlines={name: float(value) for name, value in asdict(settings.deadlines).items()},
+        started=datetime.now(UTC),
+        plan=tuple(case.id for contract in contracts for case in plan_of(contract)),
+        selection=Selection(tuple(contract.name for contract in contracts), expression),
+    )
+
+
+def _environment() -> Mapping[str, str]:
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpus": str(os.cpu_count() or 0),
+        "ci": os.environ.get("CI", ""),
+        "executable": Path(sys.executable).name,
+    }
+
+
+class Recorder:
+    """Writes the results of one run as they come."""
+
+    def __init__(self, path: Path, header: Header, *, redactor: Redactor) -> None:
+        """Open the evidence and write the header. Raises EvidenceError."""
+        self._writer = EvidenceWriter(path, redactor=redactor)
+        self._restarts = 0
+        self._writer.header(header)
+
+    def write(self, result: CaseResult, *, excused: str | None) -> None:
+        """Append everything of one case. Raises EvidenceError."""
+        for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
+            for record in records:
+                self._writer.write(_exchange(result.case, side, record))
+        for worker, text in result.logs:
+            self._writer.write(Log(worker, text))
+        for worker, cause in result.restarts:
+            self._restarts += 1
+            self._writer.write(Restart(worker, cause, self._restarts))
+        judged = result.judgement
+        self._writer.write(
+            VerdictLine(
+                case=result.case,
+                clauses=result.clauses,
+                verdict=judged.verdict.value,
+                silence=None if judged.silence is None else judged.silence.value,
+                detail=judged.detail,
+                expected=judged.expected,
+                received=judged.received,
+                advice=judged.advice,
+                excused=excused,
+                seconds=round(result.seconds, 4),
+            )
+        )
+
+    def finish(self, *, verdict: str, exit_status: int) -> None:
+        """Complete the run. Raises EvidenceError."""
+        self._writer.finish(verdict=verdict, exit_status=exit_status)
+
+    def close(self) -> None:
+        """Leave the run as it is; without `finish` it has no footer."""
+        self._writer.close()
+
+
+def _exchange(case: str, side: Side, record: Record) -> Exchange:
+    return Exchange(
+        case=case,
+        side=side.value,
+        n=record.n,
+        action=record.action,
+        worker=record.worker,
+        request=record.request,
+        answer=record.answer,
+        event=record.event,
+        sent_us=record.sent_us,
+        received_us=record.received_us,
+    )

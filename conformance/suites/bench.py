@@ -1,0 +1,241 @@
+"""The bench a suite test works at: sessions against the adapter, with every exchange written down."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from conformance.cases import expect as ex
+from conformance.cases.action import Action, Verb
+from conformance.cases.interpret import START, WORKDIR
+from conformance.cases.record import Finding, Judgement, Record
+from conformance.cases.values import Scope, shift
+from conformance.verdict import Verdict
+from specs import Contract
+
+if TYPE_CHECKING:
+    from conformance.adapter.worker import Claim
+    from conformance.cases.drive import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that came and is well-formed."""
+
+    outcome: str
+    effect: str | None
+    reason: str | None
+    value: Any
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A call under way."""
+
+    worker: int
+    method: str
+
+
+class Session:
+    """One session on a workdir of its own, with one or more workers."""
+
+    def __init__(self, bench: Bench, driver: Driver, *, workers: int, config: Mapping[str, str], surface: str) -> None:
+        self._bench = bench
+        self._driver = driver
+        self._config = dict(config)
+        self._surface = surface
+        self.workers = workers
+        self.now = START
+        self.ended = False
+        for worker in range(workers):
+            self._open(worker, "fresh" if worker == 0 else "existing")
+
+    def _one(self, action: Action) -> Record:
+        return self._bench.execute(self._driver, action)[0]
+
+    def _open(self, worker: int, state: str) -> None:
+        request = {
+            "op": "open",
+            "contract": self._bench.contract.name,
+            "state": state,
+            "surface": self._surface,
+            "workdir": WORKDIR,
+            "clock": self.now,
+            "seed": self._bench.seed,
+            "config": self._config,
+        }
+        action = Action(Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True)
+        self._must_be_ok(self._one(action))
+
+    def _must_be_ok(self, record: Record) -> None:
+        answer = self._answer(record, None)
+        if answer.outcome != "ok":
+            self._bench.fail("not_reached", f"{record.action}: {ex.shown(record)}")
+
+    def _answer(self, record: Record, method: str | None) -> Answer:
+        silent = ex.silence_of(record)
+        if silent is not None:
+            raise Finding(replace(silent, received=ex.shown(record)))
+        said = record.answer
+        assert said is not None
+        if method is not None:
+            problem = ex.broken_answer(self._bench.contract.methods[method], said, self._bench.not_claimed)
+            if problem is not None:
+                garbled = replace(record, answer=None, event={"kind": "garbage", "detail": problem})
+                judged = ex.silence_of(garbled)
+                assert judged is not None
+                raise Finding(replace(judged, received=ex.shown(record)))
+        if said["outcome"] == "fault":
+            raise Finding(Judgement(Verdict.NO_VERDICT, detail=f"the adapter reports an internal error: {said['detail']}"))
+        if said["outcome"] == "unsupported":
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {said['capability']}"))
+        return Answer(said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"))
+
+    def _request(self, method: str, args: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {"op": "call", "method": method, "args": dict(args or {})}
+
+    def call(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Answer:
+        """Call an operation. Silence, a fault and `unsupported` end the test with their verdict."""
+        action = Action(Verb.EXCHANGE, f"call {method}", ((worker, self._request(method, args)),), worker=worker)
+        return self._answer(self._one(action), method)
+
+    def observe(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of an observation."""
+        return self._value("observe", method, args, worker)
+
+    def provoke(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of a provocation."""
+        return self._value("provoke", method, args, worker)
+
+    def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> Any:
+        action = Action(Verb.EXCHANGE, f"{verb} {method}", ((worker, self._request(method, args)),), worker=worker)
+        answer = self._answer(self._one(action), method)
+        if answer.outcome != "ok":
+            self._bench.fail("not_reached", f"{method} answered {answer.outcome}")
+        return answer.value
+
+    def start(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Handle:
+        """Send a call and do not wait."""
+        action = Action(Verb.START, f"start {method}", ((worker, self._request(method, args)),), worker=worker)
+        self._one(action)
+        return Handle(worker, method)
+
+    def finish(self, handle: Handle) -> Answer:
+        """Wait for a started call."""
+        record = self._one(Action(Verb.FINISH, f"finish {handle.method}", worker=handle.worker))
+        return self._answer(record, handle.method)
+
+    def reached(self, point: str) -> None:
+        """Wait for a stop point; not reaching it ends the test as not reached."""
+        self._local(Verb.REACHED, point)
+
+    def release(self, point: str) -> None:
+        """Let a stop point go on."""
+        self._local(Verb.RELEASE, point)
+
+    def _local(self, verb: Verb, point: str) -> None:
+        record = self._one(Action(verb, f"{verb.value} {point}", operand={"point": point}))
+        if record.event is None or record.event["kind"] != "done":
+            self._bench.fail("not_reached", str((record.event or {}).get("detail", "no record")))
+
+    def clock(self, step: str) -> None:
+        """Move the clock of every worker by a span such as `+300s`, or to an instant."""
+        self.now = shift(self.now, step)
+        request = {"op": "clock", "now": self.now}
+        pairs = tuple((worker, request) for worker in range(self.workers))
+        for record in self._bench.execute(self._driver, Action(Verb.EXCHANGE, f"clock {step}", pairs)):
+            self._must_be_ok(record)
+
+    def kill(self, worker: int = 0) -> None:
+        """SIGKILL to a worker's process group."""
+        self._one(Action(Verb.KILL, f"kill {worker}", worker=worker))
+
+    def reopen(self, worker: int = 0) -> None:
+        """Start a killed worker again on the same workdir."""
+        self._open(worker, "existing")
+
+    def restart(self, worker: int = 0) -> None:
+        """Close a worker in order and start it again on the same workdir."""
+        self._must_be_ok(self._one(Action(Verb.EXCHANGE, "restart: close", ((worker, {"op": "close"}),), worker=worker)))
+        self._one(Action(Verb.STOP, "restart: stop", worker=worker))
+        self._open(worker, "existing")
+
+    def rand(self, label: str) -> str:
+        """16 random hexadecimal digits, fixed by seed, case and label."""
+        return self._bench.scope.digits("rand", label, 16)
+
+    def hex64(self, label: str) -> str:
+        """64 random hexadecimal digits, fixed by seed, case and label."""
+        return self._bench.scope.digits("hex64", label, 64)
+
+    def end(self) -> None:
+        """Close every worker in order."""
+        for worker in reversed(range(self.workers)):
+            self._must_be_ok(
+                self._one(Action(Verb.EXCHANGE, f"close worker {worker}", ((worker, {"op": "close"}),), worker=worker))
+            )
+        self.ended = True
+
+
+class Bench:
+    """What a suite test gets: sessions, and the way to state a non-conformance."""
+
+    def __init__(
+        self, *, contract: Contract, case: str, seed: str, make_driver: Callable[[], Driver], claim: Claim | None
+    ) -> None:
+        self.contract = contract
+        self.seed = seed
+        self.not_claimed: Mapping[str, str] = {} if claim is None else claim.not_claimed
+        self.scope = Scope(seed=seed, case=case, side="main", defined={}, opened=START, now=START)
+        self.records: list[Record] = []
+        self._make_driver = make_driver
+        self._open_drivers: list[Driver] = []
+        self._sessions = 0
+
+    def execute(self, driver: Driver, action: Action) -> list[Record]:
+        """Carry out an action and number its records through the whole test."""
+        made = driver.execute(action)
+        start = len(self.records)
+        self.records += [replace(record, n=start + index) for index, record in enumerate(made)]
+        return self.records[start:]
+
+    @contextlib.contextmanager
+    def session(
+        self, workers: int = 1, config: Mapping[str, str] | None = None, surface: str = "ready"
+    ) -> Generator[Session, None, None]:
+        """A session on a fresh store, closed in order if the test went well."""
+        driver = self._make_driver()
+        self._open_drivers.append(driver)
+        opened = Session(self, driver, workers=workers, config=config or {}, surface=surface)
+        judgement = Judgement(Verdict.NOT_REACHED, detail="the session was left early")
+        try:
+            yield opened
+            opened.end()
+            judgement = Judgement(Verdict.CONFORMS)
+            self._sessions += 1
+        except Finding as finding:
+            judgement = finding.judgement
+            raise
+        finally:
+            # Hypothesis goes on after a failure; its next session needs workers without an open one.
+            driver.finish(judgement)
+            self._open_drivers.remove(driver)
+
+    def fail(self, verdict: str, message: str, *, expected: str = "", received: str = "") -> NoReturn:
+        """State what was found; `verdict` is a name such as `fail_open`."""
+        raise Finding(Judgement(Verdict(verdict), None, message, expected, received))
+
+    def conclude(self) -> Judgement:
+        """The judgement of a test that ran to its end: it must have had a session that went through."""
+        if self._sessions == 0:
+            return Judgement(Verdict.NOT_REACHED, detail="the test ended without a single session")
+        return Judgement(Verdict.CONFORMS)
+
+    def tidy(self, judgement: Judgement) -> None:
+        """End what a failed test left open."""
+        for driver in self._open_drivers:
+            driver.finish(judgement)
+        self._open_drivers.clear()

@@ -1,0 +1,98 @@
+"""What a case showed, what a run amounts to, and the exit status that says so (DESIGN: verdicts, gate, exit codes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, IntEnum, unique
+
+
+@unique
+class Verdict(Enum):
+    """What one case showed. Ordered from worst to best; a run's verdict is the worst present."""
+
+    KIT_FAULT = "kit_fault"
+    FAIL_OPEN = "fail_open"
+    LOST_DURABILITY = "lost_durability"
+    STATE_LEAK = "state_leak"
+    NO_VERDICT = "no_verdict"
+    NOT_REACHED = "not_reached"
+    INDETERMINATE = "indeterminate"
+    UNSUPPORTED = "unsupported"
+    WRONG_REASON = "wrong_reason"
+    OVER_REFUSAL = "over_refusal"
+    CONFORMS = "conforms"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it belongs to the fail-open class: something got through, stayed behind, or was lost."""
+        return self in OPEN_CLASS
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether nothing was proven either way."""
+        return self in INCOMPLETE_CLASS
+
+
+OPEN_CLASS = frozenset({Verdict.FAIL_OPEN, Verdict.STATE_LEAK, Verdict.LOST_DURABILITY})
+INCOMPLETE_CLASS = frozenset({Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED})
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+@unique
+class Silence(Enum):
+    """Why there is no verdict: how an adapter failed to answer."""
+
+    CRASH = "crash"
+    HANG = "hang"
+    GARBAGE = "garbage"
+    EOF = "eof"
+    MISSING = "missing"
+
+
+@unique
+class Exit(IntEnum):
+    """Exit status of the command line, the same for every command."""
+
+    OK = 0
+    FAIL_OPEN = 10
+    NON_CONFORMING = 11
+    INCOMPLETE = 12
+    ADAPTER = 13
+    EXPECTATION = 14
+    KIT = 20
+    USAGE = 64
+
+
+# When several apply, the first of these is the exit status.
+_PRECEDENCE = (
+    Exit.USAGE,
+    Exit.KIT,
+    Exit.ADAPTER,
+    Exit.FAIL_OPEN,
+    Exit.EXPECTATION,
+    Exit.INCOMPLETE,
+    Exit.NON_CONFORMING,
+)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of `verdicts`; of none it is NOT_REACHED, because nothing was shown."""
+    found = list(verdicts)
+    return min(found, key=_RANK.__getitem__) if found else Verdict.NOT_REACHED
+
+
+def exit_of(verdict: Verdict) -> Exit:
+    """The exit status that a single verdict calls for."""
+    if verdict is Verdict.CONFORMS:
+        return Exit.OK
+    if verdict is Verdict.KIT_FAULT:
+        return Exit.KIT
+    if verdict.is_open:
+        return Exit.FAIL_OPEN
+    return Exit.INCOMPLETE if verdict.is_incomplete else Exit.NON_CONFORMING
+
+
+def gravest(exits: Iterable[Exit]) -> Exit:
+    """The exit status that goes first among several; OK only if all are OK."""
+    present = set(exits)
+    return next((code for code in _PRECEDENCE if code in present), Exit.OK)

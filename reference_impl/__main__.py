@@ -1,0 +1,114 @@
+"""The command line of the reference: `adapter`, `launch`, `provision`, `mutants`. Started as `python -P -m`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from reference_impl.registry import contract_names, entry_module, implementation
+
+# sysexits.h EX_USAGE, as DESIGN.md has it for every command.
+_USAGE = 64
+_FAILED = 1
+
+
+def _adapter(options: argparse.Namespace) -> None:
+    from reference_impl.adapter import serve_stdio
+    from reference_impl.mutants import find
+
+    planted = None if options.mutant is None else find(options.mutant)
+    serve_stdio(
+        {
+            name: implementation(name, mutant=options.mutant if planted and planted.contract == name else None)
+            for name in contract_names()
+        }
+    )
+
+
+def _launch(options: argparse.Namespace) -> None:
+    from reference_impl.launching import run
+
+    package = entry_module(options.contract).rpartition(".")[0]
+    launch = import_module(f"{package}.launch").launch
+    run(lambda: launch(store=options.store, parent=options.dir, dsn=options.dsn, mutant=options.mutant))
+
+
+def _provision(options: argparse.Namespace) -> None:
+    package = entry_module(options.contract).rpartition(".")[0]
+    for line in import_module(f"{package}.demo").provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
+        print(line)
+
+
+def _mutants(options: argparse.Namespace) -> None:
+    from reference_impl.mutants import all_mutants
+
+    listed = [
+        {
+            "name": each.name,
+            "contract": each.contract,
+            "title": each.title,
+            "store": each.store,
+            "must_fail": dict(each.must_fail),
+            "may_fail": dict(each.may_fail),
+        }
+        for each in all_mutants()
+    ]
+    if options.json:
+        print(json.dumps(listed, indent=1))
+        return
+    for each in all_mutants():
+        print(f"{each.name:<36} {each.title} [{', '.join(each.must_fail)}]")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m reference_impl", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(run=run)
+        return made
+
+    adapter = command("adapter", _adapter, "Speak adapter protocol v1 on standard input and output.")
+    adapter.add_argument("--mutant", metavar="NAME", help="with this planted bug")
+    launch = command("launch", _launch, "Provision what the adapter needs, print one JSON line, end at end of file.")
+    launch.add_argument("--contract", choices=contract_names(), default=contract_names()[0])
+    launch.add_argument("--store", choices=("postgres", "sqlite"), default="postgres")
+    launch.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()), help="where to make its folder")
+    launch.add_argument("--dsn", help="use this PostgreSQL server instead of the embedded one")
+    launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
+    provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
+    provision.add_argument("--contract", choices=contract_names(), default=contract_names()[0])
+    where = provision.add_mutually_exclusive_group(required=True)
+    where.add_argument("--dsn", help="in this PostgreSQL database")
+    where.add_argument("--sqlite", type=Path, metavar="PATH", help="as two database files in this folder")
+    provision.add_argument("--writer", default="holdfast_registrar", help="role that may read and append (PostgreSQL)")
+    mutants = command("mutants", _mutants, "List the planted bugs.")
+    mutants.add_argument("--json", action="store_true")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 for what failed, 64 for a wrong command line."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as ended:
+        return _USAGE if ended.code == 2 else 0
+    try:
+        options.run(options)
+    except KeyError as error:
+        print(f"error: {error.args[0]}", file=sys.stderr)
+        return _USAGE
+    except Exception as error:  # a command line shows one line, not a traceback
+        print(f"error: {error}", file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

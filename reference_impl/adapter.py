@@ -1,0 +1,174 @@
+"""Adapter protocol v1 over standard input and output, the same for every contract (docs/adapter-protocol.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from reference_impl import __version__
+from reference_impl.answers import Answer, Fault, Ok, to_message
+from reference_impl.instants import InstantError, parse_instant
+from reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from specs.errors import StrictJsonError
+from specs.strictjson import canonical, loads
+
+PROTOCOL = 1
+# docs/adapter-protocol.md: at most 1 MiB a line.
+MAX_LINE = 1 << 20
+# What this process was measured with; more workers on one workdir would be a claim without proof.
+MAX_WORKERS = 16
+
+
+class RequestError(ValueError):
+    """A request lacks a member, or one is not what the protocol says."""
+
+
+def _member(request: Mapping[str, Any], name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str):
+        raise RequestError(f"expected text in the member {name!r}, got {value!r}; see docs/adapter-protocol.md")
+    return value
+
+
+def _instant(request: Mapping[str, Any], name: str) -> datetime:
+    try:
+        return parse_instant(_member(request, name))
+    except InstantError as error:
+        raise RequestError(f"member {name!r}: {error}") from error
+
+
+def _open_request(request: Mapping[str, Any]) -> OpenRequest:
+    config = request.get("config", {})
+    if not isinstance(config, dict) or not all(isinstance(value, str) for value in config.values()):
+        raise RequestError("expected an object of texts in the member 'config'; write numbers as text")
+    try:
+        state = StateWanted(_member(request, "state"))
+        surface = SurfaceWanted(request.get("surface", SurfaceWanted.READY.value))
+    except ValueError as error:
+        raise RequestError(f"open: {error}; state is fresh or existing, surface is ready or absent") from error
+    workdir = Path(_member(request, "workdir"))
+    if not workdir.is_dir():
+        raise RequestError(f"expected an existing folder as workdir, got {str(workdir)!r}; make it before `open`")
+    return OpenRequest(state, surface, workdir, _instant(request, "clock"), config)
+
+
+class Adapter:
+    """The server loop. One session at a time; every request gets exactly one answer, in order."""
+
+    def __init__(self, implementations: Mapping[str, Implementation]) -> None:
+        self._implementations = implementations
+        self._session: Session | None = None
+
+    def serve(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        """Answer line for line until `bye` or end of file, then close what is open."""
+        try:
+            while line := requests.readline(MAX_LINE + 1):
+                message, ended = self._answer_line(line, requests)
+                answers.write(canonical(message) + b"\n")
+                answers.flush()
+                if ended:
+                    return
+        finally:
+            self._close()
+            for implementation in self._implementations.values():
+                implementation.shut_down()
+
+    def _answer_line(self, line: bytes, requests: IO[bytes]) -> tuple[dict[str, Any], bool]:
+        if len(line) > MAX_LINE:
+            while line and not line.endswith(b"\n"):
+                line = requests.readline(MAX_LINE)
+            return {"id": "", **to_message(Fault(f"expected lines of at most {MAX_LINE} bytes"))}, False
+        try:
+            request = loads(line)
+        except StrictJsonError as error:
+            return {"id": "", **to_message(Fault(f"expected one I-JSON object in a line: {error}"))}, False
+        if not isinstance(request, dict) or not isinstance(request.get("id"), str):
+            return {"id": "", **to_message(Fault("expected an object with a text member 'id'"))}, False
+        if request.get("op") == "hello":
+            return {"id": request["id"], **self._hello(request)}, False
+        return {"id": request["id"], **to_message(self._answer(request))}, request.get("op") == "bye"
+
+    def _hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request.get("protocol") != PROTOCOL:
+            return to_message(Fault(f"expected protocol {PROTOCOL}, got {request.get('protocol')!r}"))
+        claims = [
+            {"contract": name, "version": implementation.version, "not_claimed": dict(implementation.not_claimed)}
+            for name, implementation in self._implementations.items()
+        ]
+        return {
+            "ok": {
+                "protocol": PROTOCOL,
+                "challenge": request.get("challenge"),
+                "implementation": {"name": "holdfast-reference", "version": __version__, "language": "python"},
+                "claims": claims,
+                "limits": {"workers": MAX_WORKERS},
+            }
+        }
+
+    def _answer(self, request: Mapping[str, Any]) -> Answer:
+        actions: dict[Any, Callable[[Mapping[str, Any]], Answer]] = {
+            "open": self._open,
+            "call": self._call,
+            "clock": self._clock,
+            "close": lambda _: self._close(),
+            "bye": lambda _: Ok(),
+        }
+        action = actions.get(request.get("op"))
+        if action is None:
+            return Fault(f"unknown op {request.get('op')!r}; known: hello, {', '.join(actions)}")
+        try:
+            return action(request)
+        except (RequestError, OpenError) as error:
+            return Fault(str(error))
+        except Exception as error:  # whatever went wrong, the harness gets an answer and stderr the trace
+            traceback.print_exc(file=sys.stderr)
+            return Fault(f"internal error: {type(error).__name__}: {error}")
+
+    def _open(self, request: Mapping[str, Any]) -> Answer:
+        if self._session is not None:
+            raise RequestError("a session is open; send `close` first")
+        name = _member(request, "contract")
+        if name not in self._implementations:
+            raise RequestError(f"unknown contract {name!r}; claimed: {', '.join(self._implementations)}")
+        self._session = self._implementations[name].open(_open_request(request))
+        return Ok()
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            raise RequestError("no session is open; send `open` first")
+        return self._session
+
+    def _call(self, request: Mapping[str, Any]) -> Answer:
+        return self._opened().call(_member(request, "method"), request.get("args", {}))
+
+    def _clock(self, request: Mapping[str, Any]) -> Answer:
+        self._opened().set_clock(_instant(request, "now"))
+        return Ok()
+
+    def _close(self) -> Answer:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+        return Ok()
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def serve_stdio(implementations: Mapping[str, Implementation]) -> None:
+    """Serve on this process's standard streams until `bye`, end of file or SIGTERM."""
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _terminate)
+    # Whatever else writes to standard output from now on lands in the log and cannot garble an answer.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with contextlib.suppress(BrokenPipeError), answers:
+        Adapter(implementations).serve(sys.stdin.buffer, answers)

@@ -1,0 +1,32 @@
+"""Instants as they travel: RFC 3339 in UTC with the letter Z, whole seconds or up to six fractional digits."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_SHAPE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?Z")
+
+
+class InstantError(ValueError):
+    """Text is not an instant: of another shape, or of a day or time that does not exist."""
+
+
+def parse_instant(text: str) -> datetime:
+    """Read an instant as an aware datetime in UTC. Raises InstantError."""
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {text!r}")
+    try:
+        whole = datetime.strptime(match[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InstantError(f"no such day or time: {text!r}") from error
+    return whole.replace(microsecond=int((match[2] or "").ljust(6, "0")))
+
+
+def format_instant(instant: datetime) -> str:
+    """Write an aware datetime; without a fraction when it has none."""
+    in_utc = instant.astimezone(UTC)
+    shape = "%Y-%m-%dT%H:%M:%S.%fZ" if in_utc.microsecond else "%Y-%m-%dT%H:%M:%SZ"
+    # strftime does not pad years below 1000 on every platform.
+    return in_utc.strftime(shape).rjust(len("2026-01-01T00:00:00Z"), "0")

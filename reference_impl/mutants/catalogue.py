@@ -1,0 +1,46 @@
+"""What a mutant is, and where they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+# The modules of each contract's mutants; each has a tuple MUTANTS.
+_MODULES = MappingProxyType({"rs4a-replay": ("reference_impl.mutants.rs4a_replay",)})
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One planted bug.
+
+    `must_fail` maps clause ids to the verdict that each must get; `may_fail` maps clause ids to the reason why they
+    may fail as well. Everything else must conform. `apply` turns the contract's blueprint into the mutated one.
+    """
+
+    name: str
+    contract: str
+    title: str
+    must_fail: Mapping[str, str]
+    apply: Callable[[Any], Any]
+    may_fail: Mapping[str, str] = field(default_factory=dict)
+    store: str = "sqlite"
+
+
+@cache
+def all_mutants() -> Sequence[Mutant]:
+    """Every mutant of every contract, in the order of their files."""
+    return tuple(
+        mutant for modules in _MODULES.values() for module in modules for mutant in import_module(module).MUTANTS
+    )
+
+
+def find(name: str) -> Mutant:
+    """The mutant of that name. Raises KeyError with the known names."""
+    for mutant in all_mutants():
+        if mutant.name == name:
+            return mutant
+    raise KeyError(f"no mutant is called {name!r}; known: {', '.join(each.name for each in all_mutants())}")

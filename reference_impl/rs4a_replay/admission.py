@@ -1,0 +1,186 @@
+"""What stands before every operation: the surface, the audit, and the verdict, in the contract's decision order."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reference_impl.answers import Accepted, Answer, Indeterminate, Refused
+from reference_impl.instants import format_instant
+from reference_impl.rs4a_replay.settings import Settings
+from reference_impl.rs4a_replay.store import AuditError, AuditSink, Row, Sight, Store, SurfaceUnreadableError
+from reference_impl.rs4a_replay.surface import SurfaceReport
+from reference_impl.rs4a_replay.terms import (
+    CAN_PROCEED,
+    DOMAIN,
+    GATE,
+    CommitStatus,
+    DecisionState,
+    Identities,
+    Reason,
+    SurfaceState,
+)
+from reference_impl.rs4a_replay.validator import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason of the closed list, with the data that the contract lets it carry."""
+
+    reason: Reason
+    data: Mapping[str, Any] | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One operation under way: what was asked, when, and what was seen in the store at arrival."""
+
+    method: str
+    now: datetime
+    verdict: Verdict
+    identities: Identities
+    sight: Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where a registrar's work ends up. Both are None when no surface is configured."""
+
+    store: Store | None
+    audit: AuditSink | None
+
+
+Rule = Callable[[Attempt], Refusal | Accepted | None]
+
+
+class Admission:
+    """Guards that every operation of the registrar passes first. Each guard is one method."""
+
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        self._settings = settings
+        self._ports = ports
+
+    @property
+    def store(self) -> Store:
+        """The store of an admitted operation."""
+        assert self._ports.store is not None, "no operation is admitted without a surface"
+        return self._ports.store
+
+    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+        """S0: look at the consumed state first; nothing is written (source section 3)."""
+        key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
+        nonce = verdict.submission.authorization_nonce if verdict.submission else None
+        return Attempt(method, now, verdict, identities, self.look(key, nonce))
+
+    def look(self, key: str | None, nonce: str | None) -> Sight:
+        """What is stored now. A surface that cannot be read is UNKNOWN, which is as good as absent."""
+        if self._ports.store is None:
+            return Sight(SurfaceReport(SurfaceState.ABSENT, "no surface is configured"))
+        try:
+            return self._ports.store.look(logical_request_key=key, nonce=nonce)
+        except SurfaceUnreadableError as error:
+            return Sight(SurfaceReport(SurfaceState.UNKNOWN, str(error)))
+
+    def refusal(self, attempt: Attempt) -> Refusal | None:
+        """The first of the common guards that applies, in the order of the contract."""
+        return (
+            self.guard_surface(attempt)
+            or self.guard_audit(attempt)
+            or self.guard_shape(attempt)
+            or self.guard_artifact(attempt)
+            or self.guard_freshness(attempt)
+        )
+
+    def guard_surface(self, attempt: Attempt) -> Refusal | None:
+        """No surface, or one that is not proven complete and fit, admits nothing."""
+        report = attempt.sight.surface
+        if report.state is SurfaceState.PRESENT_UNPROVEN:
+            return None
+        fit = report.state is not SurfaceState.NOT_FIT
+        reason = Reason.REPLAY_SURFACE_REQUIRED_NOT_PRESENT if fit else Reason.REPLAY_SURFACE_NOT_FIT
+        data = {"surface": report.state.value, "domain": DOMAIN, "gate": GATE, "can_proceed": CAN_PROCEED}
+        return Refusal(reason, data, report.detail)
+
+    def guard_audit(self, attempt: Attempt) -> Refusal | None:
+        """Without an audit that can be written now, nothing is admitted (source section 6g)."""
+        try:
+            if self._ports.audit is None:
+                return Refusal(Reason.AUDIT_UNAVAILABLE)
+            self._ports.audit.probe(self.record(attempt, Reason.AUDIT_UNAVAILABLE.value))
+        except AuditError as error:
+            return Refusal(Reason.AUDIT_UNAVAILABLE, detail=str(error))
+        return None
+
+    def guard_shape(self, attempt: Attempt) -> Refusal | None:
+        """Nothing is read from arguments that do not fit the schema, or have no normal form."""
+        if attempt.verdict.reason is not Reason.REQUEST_MALFORMED:
+            return None
+        return Refusal(Reason.REQUEST_MALFORMED, detail=attempt.verdict.detail)
+
+    def guard_artifact(self, attempt: Attempt) -> Refusal | None:
+        """The deployed and the claimed artifact must be the attested one (trap R6)."""
+        return Refusal(Reason.ARTIFACT_MISMATCH) if attempt.verdict.reason is Reason.ARTIFACT_MISMATCH else None
+
+    def guard_freshness(self, attempt: Attempt) -> Refusal | None:
+        """A stale request is inadmissible; what it asked for stays consumed (source section 4)."""
+        if attempt.verdict.reason is not Reason.REQUEST_STALE:
+            return None
+        return Refusal(Reason.REQUEST_STALE, {"replay_blocked": attempt.sight.registration is not None})
+
+    def refuse(self, attempt: Attempt, refusal: Refusal) -> Answer:
+        """Refuse, with as many audit records as the contract declares; unaudited, it is another refusal."""
+        for _ in range(self._settings.audit_records[refusal.reason.value]):
+            try:
+                self.keep_record(self.record(attempt, refusal.reason.value))
+            except AuditError as error:
+                return Refused(Reason.AUDIT_UNAVAILABLE.value, detail=str(error))
+        return Refused(refusal.reason.value, refusal.data, refusal.detail)
+
+    def keep_record(self, record: Row) -> None:
+        """Make one audit record durable, on a path of its own. Raises AuditError."""
+        if self._ports.audit is None:
+            raise AuditError("no audit is configured")
+        self._ports.audit.write(record)
+
+    def note_status(self, attempt: Attempt, status: CommitStatus) -> Refusal | None:
+        """Audit a resolved commit."""
+        try:
+            self.keep_record(self.record(attempt, status.value))
+        except AuditError as error:
+            return Refusal(Reason.AUDIT_UNAVAILABLE, detail=str(error))
+        return None
+
+    def record(self, attempt: Attempt, code: str) -> Row:
+        """One audit record. Its id is opaque and sorts by writing order; the machine's clock decides nothing else."""
+        return {
+            "audit_id": f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}",
+            "recorded_at": format_instant(attempt.now),
+            "code": code,
+            "method": attempt.method,
+            "logical_request_key": attempt.identities.logical_request_key,
+            "authorization_nonce": attempt.identities.authorization_nonce,
+            "attempt_id": attempt.identities.attempt_id,
+        }
+
+
+def decision_of(sight: Sight) -> dict[str, Any]:
+    """The durable decision that a sight shows, as the contract's `decision`."""
+    row = sight.registration
+    assert row is not None, "a decision is told only of a consumed key"
+    state = DecisionState.COMMITTED
+    if sight.verification is not None:
+        state = DecisionState.FAILED
+    if sight.compensation is not None:
+        state = DecisionState.COMPENSATED
+    told = ("decision_id", "logical_request_key", "replay_key", "inert", "committed_at")
+    return {"state": state.value, **{name: row[name] for name in told}}
+
+
+def uncertain(error: Exception) -> Indeterminate:
+    """The answer when a commit may or may not have happened; `resolve_status` tells later."""
+    return Indeterminate(f"the commit is uncertain, resolve the status: {error}")

@@ -1,0 +1,89 @@
+"""The authority's side: issuing nonces, bound and windowed. Single use starts here (source section 1)."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+from jsonschema.protocols import Validator as SchemaValidator
+
+from reference_impl.answers import Accepted, Answer, Effect
+from reference_impl.instants import InstantError, format_instant, parse_instant
+from reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
+from reference_impl.rs4a_replay.keys import Keys, TargetError
+from reference_impl.rs4a_replay.reading import MalformedError
+from reference_impl.rs4a_replay.settings import Settings
+from reference_impl.rs4a_replay.store import CommitUncertainError, RolledBackError, Row
+from reference_impl.rs4a_replay.terms import Identities, Reason
+from reference_impl.rs4a_replay.validator import Verdict
+from specs.schema import explain
+from specs.strictjson import canonical
+
+# 256 random bits: nobody guesses one, and nothing about the request can be read from it.
+_NONCE_BYTES = 32
+
+
+class Authority(Admission):
+    """Issues nonces. What one is bound to is stored, not encoded in it."""
+
+    def __init__(self, settings: Settings, ports: Ports, keys: Keys, schema: SchemaValidator) -> None:
+        super().__init__(settings, ports)
+        self._keys = keys
+        self._schema = schema
+
+    def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
+        """Issue one nonce for a binding and a window."""
+        row: Row | None = None
+        detail = ""
+        try:
+            row = self.issue_row(args, now=now)
+        except MalformedError as error:
+            detail = str(error)
+        reason = Reason.REQUEST_MALFORMED if row is None else None
+        attempt = self.arrive("issue_nonce", Verdict(reason, None, None, detail), Identities(), now=now)
+        refusal = self.refusal(attempt)
+        if refusal is not None or row is None:
+            return self.refuse(attempt, refusal or Refusal(Reason.REQUEST_MALFORMED))
+        try:
+            issued = self.store.append("nonce_issue", [row])
+        except RolledBackError as error:
+            return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
+        except CommitUncertainError as error:
+            return uncertain(error)
+        if not issued:
+            return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail="the nonce exists already"))
+        return Accepted(Effect.NEW, {"nonce": row["authorization_nonce"]})
+
+    def issue_row(self, args: Any, *, now: datetime) -> Row:
+        """The row that issues a nonce, binding in its normal form. Raises MalformedError."""
+        if not self._schema.is_valid(args):
+            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
+        try:
+            binding = self.normal_binding(args["binding"])
+            opens = parse_instant(args["window"]["not_before"])
+            closes = parse_instant(args["window"]["not_after"])
+        except (InstantError, TargetError) as error:
+            raise MalformedError(str(error)) from error
+        if not opens <= closes <= opens + self._settings.nonce_window:
+            raise MalformedError(f"expected a window of 0 to {self._settings.nonce_window}, got {opens} to {closes}")
+        return {
+            "authorization_nonce": self.new_nonce(binding),
+            "binding": canonical(binding).decode(),
+            "not_before": format_instant(opens),
+            "not_after": format_instant(closes),
+            "issued_at": format_instant(now),
+        }
+
+    def new_nonce(self, binding: dict[str, str]) -> str:  # noqa: ARG002 - a nonce never says what it is bound to
+        """A nonce that nobody can infer, least of all from what it is bound to."""
+        return secrets.token_urlsafe(_NONCE_BYTES)
+
+    def normal_binding(self, binding: dict[str, str]) -> dict[str, str]:
+        """The binding in the same normal form as requests. Raises TargetError."""
+        normal = dict(binding)
+        if "canonical_target" in normal:
+            normal["canonical_target"] = self._keys.normal_target(normal["canonical_target"])
+        if "artifact_hash" in normal:
+            normal["artifact_hash"] = self._keys.normal_hash(normal["artifact_hash"])
+        return normal

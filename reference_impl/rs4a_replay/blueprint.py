@@ -1,0 +1,53 @@
+"""The parts that a session is built from. A mutant is a blueprint with one part changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from reference_impl.rs4a_replay.authority import Authority
+from reference_impl.rs4a_replay.custody import Custody
+from reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
+from reference_impl.rs4a_replay.keys import Keys
+from reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
+from reference_impl.rs4a_replay.reading import Reader
+from reference_impl.rs4a_replay.registrar import Registrar
+from reference_impl.rs4a_replay.service import Service
+from reference_impl.rs4a_replay.settings import Settings, load_settings
+from reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from reference_impl.rs4a_replay.surface import SurfaceJudge
+from reference_impl.rs4a_replay.validator import Validator
+from reference_impl.rs4a_replay.verifier import Verifier
+
+
+def _as_loaded(settings: Settings) -> Settings:
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
+
+    keys: type[Keys] = Keys
+    reader: type[Reader] = Reader
+    validator: type[Validator] = Validator
+    verifier: type[Verifier] = Verifier
+    registrar: type[Registrar] = Registrar
+    authority: type[Authority] = Authority
+    custody: type[Custody] = Custody
+    judge: type[SurfaceJudge] = SurfaceJudge
+    postgres_store: type[PostgresStore] = PostgresStore
+    postgres_audit: type[PostgresAudit] = PostgresAudit
+    postgres_dialect: type[PostgresDialect] = PostgresDialect
+    sqlite_store: type[SqliteStore] = SqliteStore
+    sqlite_audit: type[SqliteAudit] = SqliteAudit
+    sqlite_dialect: type[SqliteDialect] = SqliteDialect
+    service: type[Service] = Service
+    loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
+
+    def settings(self, config: Mapping[str, str]) -> Settings:
+        """The settings for a session's config. Raises OpenError."""
+        return self.loaded(load_settings(config))
+
+
+REFERENCE = Blueprint()

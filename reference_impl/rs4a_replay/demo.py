@@ -1,0 +1,29 @@
+"""The explicit `provision` command: makes a demo surface where somebody asked for one, and says what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import psycopg
+
+from reference_impl.postgres import connect, describe
+from reference_impl.rs4a_replay.blueprint import REFERENCE
+from reference_impl.rs4a_replay.provision import ProvisionError, ensure_writer, provision_postgres, provision_sqlite
+
+
+def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[str]:
+    """Make the surface in a database or a folder; what was made, a line for each. Raises ProvisionError."""
+    relations = REFERENCE.settings({}).relations
+    if folder is not None:
+        return provision_sqlite(folder, relations)
+    assert dsn is not None
+    try:
+        with connect(dsn) as connection:
+            made = ensure_writer(connection, writer, password=None)
+    except psycopg.Error as error:
+        raise ProvisionError(f"cannot reach {describe(dsn)}: {type(error).__name__}") from error
+    lines = list(provision_postgres(dsn, relations, writer=writer))
+    if made:
+        lines.append(f"role {writer}, which may log in and has no password; give it one: ALTER ROLE {writer} PASSWORD …")
+    return lines

@@ -1,0 +1,134 @@
+"""How the adapter gets at this contract: opening sessions on either store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from reference_impl.mutants import find
+from reference_impl.postgres import with_database
+from reference_impl.rs4a_replay.admission import Ports
+from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.rs4a_replay.operator import Operator
+from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
+from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
+from reference_impl.rs4a_replay.provision import sqlite_paths
+from reference_impl.rs4a_replay.service import Parts, Service
+from reference_impl.rs4a_replay.settings import Settings, StoreKind
+from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
+from reference_impl.rs4a_replay.stoppoints import StopPoints
+from reference_impl.rs4a_replay.terms import CONTRACT
+from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from specs import load_contract
+
+_LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
+
+
+@dataclass(frozen=True, slots=True)
+class Rs4aReplay:
+    """Implements `session.Implementation`."""
+
+    blueprint: Blueprint = REFERENCE
+    databases: SessionDatabases = field(default_factory=SessionDatabases)
+
+    @property
+    def version(self) -> str:
+        """See `session.Implementation`."""
+        return load_contract(CONTRACT).version
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """See `session.Implementation`. Everything is claimed."""
+        return {}
+
+    def open(self, request: OpenRequest) -> Session:
+        """See `session.Implementation`."""
+        settings = self.blueprint.settings(request.config)
+        if settings.store is StoreKind.POSTGRES:
+            ports, operator = self._postgres(request, settings)
+        else:
+            ports, operator = self._sqlite(request, settings)
+        if request.surface is SurfaceWanted.ABSENT:
+            ports = Ports(None, None)
+        return self._service(request, settings, ports, operator)
+
+    def shut_down(self) -> None:
+        """See `session.Implementation`."""
+        self.databases.sweep()
+
+    def _service(self, request: OpenRequest, settings: Settings, ports: Ports, operator: Operator) -> Session:
+        make, methods = self.blueprint, load_contract(CONTRACT).methods
+        keys, stops, verifier = make.keys(settings.keys), StopPoints(request.workdir), make.verifier()
+        reader = make.reader(methods["register"].args, keys)
+        parts = Parts(
+            contract=load_contract(CONTRACT),
+            settings=settings,
+            keys=keys,
+            reader=reader,
+            validator=make.validator(settings, reader, keys),
+            verifier=verifier,
+            registrar=make.registrar(settings, ports, keys, verifier, stops),
+            authority=make.authority(settings, ports, keys, methods["issue_nonce"].args),
+            custody=make.custody(settings, ports, methods["resolve_status"].args),
+            ports=ports,
+            operator=operator,
+            stops=stops,
+        )
+        return make.service(parts, now=request.now)
+
+    def _postgres(self, request: OpenRequest, settings: Settings) -> tuple[Ports, Operator]:
+        dsn, writer_dsn = (_dsn(request.config, name) for name in ("dsn", "writer_dsn"))
+        template = conninfo_to_dict(dsn).get("dbname")
+        if not template:
+            raise OpenError(f"config dsn: expected the DSN of a provisioned template database; {_LAUNCH}")
+        database = self.databases.provide(request, dsn=dsn, template=str(template))
+        writer_dsn = with_database(writer_dsn, database)
+        store = self.blueprint.postgres_store(writer_dsn, settings, self.blueprint.judge(settings.relations))
+        operator = PostgresOperator(
+            admin_dsn=with_database(dsn, database),
+            writer_dsn=writer_dsn,
+            writer=str(conninfo_to_dict(writer_dsn).get("user", "")),
+        )
+        return Ports(store, self.blueprint.postgres_audit(writer_dsn, settings)), operator
+
+    def _sqlite(self, request: OpenRequest, settings: Settings) -> tuple[Ports, Operator]:
+        folder = request.workdir / CONTRACT
+        surface, audit = sqlite_paths(folder)
+        if request.state is StateWanted.FRESH:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            if request.surface is SurfaceWanted.READY:
+                _copy_template(request.config, folder)
+        store = self.blueprint.sqlite_store(surface, settings, self.blueprint.judge(settings.relations))
+        return Ports(store, self.blueprint.sqlite_audit(audit, settings)), SqliteOperator(folder)
+
+
+def _dsn(config: Mapping[str, str], name: str) -> str:
+    text = config.get(name)
+    if not text:
+        raise OpenError(f"config {name}: expected a DSN, got nothing; {_LAUNCH}")
+    try:
+        conninfo_to_dict(text)
+    except psycopg.ProgrammingError:
+        # libpq's message would quote the DSN, password and all.
+        raise OpenError(f"config {name}: not a DSN that libpq can read; expected postgresql://… or key=value") from None
+    return text
+
+
+def _copy_template(config: Mapping[str, str], folder: Path) -> None:
+    template = config.get("template")
+    if not template or not Path(template).is_dir():
+        raise OpenError(f"config template: expected the folder of a provisioned template, got {template!r}; {_LAUNCH}")
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+
+
+def implementation(*, mutant: str | None = None) -> Rs4aReplay:
+    """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
+    if mutant is None:
+        return Rs4aReplay()
+    return Rs4aReplay(find(mutant).apply(REFERENCE))

@@ -1,0 +1,64 @@
+"""Running the pure validator where it cannot reach anything: no new file descriptor, hence no file and no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sqlite3
+import sys
+from datetime import datetime
+from typing import Any, NoReturn
+
+import psycopg
+
+from reference_impl.rs4a_replay.validator import Validator
+
+# What opening a store, a file or a socket raises as audit events of the interpreter (PEP 578).
+_OPENING = frozenset({"open", "sqlite3.connect", "socket.__new__", "socket.connect", "os.open"})
+
+
+def judge_twice(validator: Validator, args: Any, *, now: datetime) -> dict[str, Any]:
+    """Both verdicts as text, and whether the validator tried to open anything.
+
+    Runs in a child that may not open a single descriptor, so that an attempt fails as well as shows.
+    """
+    inlet, outlet = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(inlet)
+        _run_child(validator, args, now, outlet)
+    os.close(outlet)
+    with os.fdopen(inlet, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    result: dict[str, Any] = json.loads(said)
+    return result
+
+
+def _run_child(validator: Validator, args: Any, now: datetime, outlet: int) -> NoReturn:
+    attempts: list[str] = []
+    watching = True
+
+    def watch(event: str, _details: object) -> None:
+        if watching and event in _OPENING:
+            attempts.append(event)
+
+    def refuse(*_args: object, **_named: object) -> NoReturn:
+        attempts.append("psycopg.connect")
+        raise psycopg.OperationalError("no database is configured here")
+
+    sys.addaudithook(watch)
+    psycopg.connect = refuse  # type: ignore[assignment]
+    soft = os.dup(outlet) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+    verdicts: list[str] = []
+    for _ in range(2):
+        try:
+            verdicts.append(validator.judge(args, now=now).text())
+        except (OSError, sqlite3.Error, psycopg.Error) as error:
+            verdicts.append(f"FAILED {type(error).__name__}")
+    watching = False
+    os.write(outlet, json.dumps({"verdicts": verdicts, "store_opened": bool(attempts)}).encode())
+    # Not exit: the parent's connections must not be closed in order by the child.
+    os._exit(0)

@@ -1,0 +1,110 @@
+"""The normal form of a target and the two keys derived from a submission (source section 1; contract `keys`)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from reference_impl.rs4a_replay.settings import KeySpec
+from reference_impl.rs4a_replay.terms import DerivedKeys, Submission
+from specs.strictjson import canonical
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
+# RFC 3986 section 2.3: encoding these changes nothing, so a normal form must not keep it.
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class TargetError(ValueError):
+    """A target has no normal form."""
+
+
+class Keys:
+    """Derives keys by the contract's tags and field lists. Holds no state but those."""
+
+    def __init__(self, specs: Mapping[str, KeySpec]) -> None:
+        self._logical = specs["logical_request_key"]
+        self._replay = specs["replay_key"]
+
+    def normal_target(self, target: str) -> str:
+        """The normal form of a target, so that two spellings of one thing give one key. Raises TargetError."""
+        # Decoding first: what it frees may be a dot segment, or compose with a combining character.
+        text = unicodedata.normalize("NFC", _decode_unreserved(target))
+        scheme = _SCHEME.match(text)
+        head = scheme[0].lower() if scheme else ""
+        rest = text[len(head) :] if scheme else text
+        if rest.startswith("//"):
+            end = _first_of(rest, "/?#", start=2)
+            head, rest = head + rest[:end].lower(), rest[end:]
+        end = _first_of(rest, "?#", start=0)
+        path, tail = rest[:end], rest[end:]
+        normal = unicodedata.normalize("NFC", head + _without_dot_segments(path).rstrip("/") + tail)
+        if not normal:
+            raise TargetError(f"nothing is left of the target {target!r} in its normal form")
+        return normal
+
+    def normal_hash(self, text: str) -> str:
+        """The normal form of a hash: lower case, so that its spelling does not make another key."""
+        return text.lower()
+
+    def hash_fields(self, tag: str, values: Sequence[str]) -> str:
+        """SHA-256 over the RFC 8785 form of an array of texts, tag first: fields cannot shift into one another."""
+        return hashlib.sha256(canonical([tag, *values])).hexdigest()
+
+    def attested_hash(self, submission: Submission) -> str:
+        """The artifact hash that enters keys: what the platform attests, never what the client claims."""
+        return submission.attested_artifact_hash
+
+    def derive(self, submission: Submission) -> DerivedKeys:
+        """Both keys of a submission in its normal form."""
+        values: dict[str, str] = {
+            "protocol_version": submission.protocol_version,
+            "operation": submission.operation,
+            "canonical_target": submission.canonical_target,
+            "owner_or_approval_binding": submission.owner_or_approval_binding,
+            "principal": submission.principal,
+            "run_id": submission.run_id,
+            "deployed_artifact_hash": submission.deployed_artifact_hash,
+            "trusted_attested.artifact_hash": self.attested_hash(submission),
+            "authorization_nonce": submission.authorization_nonce,
+            "attempt_id": submission.attempt_id,
+        }
+        logical = self.hash_fields(self._logical.tag, [values[field] for field in self._logical.fields])
+        values["logical_request_key"] = logical
+        replay = self.hash_fields(self._replay.tag, [values[field] for field in self._replay.fields])
+        return DerivedKeys(logical, replay)
+
+
+def _decode_unreserved(text: str) -> str:
+    def decoded(match: re.Match[str]) -> str:
+        if match[1] is None:
+            raise TargetError(f"a percent sign at character {match.start()} of the target is not followed by two digits")
+        character = chr(int(match[1], 16))
+        return character if character in _UNRESERVED else match[0].upper()
+
+    return _PERCENT.sub(decoded, text)
+
+
+def _first_of(text: str, characters: str, *, start: int) -> int:
+    found = [at for at in (text.find(character, start) for character in characters) if at >= 0]
+    return min(found, default=len(text))
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986 section 5.2.4, on a whole path at once."""
+    if "/" not in path and path not in (".", ".."):
+        return path
+    kept: list[str] = []
+    segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
+            # The empty first segment of an absolute path is its root, and stays.
+            if kept and kept != [""]:
+                kept.pop()
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/".join(kept)

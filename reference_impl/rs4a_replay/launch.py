@@ -1,0 +1,138 @@
+"""Launchers of this contract: an embedded PostgreSQL, a template on a server of yours, or a SQLite template."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from reference_impl.embedded import EmbeddedServer
+from reference_impl.launching import Launched, Ready
+from reference_impl.mutants import find
+from reference_impl.postgres import connect, with_database
+from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.rs4a_replay.postgres_databases import drop_all, drop_database, orphans
+from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
+from reference_impl.rs4a_replay.settings import StoreKind
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresTemplate:
+    """A provisioned template database with its writer role, on a server that is there already."""
+
+    dsn: str
+    writer_dsn: str
+    maintenance_dsn: str
+    name: str
+    writer: str
+
+    def sweep(self) -> None:
+        """Drop session databases whose workdir is gone. Never raises."""
+        with contextlib.suppress(psycopg.Error), connect(self.maintenance_dsn) as connection:
+            for name in orphans(connection, self.name):
+                drop_database(connection, name)
+
+    def drop(self) -> None:
+        """Drop the template, its session databases and the role. Never raises."""
+        with contextlib.suppress(psycopg.Error), connect(self.maintenance_dsn) as connection:
+            drop_all(connection, self.name)
+            connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(self.writer)))
+
+
+def make_template(server_dsn: str, blueprint: Blueprint, *, password: str | None) -> PostgresTemplate:
+    """Provision a template database and a restricted writer role. Raises psycopg.Error or ProvisionError."""
+    suffix = secrets.token_hex(4)
+    name, writer = f"holdfast_template_{suffix}", f"holdfast_writer_{suffix}"
+    maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or "postgres")
+    dsn = with_database(maintenance, name)
+    login = {"user": writer} if password is None else {"user": writer, "password": password}
+    template = PostgresTemplate(dsn, make_conninfo(dsn, **login), maintenance, name, writer)
+    try:
+        with connect(maintenance) as connection:
+            ensure_writer(connection, writer, password=password)
+            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        relations = blueprint.settings({}).relations
+        provision_postgres(dsn, relations, writer=writer, dialect=blueprint.postgres_dialect())
+    except BaseException:
+        template.drop()
+        raise
+    return template
+
+
+@dataclass(frozen=True, slots=True)
+class OnPostgres:
+    """Implements `launching.Launched` on PostgreSQL, embedded or not."""
+
+    template: PostgresTemplate
+    server: EmbeddedServer | None
+
+    @property
+    def ready(self) -> Ready:
+        """See `launching.Launched`."""
+        config = {
+            "store": StoreKind.POSTGRES.value,
+            "dsn": self.template.dsn,
+            "writer_dsn": self.template.writer_dsn,
+        }
+        if self.server is None:
+            return Ready(config, (), ())
+        return Ready(config, (self.server.pid,), (str(self.server.folder),))
+
+    def sweep(self) -> None:
+        """See `launching.Launched`."""
+        self.template.sweep()
+
+    def stop(self) -> None:
+        """See `launching.Launched`."""
+        if self.server is not None:
+            self.server.stop()
+        else:
+            self.template.drop()
+
+
+@dataclass(frozen=True, slots=True)
+class OnSqlite:
+    """Implements `launching.Launched` on SQLite: a folder with the two provisioned files."""
+
+    folder: Path
+
+    @property
+    def ready(self) -> Ready:
+        """See `launching.Launched`."""
+        config = {"store": StoreKind.SQLITE.value, "template": str(self.folder)}
+        return Ready(config, (), (str(self.folder),))
+
+    def sweep(self) -> None:
+        """See `launching.Launched`. Sessions live in their workdirs."""
+
+    def stop(self) -> None:
+        """See `launching.Launched`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def launch(*, store: str, parent: Path, dsn: str | None, mutant: str | None) -> Launched:
+    """Provision for `store`. With `dsn` on that server, which is left as it was; else embedded or as files."""
+    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    if StoreKind(store) is StoreKind.SQLITE:
+        folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
+        try:
+            provision_sqlite(folder, blueprint.settings({}).relations, dialect=blueprint.sqlite_dialect())
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return OnSqlite(folder)
+    if dsn is not None:
+        return OnPostgres(make_template(dsn, blueprint, password=secrets.token_urlsafe(24)), None)
+    server = EmbeddedServer(parent=parent)
+    try:
+        return OnPostgres(make_template(server.dsn("postgres"), blueprint, password=None), server)
+    except BaseException:
+        server.stop()
+        raise

@@ -1,0 +1,71 @@
+"""The SQL that the registrar runs on PostgreSQL. Every relation is named with its schema."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from reference_impl.rs4a_replay.ddl import SCHEMA, quoted
+from specs import Relation
+
+# What stands in the configured schema, and which *sound* unique indexes each relation has: valid, immediate,
+# unconditional, over plain columns. A foreign, unlogged or partitioned relation is not durable in the needed sense.
+CATALOGUE = f"""
+SELECT c.relname, c.relkind = 'r' AND c.relpersistence = 'p',
+  (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+  (SELECT jsonb_agg((SELECT jsonb_agg(a.attname) FROM pg_catalog.pg_attribute a
+                      WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])))
+     FROM pg_catalog.pg_index i
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indisready AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL)
+FROM pg_catalog.pg_class c
+WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')
+  AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
+ORDER BY c.relname
+"""
+
+# One statement, hence one snapshot: what is stored about one key and one nonce.
+LOOK = f"""
+SELECT to_jsonb(r), to_jsonb(v), to_jsonb(c), to_jsonb(i), to_jsonb(n)
+FROM (SELECT %s::text AS logical_request_key, %s::text AS nonce) q
+LEFT JOIN {SCHEMA}.registration r ON r.logical_request_key = q.logical_request_key
+LEFT JOIN {SCHEMA}.verification v ON v.decision_id = r.decision_id
+LEFT JOIN {SCHEMA}.compensation c ON c.decision_id = r.decision_id
+LEFT JOIN {SCHEMA}.nonce_issue i ON i.authorization_nonce = q.nonce
+LEFT JOIN {SCHEMA}.nonce_consume n ON n.authorization_nonce = q.nonce
+LIMIT 1
+"""
+
+DECISION = f"SELECT to_jsonb(r) FROM {SCHEMA}.registration r WHERE r.decision_id = %s"
+
+UNTOMBSTONED = f"""
+SELECT to_jsonb(r) FROM {SCHEMA}.registration r
+WHERE NOT EXISTS (SELECT 1 FROM {SCHEMA}.tombstone t WHERE t.logical_request_key = r.logical_request_key)
+"""
+
+
+def insert(relation: Relation, *, arbiter: str | None) -> str:
+    """INSERT of a whole row, values in column order, returning the transaction's number when the row went in.
+
+    `arbiter` names a unique constraint of the relation; None means the primary key. A relation that lacks the
+    constraint gets no ON CONFLICT clause.
+    """
+    return _insert(
+        relation.name, tuple(relation.columns), relation.primary_key if arbiter is None else None,
+        arbiter if arbiter in relation.unique else None,
+    )
+
+
+@cache
+def _insert(name: str, columns: tuple[str, ...], key: tuple[str, ...] | None, arbiter: str | None) -> str:
+    names = ", ".join(map(quoted, columns))
+    places = ", ".join(["%s"] * len(columns))
+    conflict = ""
+    if key is not None:
+        conflict = f" ON CONFLICT ({', '.join(map(quoted, key))}) DO NOTHING"
+    elif arbiter is not None:
+        conflict = f" ON CONFLICT ON CONSTRAINT {quoted(arbiter)} DO NOTHING"
+    return (
+        f"INSERT INTO {SCHEMA}.{quoted(name)} ({names}) VALUES ({places}){conflict} "
+        "RETURNING pg_catalog.pg_current_xact_id()::text"
+    )

@@ -1,0 +1,355 @@
+"""The surface on PostgreSQL, as the restricted writer sees it, and the audit sink on a connection of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
+from reference_impl.rs4a_replay import postgres_statements as statements
+from reference_impl.rs4a_replay.settings import Isolation, Settings
+from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
+from reference_impl.rs4a_replay.store import (
+    AuditError,
+    CommitUncertainError,
+    Consumption,
+    Insert,
+    RolledBackError,
+    Row,
+    Sight,
+    StoreError,
+    SurfaceUnreadableError,
+)
+from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+
+_T = TypeVar("_T")
+
+# An operation has 2 s. Reading never waits for a row, only for a table that somebody locked whole.
+READ_LOCK_TIMEOUT_MS = 400
+# Consuming waits for a concurrent holder of the same key, so that it answers only after that one's outcome.
+CONSUME_LOCK_TIMEOUT_MS = 1300
+STATEMENT_TIMEOUT_MS = 1500
+_POLL_S = 0.02
+_LEVELS = {
+    Isolation.READ_COMMITTED: "READ COMMITTED",
+    Isolation.REPEATABLE_READ: "REPEATABLE READ",
+    Isolation.SERIALIZABLE: "SERIALIZABLE",
+}
+_POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
+# SQLSTATE classes whose meaning is "the transaction failed", as against "the connection or the server did".
+_CERTAIN_CLASSES = ("22", "23", "25", "40", "42", "55")
+
+
+class _AgainError(Exception):
+    """The database aborted the transaction for a concurrent one; the same transaction may succeed now."""
+
+
+class PostgresLine:
+    """The connection of one transaction, as a fault sees it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def cut(self) -> None:
+        """Shut the socket down without a word, as a network does."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
+
+    def kill_backend(self) -> None:
+        """SIGKILL the server process behind this connection. Raises StoreError if it is not on this machine."""
+        pid = self._connection.info.backend_pid
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as comm:
+                local = comm.read().startswith("postgres")
+        except OSError:
+            local = False
+        if not local:
+            raise StoreError(f"expected the backend {pid} on this machine; lose_backend needs the embedded server")
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + RECOVERY_WAIT_S
+        while time.monotonic() < deadline:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(_POLL_S / 10)
+
+
+class PostgresStore:
+    """Implements `store.Store`. All access is INSERT and SELECT under the restricted role."""
+
+    # Durable when acknowledged, whatever the server's default.
+    synchronous_commit = "on"
+
+    def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge) -> None:
+        self._settings = settings
+        self._dsn = with_settings(
+            dsn,
+            synchronous_commit=self.synchronous_commit,
+            lock_timeout=str(READ_LOCK_TIMEOUT_MS),
+            statement_timeout=str(STATEMENT_TIMEOUT_MS),
+        )
+        self._link = Link(self._dsn)
+        self._judge = judge
+        self._judged: tuple[list[Any], SurfaceReport] | None = None
+
+    # Reading
+
+    def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
+        """See `store.Store`. The catalogue and the rows are read anew each time: nothing is trusted from before."""
+
+        def read(connection: Connection) -> Sight:
+            with connection.pipeline():
+                catalogue = connection.execute(statements.CATALOGUE, prepare=True)
+                found = connection.execute(statements.LOOK, (logical_request_key, nonce), prepare=True)
+            surface = self._report(catalogue.fetchall())
+            row: Any = found.fetchone()
+            return Sight(surface, *row)
+
+        try:
+            return self._read(read)
+        except errors.UndefinedTable:
+            return Sight(self._read(lambda c: self._report(c.execute(statements.CATALOGUE).fetchall())))
+
+    def _report(self, rows: list[Any]) -> SurfaceReport:
+        if self._judged is None or self._judged[0] != rows:
+            seen = {
+                name: SeenRelation(
+                    frozenset(columns), frozenset(tuple(index) for index in unique or ()), durable=bool(durable)
+                )
+                for name, durable, columns, unique in rows
+            }
+            self._judged = (rows, self._judge.judge(seen))
+        return self._judged[1]
+
+    def _read(self, reading: Callable[[Connection], _T]) -> _T:
+        try:
+            try:
+                return reading(self._link.connection())
+            except psycopg.OperationalError:
+                # A connection that died since the last request says nothing about the surface; one try more.
+                if self._link.is_open:
+                    raise
+                self._link.drop()
+                return reading(self._link.connection())
+        except errors.UndefinedTable:
+            raise
+        except psycopg.Error as error:
+            raise SurfaceUnreadableError(_first_line(error)) from error
+
+    def registration_of(self, decision_id: str) -> Row | None:
+        """See `store.Store`."""
+        found: Any = self._read(lambda c: c.execute(statements.DECISION, (decision_id,), prepare=True).fetchone())
+        return None if found is None else found[0]
+
+    def untombstoned(self) -> Sequence[Row]:
+        """See `store.Store`."""
+        return [row for (row,) in self._read(lambda c: c.execute(statements.UNTOMBSTONED).fetchall())]  # type: ignore[misc]
+
+    # Writing
+
+    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+        """See `store.Store`. Serialization failures are run again inside, the whole transaction each time."""
+        for _ in range(self._settings.serialization_retries + 1):
+            try:
+                return self._transaction(inserts, stops)
+            except _AgainError:
+                continue
+        raise RolledBackError("the database aborted every try for a concurrent transaction")
+
+    def _transaction(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+        xids: list[str] = []
+        try:
+            connection = self._link.connection()
+            line = PostgresLine(connection)
+            if not self._insert(connection, line, inserts, stops, xids):
+                self._roll_back(xids)
+                return Consumption.CONFLICT
+            # A connection already lost shows here for free, and then the commit is certainly not sent.
+            connection.pgconn.consume_input()
+        except AnswerLostError as error:
+            self._link.drop()
+            raise CommitUncertainError(str(error)) from error
+        except errors.UniqueViolation:
+            # A unique index that is no arbiter (replay_key) may notice a concurrent twin first.
+            self._roll_back(xids)
+            return Consumption.CONFLICT
+        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+            self._roll_back(xids)
+            raise _AgainError from error
+        except (psycopg.Error, AbortedError, StoreError) as error:
+            self._roll_back(xids)
+            raise RolledBackError(_first_line(error)) from error
+        return self._commit(connection, line, stops)
+
+    def _insert(
+        self,
+        connection: Connection,
+        line: PostgresLine,
+        inserts: Sequence[Insert],
+        stops: StopPoints,
+        xids: list[str],
+    ) -> bool:
+        """Begin and insert; whether every row is in. In one round trip, unless a stop point wants to see each step."""
+        begin = f"BEGIN ISOLATION LEVEL {_LEVELS[self._settings.isolation]}"
+        patience = f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}"
+        ready = [(self.insert_statement(insert), self._values(insert.relation, insert.row)) for insert in inserts]
+        if stops.armed:
+            connection.execute(begin)
+            connection.execute(patience)
+            for (statement, values), point in zip(ready, _POINTS, strict=True):
+                row: Any = connection.execute(statement, values).fetchone()
+                if row is None:
+                    return False
+                xids.append(row[0])
+                stops.reach(point, line)
+            stops.reach(Point.BEFORE_COMMIT, line)
+            return True
+        with connection.pipeline():
+            connection.execute(begin)
+            connection.execute(patience)
+            cursors = [connection.execute(statement, values, prepare=True) for statement, values in ready]
+        rows: list[Any] = [cursor.fetchone() for cursor in cursors]
+        xids += [row[0] for row in rows if row is not None]
+        return None not in rows
+
+    def insert_statement(self, insert: Insert) -> str:
+        """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
+        return statements.insert(self._settings.relations[insert.relation], arbiter=insert.arbiter)
+
+    def _values(self, relation: str, row: Row) -> tuple[str | bool | None, ...]:
+        return tuple(row[column] for column in self._settings.relations[relation].columns)
+
+    def _commit(self, connection: Connection, line: PostgresLine, stops: StopPoints) -> Consumption:
+        try:
+            status = connection.execute("COMMIT").statusmessage
+            with contextlib.suppress(AbortedError):
+                stops.reach(Point.AFTER_COMMIT, line)
+        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+            raise _AgainError from error
+        except (psycopg.Error, AnswerLostError) as error:
+            self._link.drop()
+            if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _CERTAIN_CLASSES:
+                raise RolledBackError(_first_line(error)) from error
+            raise CommitUncertainError(_first_line(error)) from error
+        if status != "COMMIT":
+            raise RolledBackError(f"the database answered {status} to COMMIT")
+        return Consumption.COMMITTED
+
+    def _roll_back(self, xids: Sequence[str]) -> None:
+        """Roll back, and where the connection is lost, prove it. Raises CommitUncertainError without a proof."""
+        try:
+            self._link.connection().execute("ROLLBACK") if self._link.is_open else None
+        except psycopg.Error:
+            self._link.drop()
+        if not self._link.is_open:
+            for xid in xids[:1]:
+                self._prove_aborted(xid)
+
+    def _prove_aborted(self, xid: str) -> None:
+        deadline = time.monotonic() + RECOVERY_WAIT_S
+        while time.monotonic() < deadline:
+            try:
+                with connect(self._dsn) as connection:
+                    row: Any = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
+            except errors.InvalidParameterValue:
+                return  # "in the future": a crash took the number back, so it was never committed
+            except psycopg.Error:
+                row = ("unknown",)
+            if row[0] == "aborted":
+                return
+            time.sleep(_POLL_S)
+        raise CommitUncertainError(f"transaction {xid} is neither committed nor aborted after {RECOVERY_WAIT_S} s")
+
+    def append(self, relation: str, rows: Sequence[Row]) -> int:
+        """See `store.Store`."""
+        statement = statements.insert(self._settings.relations[relation], arbiter=None)
+        try:
+            connection = self._link.connection()
+            with connection.transaction():
+                return sum(connection.execute(statement, self._values(relation, row)).rowcount for row in rows)
+        except psycopg.Error as error:
+            if (error.sqlstate or "")[:2] in _CERTAIN_CLASSES:
+                raise RolledBackError(_first_line(error)) from error
+            self._link.drop()
+            raise CommitUncertainError(_first_line(error)) from error
+
+    def settles(self, probe: Insert) -> bool:
+        """See `store.Store`. Inserting waits for whoever holds the key; the row is rolled back either way."""
+        statement = self.insert_statement(probe)
+        try:
+            connection = self._link.connection()
+            with connection.transaction(force_rollback=True):
+                connection.execute(f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}")
+                return connection.execute(statement, self._values(probe.relation, probe.row)).fetchone() is not None
+        except psycopg.Error as error:
+            raise CommitUncertainError(_first_line(error)) from error
+
+    def close(self) -> None:
+        """See `store.Store`."""
+        self._link.drop()
+
+
+class PostgresAudit:
+    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of."""
+
+    def __init__(self, dsn: str, settings: Settings) -> None:
+        (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
+        self._statement = statements.insert(self._relation, arbiter=None)
+        self._link = Link(
+            with_settings(
+                dsn,
+                synchronous_commit="on",
+                lock_timeout=str(READ_LOCK_TIMEOUT_MS),
+                statement_timeout=str(STATEMENT_TIMEOUT_MS),
+            )
+        )
+
+    def probe(self, record: Row) -> None:
+        """See `store.AuditSink`."""
+
+        def attempt(connection: Connection) -> None:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                connection.execute(self._statement, self._values(record), prepare=True)
+                connection.execute("ROLLBACK")
+
+        self._run(attempt)
+
+    def write(self, record: Row) -> None:
+        """See `store.AuditSink`. Written twice after a lost answer, it still is one record: its id is the key."""
+        self._run(lambda connection: connection.execute(self._statement, self._values(record), prepare=True))
+
+    def _values(self, record: Row) -> tuple[str | bool | None, ...]:
+        return tuple(record[column] for column in self._relation.columns)
+
+    def _run(self, action: Callable[[Connection], object]) -> None:
+        try:
+            try:
+                action(self._link.connection())
+            except psycopg.OperationalError:
+                if self._link.is_open:
+                    raise
+                self._link.drop()
+                action(self._link.connection())
+        except psycopg.Error as error:
+            if self._link.is_open:
+                with contextlib.suppress(psycopg.Error):
+                    self._link.connection().rollback()
+            raise AuditError(_first_line(error)) from error
+
+    def close(self) -> None:
+        """See `store.AuditSink`."""
+        self._link.drop()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,68 @@
+"""Reading a submission: held to the method's schema, then brought to its normal form. No store, no clock."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jsonschema.protocols import Validator as SchemaValidator
+
+from reference_impl.instants import InstantError, parse_instant
+from reference_impl.rs4a_replay.keys import Keys, TargetError
+from reference_impl.rs4a_replay.terms import Identities, Submission
+from specs.schema import explain
+
+
+class MalformedError(ValueError):
+    """Arguments do not fit the method's schema, or cannot be brought to their normal form."""
+
+
+# What an audit record may quote from arguments that were malformed: printable, bounded, never empty.
+_QUOTABLE = re.compile(r"[!-~]{1,512}")
+
+
+class Reader:
+    """Turns arguments into a `Submission`. Every method that takes one has the same schema."""
+
+    def __init__(self, schema: SchemaValidator, keys: Keys) -> None:
+        self._schema = schema
+        self._keys = keys
+
+    def fits_schema(self, args: Any) -> bool:
+        """Whether the arguments have the shape that the contract asks for; every identity is required there."""
+        return self._schema.is_valid(args)
+
+    def read(self, args: Any) -> Submission:
+        """Read a submission. Raises MalformedError with the place and the rule that was broken."""
+        if not self.fits_schema(args):
+            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
+        request, keys = args["request"], self._keys
+        claimed = request.get("artifact_hash")
+        try:
+            return Submission(
+                protocol_version=request["protocol_version"],
+                operation=request["operation"],
+                canonical_target=keys.normal_target(request["canonical_target"]),
+                owner_or_approval_binding=request["owner_or_approval_binding"],
+                principal=request["principal"],
+                run_id=request["run_id"],
+                deployed_artifact_hash=keys.normal_hash(request["deployed_artifact_hash"]),
+                claimed_artifact_hash=None if claimed is None else keys.normal_hash(claimed),
+                attested_artifact_hash=keys.normal_hash(args["trusted_attested"]["artifact_hash"]),
+                authorization_nonce=request["authorization_nonce"],
+                attempt_id=request["attempt_id"],
+                issued_at=parse_instant(request["issued_at"]),
+            )
+        except (TargetError, InstantError) as error:
+            raise MalformedError(str(error)) from error
+
+
+def legible_identities(args: Any) -> Identities:
+    """What can be quoted of the identities in arguments that are malformed as a whole."""
+    request = args.get("request", args) if isinstance(args, dict) else {}
+
+    def quoted(name: str) -> str | None:
+        value = request.get(name) if isinstance(request, dict) else None
+        return value if isinstance(value, str) and _QUOTABLE.fullmatch(value) else None
+
+    return Identities(quoted("logical_request_key"), quoted("authorization_nonce"), quoted("attempt_id"))

@@ -1,0 +1,276 @@
+"""The registrar: it owns the consume. One Phase-3 transaction, or a refusal (source sections 1, 3 and 5)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reference_impl.answers import Accepted, Answer, Effect
+from reference_impl.instants import format_instant, parse_instant
+from reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, Rule, decision_of, uncertain
+from reference_impl.rs4a_replay.keys import Keys
+from reference_impl.rs4a_replay.settings import Settings
+from reference_impl.rs4a_replay.stoppoints import StopPoints
+from reference_impl.rs4a_replay.store import (
+    CommitUncertainError,
+    Consumption,
+    Insert,
+    RolledBackError,
+    Row,
+    Sight,
+    StoreError,
+)
+from reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason, Submission
+from reference_impl.rs4a_replay.verifier import Verifier
+from specs.strictjson import loads
+
+# Stop points belong to `register` alone.
+_UNARMED = StopPoints(Path())
+
+
+class Registrar(Admission):
+    """Decides registrations and compensations. Never trusts the validator for anything that needs the store."""
+
+    def __init__(self, settings: Settings, ports: Ports, keys: Keys, verifier: Verifier, stops: StopPoints) -> None:
+        super().__init__(settings, ports)
+        self._keys = keys
+        self._verifier = verifier
+        self._stops = stops
+
+    def register(self, attempt: Attempt) -> Answer:
+        """Decide one registration request."""
+        refusal = self.refusal(attempt)
+        if refusal is not None:
+            return self.refuse(attempt, refusal)
+        answer = self.judge(attempt, self.registration_rules())
+        return self.consume(attempt) if answer is None else self.told(attempt, answer)
+
+    def compensate(self, attempt: Attempt) -> Answer:
+        """Undo the consequence of a failed registration under a fresh nonce; never registers again."""
+        refusal = self.refusal(attempt)
+        if refusal is not None:
+            return self.refuse(attempt, refusal)
+        answer = self.judge(attempt, self.compensation_rules())
+        return self.consume_compensation(attempt) if answer is None else self.told(attempt, answer)
+
+    def registration_rules(self) -> Sequence[Rule]:
+        """The contract's decision order, from the consumed key on."""
+        return (
+            self.prior_decision,
+            self.guard_other_consumed_nonce,
+            self.guard_failed_key,
+            self.guard_consumed_key,
+            *self.nonce_rules(),
+        )
+
+    def compensation_rules(self) -> Sequence[Rule]:
+        """The same order for a compensation, whose effect is the compensation row."""
+        return (self.guard_failed_registration, self.prior_compensation, self.guard_compensated, *self.nonce_rules())
+
+    def nonce_rules(self) -> Sequence[Rule]:
+        """What a nonce must be to authorize an effect that is not there yet."""
+        return (self.guard_nonce_issued, self.guard_nonce_binding, self.guard_nonce_window, self.guard_nonce_consumed)
+
+    def judge(self, attempt: Attempt, rules: Sequence[Rule]) -> Refusal | Accepted | None:
+        """The first rule that has an answer; None if the effect may be tried."""
+        return next((answer for answer in (rule(attempt) for rule in rules) if answer is not None), None)
+
+    def told(self, attempt: Attempt, answer: Refusal | Accepted) -> Answer:
+        """A refusal is audited on its way out."""
+        return self.refuse(attempt, answer) if isinstance(answer, Refusal) else answer
+
+    # The key axis
+
+    def prior_decision(self, attempt: Attempt) -> Accepted | None:
+        """RP-05: the key, presented with the very nonce that consumed it, gets the durable decision back."""
+        row = attempt.sight.registration
+        if row is None or row["authorization_nonce"] != _submission(attempt).authorization_nonce:
+            return None
+        return Accepted(Effect.PRIOR, {"decision": decision_of(attempt.sight), "replayed": True})
+
+    def guard_other_consumed_nonce(self, attempt: Attempt) -> Refusal | None:
+        """RP-03b: a nonce consumed elsewhere never learns of this key's decision."""
+        if attempt.sight.registration is None or attempt.sight.consume is None:
+            return None
+        return Refusal(Reason.REPLAY_NONCE_CONSUMED)
+
+    def guard_failed_key(self, attempt: Attempt) -> Refusal | None:
+        """RP-07: after a failed verification a fresh nonce opens compensation only."""
+        if attempt.sight.registration is None or attempt.sight.verification is None:
+            return None
+        return Refusal(Reason.COMPENSATION_ONLY)
+
+    def guard_consumed_key(self, attempt: Attempt) -> Refusal | None:
+        """RP-02: a fresh nonce does not buy the effect again."""
+        return None if attempt.sight.registration is None else Refusal(Reason.REPLAY_DUPLICATE)
+
+    # The authorization axis
+
+    def guard_nonce_issued(self, attempt: Attempt) -> Refusal | None:
+        """ID-9: the authority must have issued the nonce; a well-formed one is not enough."""
+        return Refusal(Reason.NONCE_UNBOUND, detail="not issued") if attempt.sight.issue is None else None
+
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        """RP-04: every member that the nonce was bound to must be the request's."""
+        assert attempt.sight.issue is not None
+        submission = _submission(attempt)
+        presented = {
+            "principal": submission.principal,
+            "operation": submission.operation,
+            "canonical_target": submission.canonical_target,
+            "artifact_hash": submission.attested_artifact_hash,
+            "owner_or_approval_binding": submission.owner_or_approval_binding,
+        }
+        bound: dict[str, str] = loads(str(attempt.sight.issue["binding"]))
+        elsewhere = [name for name, value in bound.items() if presented.get(name) != value]
+        if not bound or elsewhere:
+            return Refusal(Reason.NONCE_UNBOUND, detail=f"bound elsewhere: {', '.join(elsewhere) or 'to nothing'}")
+        return None
+
+    def guard_nonce_window(self, attempt: Attempt) -> Refusal | None:
+        """RP-04: the window is closed at both ends, and the registrar's clock decides, not the client's."""
+        assert attempt.sight.issue is not None
+        opens = parse_instant(str(attempt.sight.issue["not_before"]))
+        closes = parse_instant(str(attempt.sight.issue["not_after"]))
+        return None if opens <= attempt.now <= closes else Refusal(Reason.NONCE_UNBOUND, detail="outside its window")
+
+    def guard_nonce_consumed(self, attempt: Attempt) -> Refusal | None:
+        """RP-03: one consume for each nonce."""
+        return None if attempt.sight.consume is None else Refusal(Reason.REPLAY_NONCE_CONSUMED)
+
+    # Phase 3
+
+    def effect_rows(self, attempt: Attempt) -> tuple[Insert, Insert]:
+        """The two rows of one registration: the consumed nonce, and the inert effect that is the consumed key."""
+        submission, keys = _submission(attempt), self._keys.derive(_submission(attempt))
+        registration: Row = {
+            "decision_id": f"decision-{uuid.uuid4().hex}",
+            "logical_request_key": keys.logical_request_key,
+            "replay_key": keys.replay_key,
+            "authorization_nonce": submission.authorization_nonce,
+            "operation": submission.operation,
+            "canonical_target": submission.canonical_target,
+            "run_id": submission.run_id,
+            "deployed_artifact_hash": submission.deployed_artifact_hash,
+            "owner_or_approval_binding": submission.owner_or_approval_binding,
+            "protocol_version": submission.protocol_version,
+            "attempt_id": submission.attempt_id,
+            "inert": True,
+            "committed_at": format_instant(attempt.now),
+        }
+        return (
+            Insert("nonce_consume", self.consume_row(attempt, keys, Purpose.REGISTRATION), "authorization_nonce_unique"),
+            Insert("registration", registration, "logical_request_key_unique"),
+        )
+
+    def consume_row(self, attempt: Attempt, keys: DerivedKeys, purpose: Purpose) -> Row:
+        """The transition issued to consumed, in a row of its own."""
+        return {
+            "consume_id": f"consume-{uuid.uuid4().hex}",
+            "authorization_nonce": _submission(attempt).authorization_nonce,
+            "logical_request_key": keys.logical_request_key,
+            "purpose": purpose.value,
+            "consumed_at": format_instant(attempt.now),
+        }
+
+    def consume(self, attempt: Attempt) -> Answer:
+        """Consume key and nonce and write the inert registration, all in one transaction, then verify."""
+        inserts = self.effect_rows(attempt)
+        answer = self.transact(attempt, inserts, self._stops)
+        return self.verify(attempt, inserts[1].row) if answer is None else answer
+
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | None:
+        """Run the one transaction; None if it committed."""
+        try:
+            outcome = self.store.consume(inserts, stops)
+        except RolledBackError as error:
+            return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
+        except CommitUncertainError as error:
+            return uncertain(error)
+        return None if outcome is Consumption.COMMITTED else self.refuse(attempt, self.lost_race(attempt))
+
+    def lost_race(self, attempt: Attempt) -> Refusal:
+        """S4: somebody was first and committed; the store says who, and on which axis (traps R9, R10)."""
+        submission, keys = _submission(attempt), self._keys.derive(_submission(attempt))
+        sight = self.look(keys.logical_request_key, submission.authorization_nonce)
+        spent = sight.consume is not None and sight.consume["logical_request_key"] != keys.logical_request_key
+        if spent:
+            return Refusal(Reason.REPLAY_NONCE_CONSUMED)
+        if sight.registration is None or not self.was_beaten(attempt, sight):
+            return Refusal(Reason.COMMIT_FAILED, detail="a conflict rolled back, and no winner is to be seen")
+        return Refusal(Reason.ATTEMPT_COLLISION, {"decision": decision_of(sight)})
+
+    def was_beaten(self, attempt: Attempt, sight: Sight) -> bool:
+        """Whether a sight after the conflict shows the winner's effect."""
+        return sight.compensation is not None if attempt.method == "compensate" else sight.registration is not None
+
+    def verify(self, attempt: Attempt, written: Row) -> Answer:
+        """P4: read the durable row back; a rejection is recorded and takes nothing away (S3)."""
+        decision_id = str(written["decision_id"])
+        verification = None
+        try:
+            if not self._verifier.accepts(written, self.store.registration_of(decision_id)):
+                verification = self.rejection(attempt, decision_id)
+                self.store.append("verification", [verification])
+        except StoreError as error:
+            return uncertain(error)
+        sight = Sight(attempt.sight.surface, registration=written, verification=verification)
+        return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})
+
+    def rejection(self, attempt: Attempt, decision_id: str) -> Row:
+        """The row that flags a committed registration as failed."""
+        return {"decision_id": decision_id, "outcome": "failed", "recorded_at": format_instant(attempt.now)}
+
+    # Compensation
+
+    def guard_failed_registration(self, attempt: Attempt) -> Refusal | None:
+        """Only a registration that failed verification can be compensated."""
+        failed = attempt.sight.registration is not None and attempt.sight.verification is not None
+        return None if failed else Refusal(Reason.NOTHING_TO_COMPENSATE)
+
+    def prior_compensation(self, attempt: Attempt) -> Accepted | None:
+        """The exact retry of a compensation gets the durable decision back."""
+        row = attempt.sight.compensation
+        if row is None or row["authorization_nonce"] != _submission(attempt).authorization_nonce:
+            return None
+        return Accepted(Effect.PRIOR, {"decision": decision_of(attempt.sight), "replayed": True})
+
+    def guard_compensated(self, attempt: Attempt) -> Refusal | None:
+        """One compensation for each failed registration."""
+        if attempt.sight.compensation is None:
+            return None
+        spent = attempt.sight.consume is not None
+        return Refusal(Reason.REPLAY_NONCE_CONSUMED if spent else Reason.REPLAY_DUPLICATE)
+
+    def consume_compensation(self, attempt: Attempt) -> Answer:
+        """Consume the fresh nonce and write the compensation, in one transaction."""
+        submission, registration = _submission(attempt), attempt.sight.registration
+        assert registration is not None
+        keys = self._keys.derive(submission)
+        compensation: Row = {
+            "decision_id": registration["decision_id"],
+            "logical_request_key": keys.logical_request_key,
+            "authorization_nonce": submission.authorization_nonce,
+            "attempt_id": submission.attempt_id,
+            "recorded_at": format_instant(attempt.now),
+        }
+        consumed = self.consume_row(attempt, keys, Purpose.COMPENSATION)
+        inserts = (Insert("nonce_consume", consumed, "authorization_nonce_unique"), Insert("compensation", compensation))
+        answer = self.transact(attempt, inserts, _UNARMED)
+        if answer is not None:
+            return answer
+        sight = self.look(keys.logical_request_key, submission.authorization_nonce)
+        if sight.compensation is None:
+            return uncertain(StoreError("the compensation committed, and cannot be read back"))
+        return Accepted(Effect.NEW, _decided(sight))
+
+
+def _decided(sight: Sight) -> dict[str, Any]:
+    return {"decision": decision_of(sight), "replayed": False}
+
+
+def _submission(attempt: Attempt) -> Submission:
+    assert attempt.verdict.submission is not None, "an admitted request could be read"
+    return attempt.verdict.submission

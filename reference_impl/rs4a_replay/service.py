@@ -1,0 +1,225 @@
+"""One session: the methods of methods.yaml, bound to the registrar, the operator and the stop points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from reference_impl.rs4a_replay.admission import Attempt, Ports
+from reference_impl.rs4a_replay.authority import Authority
+from reference_impl.rs4a_replay.custody import Custody
+from reference_impl.rs4a_replay.isolation import judge_twice
+from reference_impl.rs4a_replay.keys import Keys
+from reference_impl.rs4a_replay.operator import Breakage, Operator
+from reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
+from reference_impl.rs4a_replay.registrar import Registrar
+from reference_impl.rs4a_replay.settings import Settings
+from reference_impl.rs4a_replay.stoppoints import Point, StopFault, StopPoints
+from reference_impl.rs4a_replay.terms import (
+    CAN_PROCEED,
+    DOMAIN,
+    FITNESS_UNPROVEN,
+    GATE,
+    Identities,
+    NonceState,
+    Reason,
+    SurfaceState,
+)
+from reference_impl.rs4a_replay.validator import Validator, Verdict
+from reference_impl.rs4a_replay.verifier import Verifier
+from specs import Contract
+from specs.model import Group
+from specs.schema import explain
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything one session works with."""
+
+    contract: Contract
+    settings: Settings
+    keys: Keys
+    reader: Reader
+    validator: Validator
+    verifier: Verifier
+    registrar: Registrar
+    authority: Authority
+    custody: Custody
+    ports: Ports
+    operator: Operator
+    stops: StopPoints
+
+
+class Service:
+    """Implements `session.Session` for rs4a-replay."""
+
+    def __init__(self, parts: Parts, *, now: datetime) -> None:
+        self._parts = parts
+        self._now = now
+        self._methods: Mapping[str, Callable[[Any], Answer]] = {
+            "issue_nonce": lambda args: parts.authority.issue_nonce(args, now=self._now),
+            "validate": self.validate,
+            "register": self.register,
+            "resolve_status": lambda args: parts.custody.resolve_status(args, now=self._now),
+            "compensate": lambda args: parts.registrar.compensate(self._arrive("compensate", args, self._judge(args))),
+            "maintain": lambda _: parts.custody.maintain(now=self._now),
+            "state": lambda _: Ok(self.state()),
+            "audit": lambda _: Ok(self.audit()),
+            "nonce_state": lambda args: Ok({"state": self.nonce_state(args["nonce"]).value}),
+            "derive_keys": self.derive_keys,
+            "gate": lambda _: Ok(self.gate()),
+            "catalogue": lambda _: Ok({"objects": list(parts.operator.catalogue())}),
+            "fail_verify": lambda _: self._done(parts.verifier.reject_next()),
+            "break_audit": lambda args: self.break_audit(broken=args["broken"]),
+            "break_surface": lambda args: self._done(
+                parts.operator.break_surface(Breakage(args["how"]), parts.settings.relations)
+            ),
+            "raw_insert": self.raw_insert,
+            "register_unvalidated": self.register_unvalidated,
+            "validate_isolated": lambda args: Ok(judge_twice(parts.validator, args, now=self._now)),
+            "hold_at": lambda args: self._done(parts.stops.arm(Point(args["point"]), StopFault(args["fault"]))),
+        }
+
+    def call(self, method: str, args: Any) -> Answer:
+        """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
+        known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
+        if known is None or bound is None:
+            return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        if known.group is not Group.OPERATION:
+            problem = explain(known.args, args)
+            if problem is not None:
+                return Fault(f"{method}: expected arguments that fit its schema: {problem}")
+        return bound(args)
+
+    def set_clock(self, now: datetime) -> None:
+        """See `session.Session`."""
+        self._now = now
+
+    def close(self) -> None:
+        """See `session.Session`."""
+        self._parts.operator.close()
+        for port in (self._parts.ports.store, self._parts.ports.audit):
+            if port is not None:
+                port.close()
+
+    # Operations
+
+    def validate(self, args: Any) -> Answer:
+        """The pure validator's own word; it owns no state, so nothing is audited."""
+        verdict = self._judge(args)
+        if verdict.reason is not None or verdict.keys is None:
+            return Refused((verdict.reason or Reason.REQUEST_MALFORMED).value, detail=verdict.detail)
+        return Accepted(Effect.PRIOR, _keys(verdict))
+
+    def register(self, args: Any) -> Answer:
+        """The validator judges, the registrar decides."""
+        return self._register(args, self._judge(args))
+
+    def _judge(self, args: Any) -> Verdict:
+        return self._parts.validator.judge(args, now=self._now)
+
+    def _register(self, args: Any, verdict: Verdict) -> Answer:
+        try:
+            return self._parts.registrar.register(self._arrive("register", args, verdict))
+        finally:
+            self._parts.stops.disarm()
+
+    def _arrive(self, method: str, args: Any, verdict: Verdict) -> Attempt:
+        identities = legible_identities(args)
+        if verdict.submission is not None and verdict.keys is not None:
+            identities = Identities(
+                verdict.keys.logical_request_key,
+                verdict.submission.authorization_nonce,
+                verdict.submission.attempt_id,
+            )
+        return self._parts.registrar.arrive(method, verdict, identities, now=self._now)
+
+    # Observations
+
+    def state(self) -> dict[str, Any]:
+        """Every row of every relation but the audit."""
+        relations = self._parts.settings.relations.values()
+        return {each.name: list(self._parts.operator.rows(each)) for each in relations if not each.audit}
+
+    def audit(self) -> dict[str, Any]:
+        """The failure audit; its ids sort by writing order."""
+        (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
+        return {"records": list(self._parts.operator.rows(relation))}
+
+    def nonce_state(self, nonce: str) -> NonceState:
+        """Where a nonce stands, from its two rows."""
+        relations = self._parts.settings.relations
+
+        def stands_in(name: str) -> bool:
+            return any(row["authorization_nonce"] == nonce for row in self._parts.operator.rows(relations[name]))
+
+        if stands_in("nonce_consume"):
+            return NonceState.CONSUMED
+        return NonceState.ISSUED if stands_in("nonce_issue") else NonceState.UNKNOWN
+
+    def derive_keys(self, args: Any) -> Answer:
+        """The two keys of a submission, whatever the validator says of it."""
+        try:
+            keys = self._parts.keys.derive(self._parts.reader.read(args))
+        except MalformedError as error:
+            return Fault(f"derive_keys: {error}")
+        return Ok({"logical_request_key": keys.logical_request_key, "replay_key": keys.replay_key})
+
+    def gate(self) -> dict[str, Any]:
+        """What the registrar says about proceeding: never YES, because only a fitness proof could open it."""
+        state = self._parts.registrar.look(None, None).surface.state
+        reasons = {
+            SurfaceState.ABSENT: Reason.REPLAY_SURFACE_REQUIRED_NOT_PRESENT.value,
+            SurfaceState.UNKNOWN: Reason.REPLAY_SURFACE_REQUIRED_NOT_PRESENT.value,
+            SurfaceState.NOT_FIT: Reason.REPLAY_SURFACE_NOT_FIT.value,
+            SurfaceState.PRESENT_UNPROVEN: FITNESS_UNPROVEN,
+        }
+        return {
+            "can_proceed": CAN_PROCEED,
+            "gate": GATE,
+            "domain": DOMAIN,
+            "surface": state.value,
+            "reasons": [reasons[state]],
+        }
+
+    # Provocations
+
+    def break_audit(self, *, broken: bool) -> Answer:
+        """The audit sink refuses writes, or works again."""
+        (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
+        act = self._parts.operator.break_audit if broken else self._parts.operator.mend_audit
+        return self._done(act(relation))
+
+    def raw_insert(self, args: Any) -> Answer:
+        """One row as given, past every check of this code."""
+        relation = self._parts.settings.relations[args["relation"]]
+        outcome = self._parts.operator.raw_insert(relation, args["row"])
+        return Ok({"inserted": outcome.inserted, "constraint": outcome.constraint})
+
+    def register_unvalidated(self, args: Any) -> Answer:
+        """The registrar with a forged verdict: what it needs to know about replay, it must find out itself."""
+        try:
+            submission = self._parts.reader.read(args)
+            forged = Verdict(None, submission, self._parts.keys.derive(submission))
+        except MalformedError as error:
+            forged = Verdict(Reason.REQUEST_MALFORMED, None, None, str(error))
+        answer = self._register(args, forged)
+        if isinstance(answer, Accepted):
+            decision = answer.value["decision"]
+            return Ok({"outcome": "accepted", "effect": answer.effect.value, "decision": decision})
+        if not isinstance(answer, Refused):
+            return answer
+        told = {"decision": answer.data["decision"]} if answer.data and "decision" in answer.data else {}
+        return Ok({"outcome": "refused", "reason": answer.reason, **told})
+
+    @staticmethod
+    def _done(_nothing: None) -> Answer:
+        return Ok()
+
+
+def _keys(verdict: Verdict) -> dict[str, str]:
+    assert verdict.keys is not None
+    return {"logical_request_key": verdict.keys.logical_request_key, "replay_key": verdict.keys.replay_key}

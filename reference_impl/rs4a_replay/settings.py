@@ -1,0 +1,115 @@
+"""Every value the registrar works with: from the contract, overridden by the session's config, never from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, unique
+from typing import Any, TypeVar
+
+from reference_impl.rs4a_replay.terms import CONTRACT, check_reasons
+from reference_impl.session import OpenError
+from specs import Contract, Relation, load_terms
+
+_E = TypeVar("_E", bound=Enum)
+
+
+@unique
+class StoreKind(Enum):
+    """Where the surface lives."""
+
+    POSTGRES = "postgres"
+    SQLITE = "sqlite"
+
+
+@unique
+class Isolation(Enum):
+    """Isolation level of the Phase-3 transaction on PostgreSQL; SQLite has only the strictest."""
+
+    READ_COMMITTED = "read_committed"
+    REPEATABLE_READ = "repeatable_read"
+    SERIALIZABLE = "serializable"
+
+
+# What else `config` may hold, besides the contract's parameters by name.
+STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "isolation")
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """How one key is derived: domain tag and field names, in order, as the contract lists them."""
+
+    tag: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Loaded values. A `horizon` of None is for ever; `audit_records` is how many records each reason leaves."""
+
+    version: str
+    ttl: timedelta
+    clock_skew: timedelta
+    nonce_window: timedelta
+    horizon: timedelta | None
+    serialization_retries: int
+    keys: Mapping[str, KeySpec]
+    relations: Mapping[str, Relation]
+    audit_records: Mapping[str, int]
+    store: StoreKind = StoreKind.POSTGRES
+    isolation: Isolation = Isolation.READ_COMMITTED
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
+    return int(text)
+
+
+def _member(name: str, text: str, kind: type[_E]) -> _E:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join(str(member.value) for member in kind)
+        raise OpenError(f"config {name}: expected one of {known}, got {text!r}") from None
+
+
+def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
+    for name, text in config.items():
+        if name in STORE_KEYS:
+            continue
+        if name not in values:
+            known = ", ".join((*STORE_KEYS, *values))
+            raise OpenError(f"config {name}: no such key; known keys: {known}")
+        if isinstance(contract.parameters[name].value, str):
+            values[name] = text
+        elif text == "null" and contract.parameters[name].value is None:
+            values[name] = None
+        else:
+            values[name] = _number(name, text)
+    return values
+
+
+def load_settings(config: Mapping[str, str]) -> Settings:
+    """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
+    contract = load_terms(CONTRACT)
+    check_reasons(contract.reasons)
+    values = _parameters(contract, config)
+    horizon = values["horizon_seconds"]
+    return Settings(
+        version=contract.version,
+        ttl=timedelta(seconds=values["ttl_seconds"]),
+        clock_skew=timedelta(seconds=values["clock_skew_seconds"]),
+        nonce_window=timedelta(seconds=values["nonce_window_seconds"]),
+        horizon=None if horizon is None else timedelta(seconds=horizon),
+        serialization_retries=values["serialization_retries"],
+        keys={
+            name: KeySpec(values[entry["tag"]], tuple(entry["fields"])) for name, entry in contract.raw["keys"].items()
+        },
+        relations=contract.relations,
+        audit_records={name: reason.audit_records for name, reason in contract.reasons.items()},
+        store=_member("store", config.get("store", StoreKind.POSTGRES.value), StoreKind),
+        isolation=_member("isolation", config.get("isolation", Isolation.READ_COMMITTED.value), Isolation),
+    )

@@ -1,0 +1,125 @@
+"""The operator's side of SQLite: it sees the files wherever a provocation put them."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reference_impl.rs4a_replay.ddl import quoted
+from reference_impl.rs4a_replay.operator import Breakage, RawInsert
+from reference_impl.rs4a_replay.provision import sqlite_paths
+from reference_impl.rs4a_replay.sqlite_store import broken_constraint, plain
+from reference_impl.rs4a_replay.store import Row
+from specs import Relation
+
+_NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64
+_MUTE = "audit_is_broken"
+
+
+class SqliteOperator:
+    """Implements `operator.Operator`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._surface, self._audit = sqlite_paths(folder)
+        # Where a broken surface goes on living, out of the registrar's sight.
+        self._hidden = self._surface.parent.with_name("surface.away") / self._surface.name
+        self._locker: sqlite3.Connection | None = None
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None, timeout=1.0)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _path_of(self, relation: Relation) -> Path:
+        if relation.audit:
+            return self._audit
+        return self._hidden if self._hidden.exists() else self._surface
+
+    def rows(self, relation: Relation) -> Sequence[Row]:
+        """See `operator.Operator`."""
+        path = self._path_of(relation)
+        if not path.exists():
+            return []
+        order = ", ".join(map(quoted, relation.primary_key))
+        connection = self._open(path)
+        try:
+            known = connection.execute(
+                "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (relation.name,)
+            ).fetchone()
+            if known is None:
+                return []
+            found = connection.execute(f"SELECT * FROM {quoted(relation.name)} ORDER BY {order}").fetchall()
+        finally:
+            connection.close()
+        return [row for row in (plain(relation, each) for each in found) if row is not None]
+
+    def catalogue(self) -> Sequence[str]:
+        """See `operator.Operator`."""
+        names: list[str] = []
+        for path in (self._surface, self._audit):
+            if not path.exists():
+                continue
+            connection = self._open(path)
+            try:
+                rows = connection.execute("SELECT type, name, tbl_name FROM sqlite_schema").fetchall()
+                names += [f"{row['type']} {row['name']} on {row['tbl_name']}" for row in rows]
+            finally:
+                connection.close()
+        return sorted(names)
+
+    def raw_insert(self, relation: Relation, row: Row) -> RawInsert:
+        """See `operator.Operator`."""
+        columns, places = ", ".join(map(quoted, row)), ", ".join("?" * len(row))
+        connection = self._open(self._path_of(relation))
+        try:
+            connection.execute(
+                f"INSERT INTO {quoted(relation.name)} ({columns}) VALUES ({places})", tuple(row.values())
+            )
+        except sqlite3.Error as error:
+            return RawInsert(inserted=False, constraint=broken_constraint(relation, error))
+        finally:
+            connection.close()
+        return RawInsert(inserted=True)
+
+    def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
+        """See `operator.Operator`. The real file goes away; what stands in its place depends on `how`."""
+        if how is Breakage.INCOMPLETE:
+            connection = self._open(self._surface)
+            name = relations["nonce_consume"].name
+            connection.execute(f"ALTER TABLE {quoted(name)} RENAME TO {quoted(name + '_gone')}")
+            connection.close()
+            return
+        self._surface.parent.rename(self._hidden.parent)
+        if how is Breakage.UNREACHABLE:
+            return
+        self._surface.parent.mkdir()
+        if how is Breakage.UNREADABLE:
+            self._surface.write_bytes(_NOT_A_DATABASE)
+            return
+        # The same surface again, but somebody keeps it locked whole and never lets go.
+        shutil.copyfile(self._hidden, self._surface)
+        self._locker = self._open(self._surface)
+        self._locker.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._locker.execute("BEGIN EXCLUSIVE")
+
+    def break_audit(self, relation: Relation) -> None:
+        """See `operator.Operator`."""
+        connection = self._open(self._audit)
+        connection.execute(
+            f"CREATE TRIGGER {_MUTE} BEFORE INSERT ON {quoted(relation.name)} "
+            "BEGIN SELECT RAISE(ABORT, 'the audit sink is broken'); END"
+        )
+        connection.close()
+
+    def mend_audit(self, relation: Relation) -> None:  # noqa: ARG002 - PostgreSQL needs to know which
+        """See `operator.Operator`."""
+        connection = self._open(self._audit)
+        connection.execute(f"DROP TRIGGER IF EXISTS {_MUTE}")
+        connection.close()
+
+    def close(self) -> None:
+        """See `operator.Operator`."""
+        if self._locker is not None:
+            self._locker.close()

@@ -1,0 +1,114 @@
+"""What the registrar asks of a store. Two stores keep it: PostgreSQL and SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Protocol
+
+from reference_impl.rs4a_replay.stoppoints import StopPoints
+from reference_impl.rs4a_replay.surface import SurfaceReport
+
+# A stored row: text, and booleans where the contract says boolean.
+Row = Mapping[str, str | bool | None]
+
+
+class StoreError(Exception):
+    """Something about the store went wrong; the subclass says what is certain."""
+
+
+class SurfaceUnreadableError(StoreError):
+    """The surface cannot be reached or read, or does not answer in time: nothing is known about it."""
+
+
+class RolledBackError(StoreError):
+    """The transaction certainly rolled back; nothing of it is stored."""
+
+
+class CommitUncertainError(StoreError):
+    """The connection was lost while the commit was under way: it may have happened."""
+
+
+class AuditError(StoreError):
+    """The failure audit cannot be written."""
+
+
+@unique
+class Consumption(Enum):
+    """How a Phase-3 transaction ended, if it did not fail."""
+
+    COMMITTED = "committed"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """One row to insert; `arbiter` names the unique constraint whose conflict means "someone was first".
+
+    None means the primary key.
+    """
+
+    relation: str
+    row: Row
+    arbiter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was stored about one key and one nonce at one moment, and the surface it was read from."""
+
+    surface: SurfaceReport
+    registration: Row | None = None
+    verification: Row | None = None
+    compensation: Row | None = None
+    issue: Row | None = None
+    consume: Row | None = None
+
+
+class Store(Protocol):
+    """The surface, as the restricted writer sees it."""
+
+    def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
+        """Check the surface and read what is stored about a key and a nonce. Raises SurfaceUnreadableError."""
+
+    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+        """Insert all rows in one transaction, or none.
+
+        CONFLICT means that an arbiter found a committed row of someone else, and everything rolled back; it is
+        decided only after the other's outcome is known. Raises RolledBackError or CommitUncertainError.
+        """
+
+    def append(self, relation: str, rows: Sequence[Row]) -> int:
+        """Insert rows whose primary key is free, in one transaction; the number inserted.
+
+        Raises RolledBackError or CommitUncertainError.
+        """
+
+    def registration_of(self, decision_id: str) -> Row | None:
+        """The registration with that decision id, as durable. Raises SurfaceUnreadableError."""
+
+    def untombstoned(self) -> Sequence[Row]:
+        """Registrations that have no tombstone. Raises SurfaceUnreadableError."""
+
+    def settles(self, probe: Insert) -> bool:
+        """Whether the probe's key is free, after waiting for every transaction that holds it; inserts nothing.
+
+        Raises CommitUncertainError when a transaction goes on holding it.
+        """
+
+    def close(self) -> None:
+        """Give back the connection. Never raises."""
+
+
+class AuditSink(Protocol):
+    """The failure audit: durable, and outside every transaction it speaks of."""
+
+    def probe(self, record: Row) -> None:
+        """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError."""
+
+    def write(self, record: Row) -> None:
+        """Make one record durable. Raises AuditError."""
+
+    def close(self) -> None:
+        """Give back the connection. Never raises."""

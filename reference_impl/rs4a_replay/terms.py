@@ -1,0 +1,130 @@
+"""The vocabulary of the contract in Python: names only, checked against the contract; every value lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, unique
+
+CONTRACT = "rs4a-replay"
+
+
+@unique
+class Reason(Enum):
+    """The closed list of refusal reasons."""
+
+    REPLAY_SURFACE_REQUIRED_NOT_PRESENT = "REPLAY_SURFACE_REQUIRED_NOT_PRESENT"
+    REPLAY_SURFACE_NOT_FIT = "REPLAY_SURFACE_NOT_FIT"
+    AUDIT_UNAVAILABLE = "AUDIT_UNAVAILABLE"
+    REQUEST_MALFORMED = "REQUEST_MALFORMED"
+    ARTIFACT_MISMATCH = "ARTIFACT_MISMATCH"
+    REQUEST_STALE = "REQUEST_STALE"
+    REPLAY_ATTEMPT_NO_BYPASS = "REPLAY_ATTEMPT_NO_BYPASS"
+    REPLAY_DUPLICATE = "REPLAY_DUPLICATE"
+    REPLAY_NONCE_CONSUMED = "REPLAY_NONCE_CONSUMED"
+    COMPENSATION_ONLY = "COMPENSATION_ONLY"
+    NOTHING_TO_COMPENSATE = "NOTHING_TO_COMPENSATE"
+    NONCE_UNBOUND = "NONCE_UNBOUND"
+    ATTEMPT_COLLISION = "ATTEMPT_COLLISION"
+    COMMIT_FAILED = "COMMIT_FAILED"
+
+
+@unique
+class DecisionState(Enum):
+    """COMMITTED is S2; FAILED and COMPENSATED are S3."""
+
+    COMMITTED = "COMMITTED"
+    FAILED = "FAILED"
+    COMPENSATED = "COMPENSATED"
+
+
+@unique
+class NonceState(Enum):
+    """Where one nonce stands; the transition issued to consumed is one way."""
+
+    UNKNOWN = "unknown"
+    ISSUED = "issued"
+    CONSUMED = "consumed"
+
+
+@unique
+class Purpose(Enum):
+    """What a nonce was consumed for."""
+
+    REGISTRATION = "registration"
+    COMPENSATION = "compensation"
+
+
+@unique
+class CommitStatus(Enum):
+    """What became of a logical request; also the audit code of a resolved commit."""
+
+    COMMITTED = "COMMITTED"
+    NOT_COMMITTED = "NOT_COMMITTED"
+
+
+@unique
+class SurfaceState(Enum):
+    """What is known about the configured surface. PRESENT_UNPROVEN is the best a registrar can say of its own."""
+
+    ABSENT = "ABSENT"
+    UNKNOWN = "UNKNOWN"
+    NOT_FIT = "NOT_FIT"
+    PRESENT_UNPROVEN = "PRESENT_UNPROVEN"
+
+
+# Source, header and section 7: the registrar itself never opens the gate.
+CAN_PROCEED = "NO"
+GATE = "REGISTRATION_HOLD"
+DOMAIN = "REPLAY_DOMAIN_FAIL_CLOSED"
+FITNESS_UNPROVEN = "REPLAY_SURFACE_FITNESS_UNPROVEN"
+
+
+class TermsError(Exception):
+    """The contract and this package name different things."""
+
+
+def check_reasons(declared: Iterable[str]) -> None:
+    """Hold the enum to the contract's closed list. Raises TermsError."""
+    ours, theirs = {reason.value for reason in Reason}, set(declared)
+    if ours != theirs:
+        raise TermsError(
+            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
+            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission in its normal form: hashes in lower case, target normalised. Read by `reading.Reader` only."""
+
+    protocol_version: str
+    operation: str
+    canonical_target: str
+    owner_or_approval_binding: str
+    principal: str
+    run_id: str
+    deployed_artifact_hash: str
+    claimed_artifact_hash: str | None
+    attested_artifact_hash: str
+    authorization_nonce: str
+    attempt_id: str
+    issued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedKeys:
+    """The two keys of a submission, SHA-256 in lower-case hexadecimal."""
+
+    logical_request_key: str
+    replay_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """What an audit record can say about who asked for what; None where the request did not say it legibly."""
+
+    logical_request_key: str | None = None
+    authorization_nonce: str | None = None
+    attempt_id: str | None = None

@@ -1,0 +1,61 @@
+"""The pure validator: shape, artifact and freshness. It owns no replay state and reads no clock (source section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reference_impl.rs4a_replay.keys import Keys
+from reference_impl.rs4a_replay.reading import MalformedError, Reader
+from reference_impl.rs4a_replay.settings import Settings
+from reference_impl.rs4a_replay.terms import DerivedKeys, Reason, Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the validator says: the first reason that applies, or None, and the submission where it could be read."""
+
+    reason: Reason | None
+    submission: Submission | None
+    keys: DerivedKeys | None
+    detail: str = ""
+
+    def text(self) -> str:
+        """The verdict as one line of text; equal verdicts have equal text."""
+        return f"{'VALID' if self.reason is None else self.reason.value} {self.keys} {self.detail}"
+
+
+class Validator:
+    """Judges submissions. Equal input gives an equal verdict; nothing is kept between two calls."""
+
+    def __init__(self, settings: Settings, reader: Reader, keys: Keys) -> None:
+        self._settings = settings
+        self._reader = reader
+        self._keys = keys
+
+    def judge(self, args: Any, *, now: datetime) -> Verdict:
+        """Judge the arguments of `register` or `compensate` at the instant `now`."""
+        try:
+            submission = self._reader.read(args)
+        except MalformedError as error:
+            return Verdict(Reason.REQUEST_MALFORMED, None, None, str(error))
+        keys = self._keys.derive(submission)
+        if self.artifacts_disagree(submission):
+            return Verdict(Reason.ARTIFACT_MISMATCH, submission, keys)
+        if self.is_stale(submission, now=now) or self.is_from_the_future(submission, now=now):
+            return Verdict(Reason.REQUEST_STALE, submission, keys)
+        return Verdict(None, submission, keys)
+
+    def artifacts_disagree(self, submission: Submission) -> bool:
+        """Whether the deployed or the claimed hash differs from the attested one (trap R6)."""
+        attested = submission.attested_artifact_hash
+        return submission.deployed_artifact_hash != attested or submission.claimed_artifact_hash not in (None, attested)
+
+    def is_stale(self, submission: Submission, *, now: datetime) -> bool:
+        """Whether the time to live is over; its last instant still counts (source section 4)."""
+        return now - submission.issued_at > self._settings.ttl
+
+    def is_from_the_future(self, submission: Submission, *, now: datetime) -> bool:
+        """Whether it was issued further in the registrar's future than clocks may differ."""
+        return submission.issued_at - now > self._settings.clock_skew

@@ -1,0 +1,74 @@
+"""What the adapter needs to know about a contract's implementation, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, unique
+from pathlib import Path
+from typing import Any, Protocol
+
+from reference_impl.answers import Answer
+
+
+class OpenError(Exception):
+    """A session cannot be opened; the text says what was expected, what came, and what to do."""
+
+
+@unique
+class StateWanted(Enum):
+    """`fresh`: a clone of the provisioned template; `existing`: what is in the workdir."""
+
+    FRESH = "fresh"
+    EXISTING = "existing"
+
+
+@unique
+class SurfaceWanted(Enum):
+    """`ready`: a provisioned surface is configured; `absent`: none is."""
+
+    READY = "ready"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """The members of an `open` request after the adapter has read them. `now` is the frozen clock."""
+
+    state: StateWanted
+    surface: SurfaceWanted
+    workdir: Path
+    now: datetime
+    config: Mapping[str, str]
+
+
+class Session(Protocol):
+    """One open session of one contract."""
+
+    def call(self, method: str, args: Any) -> Answer:
+        """Answer one call; what it raises becomes a `fault`."""
+
+    def set_clock(self, now: datetime) -> None:
+        """Set the frozen clock."""
+
+    def close(self) -> None:
+        """Give back connections and files. Never raises for a store that is gone."""
+
+
+class Implementation(Protocol):
+    """One contract's implementation, ready to open sessions."""
+
+    @property
+    def version(self) -> str:
+        """Version of the contract that it implements."""
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """Capabilities that it lacks, each with the reason."""
+
+    def open(self, request: OpenRequest) -> Session:
+        """Open a session. Raises OpenError."""
+
+    def shut_down(self) -> None:
+        """The adapter ends: remove what its sessions made and nobody needs any more. Never raises."""

@@ -1,0 +1,1 @@
+"""Evidence of runs: writing it, reading it back, checking its chain, rendering it."""

@@ -1,0 +1,292 @@
+"""Reading `run.jsonl` back: every line held to the schema, the chain, the order and the counts.
+
+The reader goes on after a defect, so that a report can show what is there and say everything that is wrong at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from jsonschema.protocols import Validator
+
+from reports.evidence.errors import EvidenceError
+from reports.evidence.model import (
+    AdapterIdentity,
+    Claimed,
+    ContractPin,
+    Defect,
+    DefectKind,
+    Exchange,
+    Footer,
+    Header,
+    Implementation,
+    KitIdentity,
+    Line,
+    Log,
+    Restart,
+    Run,
+    Selection,
+    VerdictLine,
+)
+from specs import schema, strictjson
+from specs.errors import StrictJsonError
+
+# An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
+MAX_LINE = 4 * 1024 * 1024
+# What is wrong with a file is clear after so many findings; a file of another kind would give one for each line.
+MAX_DEFECTS = 100
+
+
+def read_evidence(path: Path) -> Run:
+    """Read the run at `path` with all its defects. Raises EvidenceError when there is no file that can be read."""
+    try:
+        with path.open("rb") as stream:
+            return _Reading().run(stream)
+    except OSError as error:
+        raise EvidenceError(
+            f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror}; "
+            "`holdfast verify --evidence FILE` writes one"
+        ) from error
+
+
+@cache
+def _validators() -> Mapping[str, Validator]:
+    """One validator for each type of line: dispatching first makes a run of 10^4 lines a matter of seconds."""
+    published = schema.published_schema("evidence")
+    shared = published["$defs"]
+    return {
+        kind: schema.compile_schema({**shared[kind], "$defs": shared}, name=f"evidence.schema.json#{kind}")
+        for kind in published["properties"]["type"]["enum"]
+    }
+
+
+@cache
+def _verdict_words() -> frozenset[str]:
+    return frozenset(schema.published_schema("evidence")["$defs"]["verdict_name"]["enum"])
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The state of reading one file."""
+
+    number: int = 0
+    header: Header | None = None
+    footer: Footer | None = None
+    footers: int = 0
+    headers: int = 0
+    exchanges: list[Exchange] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    restarts: list[Restart] = field(default_factory=list)
+    verdicts: list[VerdictLine] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
+    next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def run(self, stream: BinaryIO) -> Run:
+        whole = hashlib.sha256()
+        previous: str | None = None
+        # One byte more than a line and its newline may have: so a longer one is seen without being held in memory.
+        while piece := stream.readline(MAX_LINE + 2):
+            whole.update(piece)
+            if len(self.defects) >= MAX_DEFECTS:
+                continue
+            self.number += 1
+            raw = piece.removesuffix(b"\n")
+            if len(raw) > MAX_LINE:
+                self._note(DefectKind.SCHEMA, f"expected at most {MAX_LINE} bytes in a line, got more")
+            elif len(raw) == len(piece):
+                self._note(DefectKind.CUT_OFF, "the last line has no end; the run was cut off while it was written")
+            else:
+                self._line(raw, previous)
+            previous = strictjson.digest_bytes(raw)
+        self._end()
+        return Run(
+            header=self.header,
+            exchanges=tuple(self.exchanges),
+            logs=tuple(self.logs),
+            restarts=tuple(self.restarts),
+            verdicts=tuple(self.verdicts),
+            footer=self.footer,
+            defects=tuple(self.defects),
+            digest="sha256:" + whole.hexdigest(),
+        )
+
+    def _note(self, kind: DefectKind, text: str) -> None:
+        self.defects.append(Defect(kind, self.number, text))
+
+    def _line(self, raw: bytes, previous: str | None) -> None:
+        try:
+            data = strictjson.loads(raw)
+        except StrictJsonError as error:
+            self._note(DefectKind.NOT_JSON, f"expected one JSON object, got {_shown(raw)}: {error}")
+            return
+        if not isinstance(data, dict):
+            self._note(DefectKind.NOT_JSON, f"expected one JSON object, got {_shown(raw)}")
+            return
+        if strictjson.canonical(data) != raw:
+            self._note(DefectKind.NOT_CANONICAL, "not in RFC 8785 form: something other than holdfast wrote this line")
+        if data.get("prev") != previous:
+            self._note(DefectKind.CHAIN, self._chain_text(data.get("prev"), previous))
+        kind = data.get("type")
+        validator = _validators().get(kind) if isinstance(kind, str) else None
+        if validator is None:
+            self._note(DefectKind.SCHEMA, f"expected one of the types {', '.join(_validators())}, got {kind!r}")
+            return
+        self._place(kind)
+        if not self._fits(data, validator):
+            return
+        try:
+            self._keep(_parse(data))
+        except ValueError as error:
+            self._note(DefectKind.SCHEMA, str(error))
+
+    def _chain_text(self, found: object, expected: str | None) -> str:
+        if expected is None:
+            return f"the chain begins with prev null, got {found!r}: lines before this one are missing"
+        return (
+            f"the chain is broken: prev is {found!r}, the line before has {expected}; "
+            f"line {self.number - 1} was changed, or lines were removed, inserted or moved here"
+        )
+
+    def _place(self, kind: str | None) -> None:
+        """Exactly one header, first; exactly one footer, last."""
+        if kind == "header":
+            self.headers += 1
+            if self.headers > 1:
+                self._note(DefectKind.ORDER, "a second header: two runs in one file")
+        if self.number == 1 and kind != "header":
+            self._note(DefectKind.ORDER, f"expected the header as the first line, got a {kind}")
+        if kind == "header" and self.number > 1 and self.headers == 1:
+            self._note(DefectKind.ORDER, "the header is not the first line")
+        if self.footers and kind != "footer":
+            self._note(DefectKind.ORDER, f"expected nothing after the footer, got a {kind}")
+        if kind == "footer":
+            self.footers += 1
+            if self.footers > 1:
+                self._note(DefectKind.ORDER, "a second footer")
+
+    def _fits(self, data: Mapping[str, Any], validator: Validator) -> bool:
+        problem = schema.explain(validator, data)
+        if problem is None:
+            return True
+        word = data.get("verdict")
+        if data["type"] in ("verdict", "footer") and word not in _verdict_words():
+            self._note(DefectKind.UNKNOWN_VERDICT, f"no verdict is called {word!r}; this version cannot judge the run")
+        else:
+            self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
+        return False
+
+    def _keep(self, line: Line) -> None:
+        match line:
+            case Exchange():
+                self._sequence(line)
+                self.exchanges.append(line)
+            case VerdictLine():
+                if line.case in self.judged:
+                    first = self.judged[line.case]
+                    self._note(DefectKind.DUPLICATE, f"a second verdict of {line.case}; the first is in line {first}")
+                self.judged.setdefault(line.case, self.number)
+                self.verdicts.append(line)
+            case Log():
+                self.logs.append(line)
+            case Restart():
+                self.restarts.append(line)
+            case Header():
+                # Of two headers the first counts, so that a run put behind another one cannot speak for it.
+                self.header = self.header or line
+            case Footer():
+                self._count(line)
+                self.footer = line
+
+    def _sequence(self, line: Exchange) -> None:
+        if line.case in self.judged:
+            self._note(DefectKind.ORDER, f"an exchange of {line.case} after its verdict")
+        place = (line.case, line.side)
+        if line.n != self.next_n[place]:
+            self._note(
+                DefectKind.ORDER,
+                f"expected exchange {self.next_n[place]} of {line.case} ({line.side}), got {line.n}",
+            )
+        self.next_n[place] = line.n + 1
+
+    def _count(self, footer: Footer) -> None:
+        if footer.lines != self.number - 1:
+            self._note(
+                DefectKind.COUNT, f"the footer counts {footer.lines} lines before it, the file has {self.number - 1}"
+            )
+        found = dict(Counter(line.verdict for line in self.verdicts))
+        if dict(footer.counts) != found:
+            self._note(
+                DefectKind.COUNT,
+                f"the footer counts {_counted(footer.counts)}, the verdict lines are {_counted(found)}",
+            )
+
+    def _end(self) -> None:
+        if len(self.defects) >= MAX_DEFECTS:
+            self.defects.append(Defect(DefectKind.CUT_OFF, None, "too many defects; the rest was not examined"))
+        elif self.number == 0:
+            self.defects.append(Defect(DefectKind.CUT_OFF, None, "the file is empty"))
+        elif self.footers == 0:
+            self.defects.append(Defect(DefectKind.CUT_OFF, None, "there is no footer: the run was cut off"))
+
+
+def _shown(raw: bytes) -> str:
+    return repr(raw[:80].decode("utf-8", "replace") + ("…" if len(raw) > 80 else ""))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "none"
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"expected an instant that exists, got {text!r}") from error
+
+
+def _parse(data: Mapping[str, Any]) -> Line:
+    """One line that fits the schema. Raises ValueError for an instant that does not exist."""
+    body = {name: value for name, value in data.items() if name not in ("type", "prev")}
+    match data["type"]:
+        case "exchange":
+            return Exchange(**body)
+        case "verdict":
+            return VerdictLine(**{**body, "clauses": tuple(body["clauses"])})
+        case "log":
+            return Log(**body)
+        case "restart":
+            return Restart(**body)
+        case "footer":
+            return Footer(**{**body, "finished": _instant(body["finished"])})
+        case _:
+            return _parse_header(body)
+
+
+def _parse_header(body: Mapping[str, Any]) -> Header:
+    adapter = body["adapter"]
+    said = adapter["implementation"]
+    return Header(
+        kit=KitIdentity(**body["kit"]),
+        contracts=tuple(ContractPin(**pin) for pin in body["contracts"]),
+        adapter=AdapterIdentity(
+            command=tuple(adapter["command"]),
+            digest=adapter["digest"],
+            implementation=None if said is None else Implementation(**said),
+            claims=tuple(Claimed(**claim) for claim in adapter["claims"]),
+        ),
+        environment=body["environment"],
+        config=body["config"],
+        seed=body["seed"],
+        deadlines=body["deadlines"],
+        started=_instant(body["started"]),
+        plan=tuple(body["plan"]),
+        selection=Selection(tuple(body["selection"]["contracts"]), body["selection"]["expression"]),
+    )

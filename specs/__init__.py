@@ -1,0 +1,31 @@
+"""The contracts as data, and the one loader that reads them."""
+
+from specs.errors import SpecError
+from specs.loader import contract_names, load_contract, load_terms
+from specs.model import (
+    Case,
+    Clause,
+    Column,
+    Contract,
+    Method,
+    Parameter,
+    Reason,
+    Relation,
+    Twin,
+)
+
+__all__ = [
+    "Case",
+    "Clause",
+    "Column",
+    "Contract",
+    "Method",
+    "Parameter",
+    "Reason",
+    "Relation",
+    "SpecError",
+    "Twin",
+    "contract_names",
+    "load_contract",
+    "load_terms",
+]

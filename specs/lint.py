@@ -1,0 +1,126 @@
+"""Linting contracts: what `load_contract` cannot see because it takes the contract as a whole, or the mutants, to say.
+
+Each check returns problems as text; none of them stops at the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from specs.model import Basis, Case, Contract, Kind, Level, Proof
+
+
+@dataclass(frozen=True, slots=True)
+class MutantNote:
+    """What a linter must know of a planted bug: its name and the clauses it must break."""
+
+    name: str
+    must_fail: tuple[str, ...]
+
+
+def lint_contract(
+    contract: Contract, *, mutants: Sequence[MutantNote], suite_clauses: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    """Every problem of a contract with its cases and mutants.
+
+    `suite_clauses` maps the plan id of each suite test to the clauses it proves.
+    """
+    return [
+        *_coverage(contract, suite_clauses),
+        *_refusals(contract),
+        *_digests(contract),
+        *_mutants(contract, mutants),
+        *_suites(contract, suite_clauses),
+    ]
+
+
+def _coverage(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    covered = {clause for case in contract.cases for clause in case.clauses}
+    covered |= {clause for clauses in suite_clauses.values() for clause in clauses}
+    for clause in contract.clauses.values():
+        if clause.not_testable is not None and clause.id in covered:
+            yield f"clause {clause.id}: listed as not testable, yet a case covers it; drop one of the two"
+        if clause.proof is Proof.RUN and clause.not_testable is None and clause.id not in covered:
+            yield f"clause {clause.id}: no case and no suite test covers it; write one, or say `not_testable: why`"
+
+
+def _refusals(contract: Contract) -> Iterable[str]:
+    for case in contract.cases:
+        refused = any(_expects_refusal(step) for step in (*case.when, *case.then))
+        if case.kind is Kind.REFUSAL and case.twin is None:
+            yield f"case {case.id}: a refusal without a twin proves nothing; add the accepted sibling"
+        if case.kind is Kind.REFUSAL and not refused:
+            yield f"case {case.id}: is of kind refusal, but no step of `when` or `then` expects one"
+        if case.twin is not None and case.twin.expect.get("outcome") != "accepted":
+            yield f"case {case.id}: its twin must expect `outcome: accepted`"
+        # A refusal that is checked beside other things still needs something accepted in the same case.
+        if case.kind is not Kind.REFUSAL and refused and case.twin is None and not _accepts_something(case):
+            yield f"case {case.id}: expects a refusal and nothing accepted; make it kind refusal, with a twin"
+
+
+def _expects_refusal(step: Mapping[str, object]) -> bool:
+    if step.get("malformed"):
+        return True
+    expect = step.get("expect")
+    if not isinstance(expect, Mapping):
+        return False
+    options = expect.get("any", [expect])
+    return isinstance(options, list) and any(option.get("outcome") == "refused" for option in options)
+
+
+def _accepts_something(case: Case) -> bool:
+    for step in (*case.given, *case.when, *case.then):
+        if "race" in step:
+            return True
+        if "call" in step or "finish" in step:
+            expect = step.get("expect", {"outcome": "accepted"})
+            if not step.get("malformed") and expect.get("outcome") == "accepted":
+                return True
+    return False
+
+
+def _digests(contract: Contract) -> Iterable[str]:
+    for case in contract.cases:
+        for name in case.clauses:
+            noted = case.clause_digests.get(name)
+            if noted is None:
+                yield f"case {case.id}: has no digest of clause {name}; run `holdfast lint specs --update`"
+            elif noted != contract.clauses[name].digest:
+                yield (
+                    f"case {case.id}: was written for another text of clause {name}; "
+                    "review it, then run `holdfast lint specs --update`"
+                )
+        for name in set(case.clause_digests) - set(case.clauses):
+            yield f"case {case.id}: has a digest of clause {name}, which it does not prove"
+
+
+def _mutants(contract: Contract, mutants: Sequence[MutantNote]) -> Iterable[str]:
+    by_name = {mutant.name: mutant for mutant in mutants}
+    for mutant in mutants:
+        for clause_id in mutant.must_fail:
+            clause = contract.clauses.get(clause_id)
+            if clause is None:
+                yield f"mutant {mutant.name}: must break clause {clause_id}, which does not exist"
+            elif mutant.name not in clause.mutants:
+                yield f"clause {clause_id}: does not name the mutant {mutant.name}, which must break it"
+    for clause in contract.clauses.values():
+        for name in clause.mutants:
+            if name not in by_name:
+                yield f"clause {clause.id}: names the mutant {name}, which does not exist"
+            elif clause.id not in by_name[name].must_fail:
+                yield f"clause {clause.id}: names the mutant {name}, which is not declared to break it"
+        needs = clause.proof is Proof.RUN and clause.basis is Basis.EXPLICIT and clause.level is Level.MUST
+        if needs and not clause.mutants and clause.unbreakable is None and clause.not_testable is None:
+            yield f"clause {clause.id}: no mutant breaks it; plant one, or say `unbreakable: why`"
+    guarded = {clause.id for clause in contract.clauses.values() if clause.mutants or clause.unbreakable}
+    for case in contract.cases:
+        if case.kind is not Kind.REFUSAL and not guarded & set(case.clauses):
+            yield f"case {case.id}: is no refusal with a twin and no mutant breaks its clauses; nothing shows its teeth"
+
+
+def _suites(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    for test, clauses in suite_clauses.items():
+        for name in clauses:
+            if name not in contract.clauses:
+                yield f"suite test {test}: proves clause {name}, which does not exist"

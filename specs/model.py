@@ -1,0 +1,210 @@
+"""A contract in memory: frozen, typed, nothing computed that the files do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Any
+
+from jsonschema.protocols import Validator
+
+
+@unique
+class Level(Enum):
+    """How binding a clause is (RFC 2119)."""
+
+    MUST = "MUST"
+    SHOULD = "SHOULD"
+
+
+@unique
+class Basis(Enum):
+    """Where a clause comes from: said by the source, following from it, or pinned where the source is silent."""
+
+    EXPLICIT = "explicit"
+    DERIVED = "derived"
+    RESOLUTION = "resolution"
+
+
+@unique
+class Proof(Enum):
+    """What can prove a clause: a run against an adapter, or the fitness of a live surface."""
+
+    RUN = "run"
+    FITNESS = "fitness"
+
+
+@unique
+class Group(Enum):
+    """The three groups of methods."""
+
+    OPERATION = "operation"
+    OBSERVATION = "observation"
+    PROVOCATION = "provocation"
+
+
+@unique
+class Kind(Enum):
+    """What a case is about; it decides what a wrong value means."""
+
+    REFUSAL = "refusal"
+    BEHAVIOUR = "behaviour"
+    DURABILITY = "durability"
+    RACE = "race"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value of the contract; None means unset (for a horizon: for ever)."""
+
+    name: str
+    value: str | int | None
+    unit: str | None
+    basis: Basis
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One member of the closed list of refusal reasons."""
+
+    name: str
+    meaning: str
+    audit_records: int
+    data: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One stored column; `only` lists the values it may hold, if they are few."""
+
+    name: str
+    type: str
+    null: bool
+    only: tuple[str | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One stored relation with its keys; `unique` maps a constraint's name to its columns."""
+
+    name: str
+    purpose: str
+    columns: Mapping[str, Column]
+    primary_key: tuple[str, ...]
+    unique: Mapping[str, tuple[str, ...]]
+    audit: bool
+    append_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method with its compiled argument and result validators.
+
+    `reasons` are what an operation may refuse with; `audited` says whether its refusals leave audit records.
+    """
+
+    name: str
+    group: Group
+    title: str
+    args_schema: Mapping[str, Any]
+    result_schema: Mapping[str, Any] | None
+    args: Validator
+    result: Validator | None
+    refusal_data: Validator | None
+    effects: tuple[str, ...]
+    reasons: tuple[str, ...]
+    audited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One testable sentence. `harm` is what happens to a user if it fails."""
+
+    id: str
+    level: Level
+    basis: Basis
+    section: str
+    text: str
+    harm: str
+    proof: Proof
+    mutants: tuple[str, ...]
+    not_testable: str | None
+    unbreakable: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inertness:
+    """How the harness sees that a refusal changed nothing."""
+
+    observe: str
+    audit: str | None
+    audit_list: str | None
+    seen_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The accepted sibling of a negative case: one path of one step differs."""
+
+    step: str
+    path: str
+    value: Any
+    at: str
+    expect: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scripted case. Steps stay as the mappings of the file; `conformance.cases` gives them meaning."""
+
+    id: str
+    contract: str
+    clause: str
+    also: tuple[str, ...]
+    title: str
+    kind: Kind
+    surface: str
+    config: Mapping[str, str]
+    workers: int
+    needs: frozenset[str]
+    values: Mapping[str, Any]
+    given: tuple[Mapping[str, Any], ...]
+    when: tuple[Mapping[str, Any], ...]
+    then: tuple[Mapping[str, Any], ...]
+    twin: Twin | None
+    clause_digests: Mapping[str, str]
+    source: str
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Every clause that the case proves, the main one first."""
+        return (self.clause, *self.also)
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A versioned set of clauses with parameters, reasons, relations, methods and scripted cases.
+
+    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file.
+    """
+
+    name: str
+    version: str
+    title: str
+    parameters: Mapping[str, Parameter]
+    reasons: Mapping[str, Reason]
+    relations: Mapping[str, Relation]
+    methods: Mapping[str, Method]
+    clauses: Mapping[str, Clause]
+    cases: tuple[Case, ...]
+    inertness: Inertness | None
+    raw: Mapping[str, Any]
+    digest: str
+    cases_digest: str
+
+    def case(self, case_id: str) -> Case | None:
+        """The scripted case of that id, if there is one."""
+        return next((case for case in self.cases if case.id == case_id), None)

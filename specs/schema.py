@@ -1,0 +1,64 @@
+"""The published JSON Schemas, by name, and one way to say why a value does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.protocols import Validator
+
+from specs.errors import SpecError
+
+
+@cache
+def published_schema(name: str) -> Mapping[str, Any]:
+    """The schema `specs/schemas/NAME.schema.json`."""
+    resource = files("specs").joinpath("schemas", f"{name}.schema.json")
+    if not resource.is_file():
+        raise SpecError(f"no published schema is called {name!r}")
+    loaded: Mapping[str, Any] = json.loads(resource.read_text(encoding="utf-8"))
+    return loaded
+
+
+@cache
+def published_validator(name: str) -> Validator:
+    """A compiled validator of the published schema `name`."""
+    return compile_schema(published_schema(name), name=f"{name}.schema.json")
+
+
+def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
+    """Compile a draft 2020-12 schema. Raises SpecError when it is not one."""
+    check_schema(schema, name=name)
+    return trusted_validator(schema)
+
+
+def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
+    """Raise SpecError if `schema` is no draft 2020-12 schema."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        place = "/".join(str(part) for part in error.absolute_path)
+        raise SpecError(f"{name}: not a JSON Schema: at {place}: {error.message}") from error
+
+
+def trusted_validator(schema: Mapping[str, Any]) -> Validator:
+    """A validator of a schema that `check_schema` has passed already, on its own or as part of a larger one."""
+    validator: Validator = Draft202012Validator(schema)
+    return validator
+
+
+def explain(validator: Validator, value: Any) -> str | None:
+    """Why `value` does not fit, in one sentence with its place; None if it fits."""
+    error = best_match(validator.iter_errors(value))
+    return None if error is None else _sentence(error)
+
+
+def _sentence(error: ValidationError) -> str:
+    place = "/".join(str(part) for part in error.absolute_path) or "the whole value"
+    message = error.message if len(error.message) <= 300 else error.message[:300] + "…"
+    return f"at {place}: {message}"

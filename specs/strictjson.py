@@ -1,0 +1,126 @@
+"""Strict JSON: reading I-JSON (RFC 7493), writing the canonical form (RFC 8785), and digests over it.
+
+`specs` owns this because contracts have digests. Everything that crosses a process boundary is read here, so that a
+duplicate member name, a lone surrogate or a NaN is an error everywhere and never a silent choice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NoReturn
+
+import rfc8785
+
+from specs.errors import StrictJsonError
+
+# RFC 7493 section 2.2: beyond this an integer is not interoperable; such numbers travel as strings.
+MAX_SAFE_INTEGER = 2**53 - 1
+# Deeper nesting is refused before the recursive parser of the standard library can run out of stack.
+MAX_DEPTH = 200
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise StrictJsonError(f"duplicate member name {name!r}")
+        found[name] = value
+    return found
+
+
+def _constant(text: str) -> NoReturn:
+    raise StrictJsonError(f"{text} is not JSON")
+
+
+def _integer(text: str) -> int:
+    # The length first: converting a million digits is quadratic.
+    if len(text) > 17 or abs(int(text)) > MAX_SAFE_INTEGER:
+        raise StrictJsonError(f"integer beyond 2^53: {text[:24]}; send it as a string")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise StrictJsonError(f"number out of range: {text[:24]}")
+    return value
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    inside = escaped = False
+    for character in text:
+        if inside:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                inside = False
+        elif character == '"':
+            inside = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def _refuse_surrogates(value: Any) -> None:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            if any("\ud800" <= character <= "\udfff" for character in item):
+                raise StrictJsonError("lone surrogate in a string")
+        elif isinstance(item, dict):
+            stack.extend(item)
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+
+
+def loads(data: bytes | str) -> Any:
+    """Read one I-JSON value from `data`.
+
+    Raises StrictJsonError for bytes that are not UTF-8, a byte order mark, duplicate member names, lone surrogates,
+    NaN or Infinity, integers beyond 2^53, nesting deeper than MAX_DEPTH, or anything after the value.
+    """
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        raise StrictJsonError(f"not UTF-8 at byte {error.start}") from error
+    if text.startswith("\ufeff"):
+        raise StrictJsonError("starts with a byte order mark")
+    # Counting brackets as text bounds the depth from above; only suspicious texts pay for the exact count.
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise StrictJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float
+        )
+    except json.JSONDecodeError as error:
+        raise StrictJsonError(f"{error.msg} at character {error.pos}") from error
+    if "\\u" in text or not text.isascii():
+        _refuse_surrogates(value)
+    return value
+
+
+def canonical(value: Any) -> bytes:
+    """The RFC 8785 form of `value`, as bytes. Raises StrictJsonError for what JSON cannot hold."""
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
+        raise StrictJsonError(f"cannot be canonicalised: {error}") from error
+
+
+def digest(value: Any) -> str:
+    """`sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `value`."""
+    return digest_bytes(canonical(value))
+
+
+def digest_bytes(data: bytes) -> str:
+    """`sha256:` and the hexadecimal SHA-256 of `data`."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()

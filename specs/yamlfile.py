@@ -1,0 +1,66 @@
+"""Reading YAML the way JSON is read: YAML 1.2 core scalars, no duplicate keys, no tags, no surprises.
+
+Under YAML 1.1, which PyYAML speaks, `NO` is a boolean and `2026-01-01` a date; `CAN_PROCEED = NO` must stay text.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from specs.errors import SpecError
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _CoreLoader(_Base):  # type: ignore[misc]
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is not text; put it in quotes", key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
+            seen.add(key)
+        return dict(super().construct_mapping(node, deep=deep))
+
+
+_CORE = (
+    ("tag:yaml.org,2002:bool", r"^(?:true|false)$", "tf"),
+    ("tag:yaml.org,2002:null", r"^(?:null|~|)$", "n~"),
+    ("tag:yaml.org,2002:int", r"^-?(?:0|[1-9][0-9]*)$", "-0123456789"),
+    ("tag:yaml.org,2002:float", r"^-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+]?[0-9]+)?$", "-0123456789"),
+)
+for _tag, _pattern, _first in _CORE:
+    _CoreLoader.add_implicit_resolver(_tag, re.compile(_pattern), [*_first, ""] if "null" in _tag else list(_first))
+
+
+def parse_yaml(text: str, *, name: str) -> Any:
+    """Parse one YAML document; `name` is how errors call it. Raises SpecError with line and column."""
+    try:
+        return yaml.load(text, Loader=_CoreLoader)  # noqa: S506 - a subclass of the safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise SpecError(f"{name}{where}: not the YAML that holdfast reads: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise SpecError(f"{name}: not the YAML that holdfast reads: {error}") from error
+
+
+def read_yaml(path: Path) -> Any:
+    """Read and parse the YAML file at `path`. Raises SpecError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SpecError(f"{path}: expected a YAML file, found nothing; check the name") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: cannot be read: {error}") from error
+    return parse_yaml(text, name=str(path))

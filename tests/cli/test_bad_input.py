@@ -1,0 +1,184 @@
+"""Bad input: a clear error on standard error, and the exit status of the table, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.verify import HERE, TOY, Outcome, holdfast, temp_folder, verify
+
+HONEST = (sys.executable, str(HERE / "adapters" / "honest.py"))
+# A port that nobody listens on: the discard service, which no machine has run for decades.
+DEAD_DSN = "postgresql://nobody:hunter2@127.0.0.1:9/none?connect_timeout=2"
+
+
+@pytest.fixture
+def temp() -> Iterator[Path]:
+    """A temp folder of its own for the run."""
+    with temp_folder() as folder:
+        yield folder
+
+
+def refused(ended: subprocess.CompletedProcess[str] | Outcome, status: int, *words: str) -> None:
+    """The exit status is `status`, standard error has the words, and nothing crashed."""
+    code = ended.exit if isinstance(ended, Outcome) else ended.returncode
+    assert code == status, f"expected exit {status}, got {code}\n{ended.stdout}\n{ended.stderr}"
+    assert "Traceback (most recent call last)" not in ended.stderr
+    missing = [word for word in words if word not in ended.stderr]
+    assert not missing, f"expected {missing} on standard error, got:\n{ended.stderr}"
+
+
+def toy_copy(folder: Path) -> Path:
+    """A copy of the toy contract that a test may spoil."""
+    copy = folder / "contracts" / "toy"
+    shutil.copytree(TOY / "toy", copy)
+    return copy
+
+
+def test_an_unknown_contract_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    ended = holdfast("verify", "--contract", "no-such", "--", *HONEST, temp=temp, cwd=tmp_path)
+    refused(ended, 64, "no-such", "toy")
+
+
+def test_nothing_to_verify_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    refused(holdfast("verify", "--contract", "toy", temp=temp, cwd=tmp_path), 64, "holdfast verify -- ./my-adapter")
+
+
+def test_an_unknown_option_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    refused(holdfast("verify", "--no-such-option", "--", *HONEST, temp=temp, cwd=tmp_path), 64, "--no-such-option")
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("contract.yaml", lambda text: text + "\n  ]: {"),
+        ("methods.yaml", lambda text: text.replace("operations:", "operations: &a\noperations:")),
+        ("cases/once.yaml", lambda text: text.replace("clause: TOY-02", "clause: TOY-99")),
+        ("cases/once.yaml", lambda text: text.replace("kind: refusal", "kind: rumour")),
+        ("cases/once.yaml", lambda _: "- not\n- a\n- mapping\n"),
+    ],
+    ids=["no-yaml", "name-twice", "unknown-clause", "breaks-the-schema", "no-mapping"],
+)
+def test_a_malformed_contract_is_a_usage_error(temp: Path, tmp_path: Path, name: str, spoil: object) -> None:
+    path = toy_copy(tmp_path) / name
+    assert callable(spoil)
+    path.write_text(spoil(path.read_text(encoding="utf-8")), encoding="utf-8")
+    extra = {"HOLDFAST_SPECS": str(tmp_path / "contracts")}
+    ended = holdfast("verify", "--contract", "toy", "--", *HONEST, temp=temp, cwd=tmp_path, extra=extra)
+    refused(ended, 64, "toy")
+
+
+def test_an_adapter_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    refused(verify(["./no-such-adapter"], cwd=tmp_path), 13, "./no-such-adapter", "does not exist")
+
+
+def test_an_adapter_that_is_not_executable_is_named(tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    adapter.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter), "not executable", "chmod +x")
+
+
+def test_an_adapter_that_is_a_folder_is_named(tmp_path: Path) -> None:
+    refused(verify([str(tmp_path)], cwd=tmp_path), 13, str(tmp_path))
+
+
+def test_an_adapter_without_an_interpreter_line_is_named(tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.write_text("print('hello')\n", encoding="utf-8")
+    adapter.chmod(0o755)
+    refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter))
+
+
+def test_an_adapter_with_a_banner_is_told_where_it_belongs(tmp_path: Path) -> None:
+    outcome = verify([sys.executable, str(HERE / "adapters" / "banner.py")], cwd=tmp_path)
+    refused(outcome, 13, "Shelf Server 1.0")
+
+
+def test_a_database_that_is_down_is_named_without_its_password(temp: Path, tmp_path: Path) -> None:
+    ended = holdfast("verify", "reference", "--config", f"dsn={DEAD_DSN}", temp=temp, cwd=tmp_path)
+    refused(ended, 13)
+    written = "".join(path.read_text(encoding="utf-8", errors="replace") for path in tmp_path.rglob("*.jsonl"))
+    assert "hunter2" not in ended.stdout + ended.stderr + written
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_for_the_evidence_ends_the_run(temp: Path, tmp_path: Path) -> None:
+    words = ("verify", "--contract", "toy", "--evidence", "/dev/full", "--", *HONEST)
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 20, "/dev/full")
+
+
+def test_an_evidence_file_in_a_folder_that_cannot_be_made_is_named(temp: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words = ("verify", "--contract", "toy", "--evidence", str(tmp_path / "file" / "run.jsonl"), "--", *HONEST)
+    ended = holdfast(*words, temp=temp, cwd=tmp_path)
+    refused(ended, 20, "run.jsonl")
+
+
+def test_a_workdir_that_does_not_exist_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    words = ("verify", "--contract", "toy", "--workdir", str(tmp_path / "none"), "--", *HONEST)
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, "--workdir", "none")
+
+
+def test_a_workdir_without_write_permission_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    # Root writes anywhere but into the kernel's own tree.
+    folder = Path("/proc") if os.geteuid() == 0 else tmp_path / "locked"
+    if folder != Path("/proc"):
+        folder.mkdir(mode=0o555)
+    words = ("verify", "--contract", "toy", "--workdir", str(folder), "--", *HONEST)
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, "--workdir", str(folder))
+
+
+def test_an_expression_that_selects_nothing_proves_nothing(tmp_path: Path) -> None:
+    outcome = verify(HONEST, options=["-k", "no_such_case"], cwd=tmp_path)
+    assert outcome.exit == 12
+    assert not outcome.verdicts
+    assert "no case ran" in outcome.stdout + outcome.stderr
+
+
+def test_an_expression_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+    refused(verify(HONEST, options=["-k", "a and ("], cwd=tmp_path), 64, "-k")
+
+
+def test_expected_failures_that_match_nothing_are_stale(tmp_path: Path) -> None:
+    expected = tmp_path / "xfail.toml"
+    expected.write_text(
+        '[[expected]]\ncase = "toy/no/such-case"\nverdict = "fail_open"\nreason = "known"\n'
+        'owner = "me"\nissue = "https://example.org/1"\nexpires = 2099-01-01\n',
+        encoding="utf-8",
+    )
+    outcome = verify(HONEST, options=["--xfail", str(expected)], cwd=tmp_path)
+    assert outcome.exit == 14, outcome.stdout + outcome.stderr
+    assert "toy/no/such-case" in outcome.stdout + outcome.stderr
+
+
+@pytest.mark.parametrize("text", ["[[expected]\n", '[[expected]]\ncase = "x"\n', "unknown = 1\n"])
+def test_a_malformed_file_of_expected_failures_is_a_usage_error(tmp_path: Path, text: str) -> None:
+    expected = tmp_path / "xfail.toml"
+    expected.write_text(text, encoding="utf-8")
+    refused(verify(HONEST, options=["--xfail", str(expected)], cwd=tmp_path), 64, "xfail.toml")
+
+
+def test_a_file_of_expected_failures_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    refused(verify(HONEST, options=["--xfail", str(tmp_path / "none.toml")], cwd=tmp_path), 64, "none.toml")
+
+
+@pytest.mark.parametrize(
+    "options", [["--config", "novalue"], ["--config", "=x"], ["--slow", "0"], ["--slow", "nan"], ["--seed", ""]]
+)
+def test_an_option_with_a_bad_value_is_a_usage_error(tmp_path: Path, options: list[str]) -> None:
+    refused(verify(HONEST, options=options, cwd=tmp_path), 64, options[0].lstrip("-"))
+
+
+def test_gate_and_explain_name_what_they_do_not_know(temp: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text("{}\n", encoding="utf-8")
+    refused(holdfast("gate", "run.jsonl", "--require", "no-such", temp=temp, cwd=tmp_path), 64, "no-such")
+    refused(holdfast("gate", "none.jsonl", "--require", "toy", temp=temp, cwd=tmp_path), 64, "none.jsonl")
+    refused(holdfast("explain", "NO-SUCH-01", temp=temp, cwd=tmp_path), 64, "NO-SUCH-01")

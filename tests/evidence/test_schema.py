@@ -1,0 +1,24 @@
+"""The published schema against the words that the code knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conformance.verdict import Exit, Silence, Verdict
+from specs import schema
+
+
+def test_the_schema_knows_exactly_the_verdicts_silences_and_exits_of_the_code() -> None:
+    defs = schema.published_schema("evidence")["$defs"]
+    assert set(defs["verdict_name"]["enum"]) == {verdict.value for verdict in Verdict}
+    silences = defs["verdict"]["properties"]["silence"]["enum"]
+    assert set(silences) == {None, *(silence.value for silence in Silence)}
+    assert set(defs["footer"]["properties"]["exit"]["enum"]) == {int(code) for code in Exit}
+
+
+def test_every_line_that_is_written_fits_the_published_schema(run_path: Path) -> None:
+    validator = schema.published_validator("evidence")
+    lines = [json.loads(line) for line in run_path.read_bytes().splitlines()]
+    assert {line["type"] for line in lines} == {"header", "exchange", "verdict", "log", "restart", "footer"}
+    assert [schema.explain(validator, line) for line in lines] == [None] * len(lines)

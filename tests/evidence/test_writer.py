@@ -1,0 +1,201 @@
+"""The writer: what it leaves behind, in good times and in bad."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.evidence import EvidenceError, EvidenceWriter, Exchange, Header, read_evidence
+from specs import strictjson
+
+from .conftest import CASES, exchange, verdict
+
+
+def test_each_line_carries_the_digest_of_the_raw_bytes_before_it(run_path: Path) -> None:
+    lines = run_path.read_bytes().split(b"\n")
+    assert lines.pop() == b""
+    assert json.loads(lines[0])["prev"] is None
+    for before, line in itertools.pairwise(lines):
+        assert json.loads(line)["prev"] == "sha256:" + hashlib.sha256(before).hexdigest()
+
+
+def test_each_line_is_canonical_json(run_path: Path) -> None:
+    for line in run_path.read_bytes().splitlines():
+        assert strictjson.canonical(json.loads(line)) == line
+
+
+def test_a_line_is_in_the_file_before_the_next_one_is_asked_for(tmp_path: Path, header: Header) -> None:
+    path = tmp_path / "run.jsonl"
+    with EvidenceWriter(path) as writer:
+        writer.header(header)
+        writer.write(exchange(CASES[0], 0))
+        assert len(path.read_bytes().splitlines()) == 2
+
+
+def test_a_run_that_is_closed_without_finish_has_no_footer(tmp_path: Path, header: Header) -> None:
+    path = tmp_path / "run.jsonl"
+    with EvidenceWriter(path) as writer:
+        writer.header(header)
+    assert read_evidence(path).footer is None
+
+
+def test_the_folders_of_the_file_are_made(tmp_path: Path, header: Header) -> None:
+    path = tmp_path / "holdfast-out" / "deep" / "run.jsonl"
+    with EvidenceWriter(path) as writer:
+        writer.header(header)
+    assert path.is_file()
+
+
+def test_an_earlier_run_is_replaced_and_its_reader_keeps_it(write_run: Callable[[], Path]) -> None:
+    path = write_run()
+    old = path.read_bytes()
+    with path.open("rb") as reader:
+        write_run()
+        assert reader.read() == old
+    assert read_evidence(path).defects == ()
+
+
+def test_a_file_that_is_no_evidence_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "adapter.py"
+    path.write_text("print('mine')\n")
+    with pytest.raises(EvidenceError, match="no evidence; it is left alone"):
+        EvidenceWriter(path)
+    assert path.read_text() == "print('mine')\n"
+
+
+def test_a_folder_in_the_place_of_the_file_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError, match="got a folder"):
+        EvidenceWriter(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_without_write_permission_is_a_clear_error(tmp_path: Path) -> None:
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    with pytest.raises(EvidenceError, match="name another file with --evidence"):
+        EvidenceWriter(tmp_path / "run.jsonl")
+
+
+def test_a_path_below_a_file_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EvidenceError, match="name another file with --evidence"):
+        EvidenceWriter(tmp_path / "file" / "run.jsonl")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_says_what_to_do(header: Header) -> None:
+    with (
+        EvidenceWriter(Path("/dev/full")) as writer,
+        pytest.raises(EvidenceError, match=r"No space left on device.*run again"),
+    ):
+        writer.header(header)
+
+
+def test_after_a_failed_line_there_is_never_a_footer(
+    tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.jsonl"
+    writer = EvidenceWriter(path)
+    writer.header(header)
+    real, room = os.write, [40]
+
+    def almost_full(descriptor: int, data: memoryview) -> int:
+        if room[0] == 0:
+            raise OSError(28, "No space left on device")
+        written = real(descriptor, data[: room[0]])
+        room[0] -= written
+        return written
+
+    monkeypatch.setattr(os, "write", almost_full)
+    with pytest.raises(EvidenceError, match="No space left"):
+        writer.write(exchange(CASES[0], 0))
+    # There is room again, but the run is beyond repair.
+    monkeypatch.setattr(os, "write", real)
+    with pytest.raises(EvidenceError, match="without a footer"):
+        writer.write(verdict(CASES[0]))
+    with pytest.raises(EvidenceError, match="without a footer"):
+        writer.finish(verdict="conforms", exit_status=0)
+    writer.close()
+    run = read_evidence(path)
+    assert run.footer is None
+    assert run.defects
+
+
+def test_a_short_write_is_continued(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
+    path = tmp_path / "run.jsonl"
+    with EvidenceWriter(path) as writer:
+        writer.header(header)
+        writer.finish(verdict="not_reached", exit_status=12)
+    monkeypatch.undo()
+    assert read_evidence(path).defects == ()
+
+
+def test_a_line_that_json_cannot_hold_spoils_the_run(tmp_path: Path, header: Header) -> None:
+    with EvidenceWriter(tmp_path / "run.jsonl") as writer:
+        writer.header(header)
+        with pytest.raises(EvidenceError, match="is not JSON"):
+            writer.write(replace(exchange(CASES[0], 0), request={"op": "\ud800"}))
+        with pytest.raises(EvidenceError):
+            writer.finish(verdict="conforms", exit_status=0)
+
+
+def test_the_header_comes_first_and_once(tmp_path: Path, header: Header) -> None:
+    with EvidenceWriter(tmp_path / "run.jsonl") as writer:
+        with pytest.raises(EvidenceError, match="exactly one header, first; got a verdict"):
+            writer.write(verdict(CASES[0]))
+        writer.header(header)
+        with pytest.raises(EvidenceError, match="exactly one header, first; got a header"):
+            writer.header(header)
+
+
+def test_nothing_follows_the_footer(tmp_path: Path, header: Header) -> None:
+    writer = EvidenceWriter(tmp_path / "run.jsonl")
+    writer.header(header)
+    writer.finish(verdict="not_reached", exit_status=12)
+    with pytest.raises(EvidenceError, match="no more lines"):
+        writer.write(verdict(CASES[0]))
+
+
+def test_the_footer_counts_what_was_written(run_path: Path) -> None:
+    footer = read_evidence(run_path).footer
+    assert footer is not None
+    assert footer.counts == {"conforms": 2}
+    assert footer.lines == 9
+
+
+# Lines of the reference's size on a slow machine; an ordinary one needs about 0.1 ms.
+_MOST_SECONDS_A_LINE = 0.0006
+
+
+def test_writing_a_line_costs_a_fraction_of_a_millisecond(tmp_path: Path, header: Header) -> None:
+    row = {f"column_{i}": "value" * 6 for i in range(12)}
+    line = Exchange(
+        case=CASES[0],
+        side="main",
+        n=0,
+        action="when.0 call register",
+        worker=0,
+        request={"op": "call", "method": "register", "args": {"request": row}},
+        answer={"outcome": "ok", "value": {"registration": [row, row], "nonce_issue": []}},
+        event=None,
+        sent_us=1,
+        received_us=2,
+    )
+    count = 1000
+    with EvidenceWriter(tmp_path / "run.jsonl") as writer:
+        writer.header(header)
+        started = time.perf_counter()
+        for n in range(count):
+            writer.write(replace(line, n=n))
+        each = (time.perf_counter() - started) / count
+    assert each < _MOST_SECONDS_A_LINE

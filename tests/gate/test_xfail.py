@@ -1,0 +1,132 @@
+"""Expected failures excuse exactly what they name, and nothing for ever."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from conformance.cases.record import Judgement
+from conformance.engine import CaseResult
+from conformance.verdict import Exit, Verdict
+from conformance.xfail import Expectation, ProblemKind, XfailError, apply, excuse_of, read_xfail
+
+TODAY = date(2026, 1, 15)
+CASE = "toy/once/a-second-put-of-a-key-is-refused"
+ENTRY = Expectation(CASE, Verdict.WRONG_REASON, "NONCE_CONSUMED", "shelf team", "issue 17", date(2026, 1, 15))
+
+
+def result(case: str, verdict: Verdict, detail: str, received: str = "") -> CaseResult:
+    return CaseResult(case, ("TOY-01",), Judgement(verdict, None, detail, "", received), (), (), 0.0)
+
+
+FAILING = result(CASE, Verdict.WRONG_REASON, "refused with NONCE_CONSUMED")
+
+TEXT = f"""
+[[expected]]
+id = "{CASE}"
+verdict = "wrong_reason"
+reason = "NONCE_CONSUMED"
+owner = "shelf team"
+issue = "issue 17"
+expires = 2026-01-15
+"""
+
+
+def problem_kinds(entry: Expectation, *results: CaseResult, today: date = TODAY) -> list[ProblemKind]:
+    applied = apply([entry], results, today)
+    assert applied.exit is (Exit.EXPECTATION if applied.problems else Exit.OK)
+    assert not (applied.problems and applied.excused)
+    return [problem.kind for problem in applied.problems]
+
+
+def test_a_failure_as_expected_is_excused_to_the_end_of_its_last_day() -> None:
+    applied = apply([ENTRY], [FAILING], TODAY)
+    assert applied.excused == {CASE: ENTRY}
+    assert applied.exit is Exit.OK
+
+
+def test_on_the_day_after_it_is_expired() -> None:
+    assert problem_kinds(ENTRY, FAILING, today=date(2026, 1, 16)) == [ProblemKind.EXPIRED]
+
+
+def test_an_id_that_matches_nothing_is_a_problem() -> None:
+    assert problem_kinds(ENTRY, result("toy/once/other", Verdict.CONFORMS, "")) == [ProblemKind.UNMATCHED]
+
+
+def test_a_case_that_passes_now_is_a_problem() -> None:
+    assert problem_kinds(ENTRY, result(CASE, Verdict.CONFORMS, "")) == [ProblemKind.PASSING]
+
+
+def test_another_verdict_is_a_problem() -> None:
+    assert problem_kinds(ENTRY, result(CASE, Verdict.FAIL_OPEN, "NONCE_CONSUMED")) == [ProblemKind.OTHER_FAILURE]
+
+
+def test_another_reason_is_a_problem() -> None:
+    other = result(CASE, Verdict.WRONG_REASON, "refused with REPLAY_NONCE_CONSUMED")
+    assert problem_kinds(ENTRY, other) == [ProblemKind.OTHER_FAILURE]
+
+
+def test_without_a_reason_any_reason_is_excused() -> None:
+    entry = Expectation(CASE, Verdict.WRONG_REASON, None, "shelf team", "issue 17", TODAY)
+    assert apply([entry], [FAILING], TODAY).excused == {CASE: entry}
+
+
+def test_a_case_that_was_left_out_by_choice_is_no_problem_until_the_entry_expires() -> None:
+    assert apply([ENTRY], [], TODAY, not_run={CASE}).problems == ()
+    assert apply([ENTRY], [], date(2027, 1, 1), not_run={CASE}).problems[0].kind is ProblemKind.EXPIRED
+
+
+def test_an_excused_fail_open_is_named_apart() -> None:
+    entry = Expectation(CASE, Verdict.FAIL_OPEN, None, "shelf team", "issue 17", TODAY)
+    applied = apply([entry], [result(CASE, Verdict.FAIL_OPEN, "")], TODAY)
+    assert applied.excused_open == (entry,)
+    assert apply([ENTRY], [FAILING], TODAY).excused_open == ()
+
+
+def test_the_reason_may_stand_in_what_was_received() -> None:
+    assert excuse_of([ENTRY], result(CASE, Verdict.WRONG_REASON, "", "refused, NONCE_CONSUMED"), TODAY) == "issue 17"
+
+
+def test_an_expired_entry_excuses_nothing() -> None:
+    assert excuse_of([ENTRY], FAILING, date(2026, 1, 16)) is None
+
+
+def test_a_report_says_excused_fail_opens_first() -> None:
+    opened = Expectation("toy/once/open", Verdict.FAIL_OPEN, None, "shelf team", "issue 18", TODAY)
+    gone = Expectation("toy/once/gone", Verdict.FAIL_OPEN, None, "shelf team", "issue 19", TODAY)
+    lines = apply([ENTRY, gone, opened], [FAILING, result("toy/once/open", Verdict.FAIL_OPEN, "")], TODAY).lines
+    assert [line.split()[0] for line in lines] == ["EXCUSED", "expected", "excused"]
+
+
+def test_the_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "xfail.toml"
+    path.write_text(TEXT)
+    assert read_xfail(path) == (ENTRY,)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[expected", "expected TOML"),
+        ("", "'expected' is a required property"),
+        (TEXT.replace("owner", "boss"), "'boss' was unexpected|'owner' is a required property"),
+        (TEXT.replace("wrong_reason", "kit_fault"), "'kit_fault' is not one of"),
+        (TEXT.replace("wrong_reason", "conforms"), "'conforms' is not one of"),
+        (TEXT.replace("2026-01-15", "2026-01-15T00:00:00Z"), "does not match"),
+        (TEXT.replace("2026-01-15", '"2026-02-31"'), "a day that exists"),
+        (TEXT + TEXT, "several for"),
+    ],
+)
+def test_a_malformed_file_is_a_clear_error(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "xfail.toml"
+    path.write_text(text)
+    with pytest.raises(XfailError, match=complaint) as caught:
+        read_xfail(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(XfailError, match="No such file"):
+        read_xfail(tmp_path / "xfail.toml")

@@ -1,0 +1,2 @@
+# Ends with status 1 before it reads anything.
+exit 1

@@ -1,0 +1,2 @@
+# Says every line back.
+exec cat

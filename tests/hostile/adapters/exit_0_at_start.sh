@@ -1,0 +1,2 @@
+# Ends with status 0 and has done nothing.
+exit 0

@@ -1,0 +1,5 @@
+"""Reads nothing and says nothing."""
+
+import time
+
+time.sleep(3600)

@@ -1,0 +1,2 @@
+# Reads nothing and says nothing, in a child of the shell.
+sleep 3600

@@ -1,0 +1,128 @@
+"""Runs the real command line against an adapter, in a temp folder of its own, and reads the evidence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+HERE = Path(__file__).resolve().parent
+TOY = HERE.parent / "toycontract"
+# How long what was killed may take to be gone from the process table.
+GONE_S = 3.0
+# No run of the toy contract comes near to this, whatever the adapter does; more is a hang of the kit.
+LIMIT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run of `holdfast verify` left behind."""
+
+    exit: int
+    stdout: str
+    stderr: str
+    lines: tuple[Mapping[str, Any], ...]
+
+    @property
+    def plan(self) -> tuple[str, ...]:
+        """The planned cases, in order."""
+        return tuple(self.lines[0]["plan"])
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Verdict by case; silence follows after a colon: `no_verdict:hang`."""
+        found: dict[str, str] = {}
+        for line in self.lines:
+            if line["type"] == "verdict":
+                assert line["case"] not in found, f"two verdicts of {line['case']}"
+                silence = f":{line['silence']}" if line["silence"] else ""
+                found[line["case"]] = line["verdict"] + silence
+        return found
+
+    @property
+    def exchanges(self) -> tuple[Mapping[str, Any], ...]:
+        """Every exchange, in order."""
+        return tuple(line for line in self.lines if line["type"] == "exchange")
+
+    @property
+    def footer(self) -> Mapping[str, Any]:
+        """The last line."""
+        assert self.lines[-1]["type"] == "footer"
+        return self.lines[-1]
+
+
+@contextlib.contextmanager
+def temp_folder() -> Iterator[Path]:
+    """A folder on a disk: a workdir on tmpfs gets no durability verdict, and /tmp is one on many machines."""
+    with tempfile.TemporaryDirectory(prefix="hostile-", dir="/var/tmp") as name:
+        yield Path(name)
+
+
+def environment(temp: Path) -> dict[str, str]:
+    """The environment of a run: the toy contract, and a temp folder of its own, which also marks its processes."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HOLDFAST_", "COV_"))}
+    return {**kept, "HOLDFAST_SPECS": str(TOY), "TMPDIR": str(temp), "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+def holdfast(
+    *words: str, temp: Path, cwd: Path, extra: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "conformance.cli", *words],
+        cwd=cwd,
+        env={**environment(temp), **(extra or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def verify(adapter: Sequence[str], *, options: Sequence[str] = (), cwd: Path) -> Outcome:
+    """`holdfast verify` on the toy contract. Whatever the adapter does, nothing of the run may remain."""
+    evidence = cwd / "run.jsonl"
+    with temp_folder() as temp:
+        words = ["verify", "--contract", "toy", "--evidence", str(evidence), *options, "--", *adapter]
+        ended = holdfast(*words, temp=temp, cwd=cwd)
+        assert_nothing_remains(temp)
+    text = evidence.read_text(encoding="utf-8") if evidence.exists() else ""
+    lines = tuple(json.loads(line) for line in text.splitlines())
+    return Outcome(ended.returncode, ended.stdout, ended.stderr, lines)
+
+
+def processes_of(temp: Path) -> list[psutil.Process]:
+    """Every process that was started with this temp folder: the kit, its helpers, adapters, and their children."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get("TMPDIR") == str(temp):
+                found.append(process)
+    return found
+
+
+def something_remains(temp: Path) -> bool:
+    """Whether a process or a folder of the run is there."""
+    return bool(processes_of(temp)) or any(temp.iterdir())
+
+
+def assert_nothing_remains(temp: Path) -> None:
+    """No process and no folder; waits a moment for what is being reaped."""
+    deadline = time.monotonic() + GONE_S
+    while something_remains(temp) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = [f"{process.pid} {' '.join(process.cmdline())}" for process in processes_of(temp)]
+    assert not left, f"still running: {left}"
+    assert not list(temp.iterdir()), f"left in the temp folder: {[path.name for path in temp.iterdir()]}"

@@ -1,0 +1,103 @@
+"""What the repository is as a whole: its top level, its data in the wheel, its README, and nothing of a machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TOP_LEVEL = set(
+    "specs conformance reference_impl vectors reports tests bench docs .ci "
+    "tox.ini pyproject.toml README.md CHANGELOG.md LICENSE .gitignore".split()
+)
+# Dot files that a repository may have besides.
+USUAL_DOT_FILES = {".gitattributes", ".editorconfig", ".github"}
+# Larger things are built or fetched, not kept in git.
+MAX_BYTES = 1024 * 1024
+README_COMMANDS = (
+    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/holdfast verify reference",
+    "python3 -m venv .venv && .venv/bin/pip install tox && .venv/bin/tox",
+)
+# Put together here, so that this file does not hold what it forbids.
+MACHINE_PATHS = tuple(f"/{first}/{second}" for first, second in (("work", ""), ("tmp", "venv"), ("root", "")))
+
+
+@cache
+def repository_files() -> tuple[str, ...]:
+    """What git tracks, or would if everything were added."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git work tree, for example an unpacked sdist")
+    names = (name.decode() for name in listed.stdout.split(b"\0") if name)
+    return tuple(name for name in names if (ROOT / name).is_file())
+
+
+def test_the_top_level_is_the_one_of_the_design() -> None:
+    found = {name.split("/")[0] for name in repository_files()}
+    assert found - USUAL_DOT_FILES <= TOP_LEVEL, f"not of the design: {sorted(found - TOP_LEVEL - USUAL_DOT_FILES)}"
+    assert found >= TOP_LEVEL, f"missing: {sorted(TOP_LEVEL - found)}"
+
+
+def test_no_file_is_larger_than_a_mebibyte() -> None:
+    large = [name for name in repository_files() if (ROOT / name).stat().st_size > MAX_BYTES]
+    assert not large, f"larger than {MAX_BYTES} bytes: {large}"
+
+
+def test_no_file_names_a_path_of_a_machine() -> None:
+    found = [
+        f"{name}: {path}"
+        for name in repository_files()
+        for path in MACHINE_PATHS
+        if path.encode() in (ROOT / name).read_bytes()
+    ]
+    assert not found, f"paths of one machine: {found}"
+
+
+@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
+def test_every_data_file_is_packed(builder: type[WheelBuilder] | type[SdistBuilder]) -> None:
+    packed = {file.path for file in builder(str(ROOT)).recurse_included_files()}
+    data = [*(ROOT / "specs").rglob("*.yaml"), *(ROOT / "specs").rglob("*.json")]
+    data += [path for path in (ROOT / "vectors" / "data").rglob("*") if path.is_file()]
+    assert data
+    missing = [str(path.relative_to(ROOT)) for path in data if str(path) not in packed]
+    assert not missing, f"not packed, see [tool.hatch.build] in pyproject.toml: {missing}"
+
+
+@pytest.mark.parametrize("command", README_COMMANDS)
+def test_the_readme_has_the_command(command: str) -> None:
+    assert command in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]
+    assert targets
+    assert not [target for target in targets if not (ROOT / target).exists()]
+
+
+def test_every_dependency_has_its_version_pinned() -> None:
+    lines = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+", line) for line in pins), "only NAME==VERSION lines"
+    pinned = {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(item for extra in project["optional-dependencies"].values() for item in extra),
+    ]
+    names = {re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!~ ]", item)[0]).lower() for item in wanted}
+    assert not names - pinned, f"not in .ci/constraints.txt: {sorted(names - pinned)}"

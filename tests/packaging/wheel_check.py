@@ -1,0 +1,102 @@
+"""Build holdfast, install the wheel into an empty environment, and hold what arrived to what lies in the tree.
+
+`tox -e build` runs it as `python wheel_check.py SCRATCH`. Exit status 0 only if everything holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("specs", "conformance", "reference_impl", "vectors", "reports")
+
+
+def expected_files() -> set[str]:
+    """Every file of the five packages that git knows or would take, as paths from the root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *PACKAGES],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    names = {name.decode() for name in listed.stdout.split(b"\0") if name}
+    return {name for name in names if (ROOT / name).is_file()}
+
+
+def built(scratch: Path) -> tuple[Path, Path]:
+    """The sdist, and the wheel that was made from it: so a file the sdist lacks, the wheel lacks too."""
+    out = scratch / "dist"
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True)
+    (sdist,) = out.glob("holdfast-*.tar.gz")
+    (wheel,) = out.glob("holdfast-*.whl")
+    return sdist, wheel
+
+
+def check_contents(sdist: Path, wheel: Path) -> None:
+    """Both archives hold every file, and the wheel's bytes are those of the tree."""
+    wanted = expected_files()
+    with zipfile.ZipFile(wheel) as archive:
+        packed = set(archive.namelist())
+        missing = sorted(wanted - packed)
+        changed = sorted(name for name in wanted & packed if archive.read(name) != (ROOT / name).read_bytes())
+    with tarfile.open(sdist) as tar:
+        inside = {name.split("/", 1)[1] for name in tar.getnames() if "/" in name}
+    absent = sorted(wanted - inside)
+    for what, names in (("missing from the wheel", missing), ("other bytes in the wheel", changed)):
+        if names:
+            raise SystemExit(f"{what}: {', '.join(names)}; see [tool.hatch.build] in pyproject.toml")
+    if absent:
+        raise SystemExit(f"missing from the sdist: {', '.join(absent)}; see [tool.hatch.build.targets.sdist]")
+    print(f"wheel and sdist hold all {len(wanted)} files of the packages")
+
+
+def check_installed(scratch: Path, wheel: Path) -> None:
+    """The installed wheel lists every contract of the tree, from a folder that is not the tree."""
+    home = scratch / "empty"
+    shutil.rmtree(home, ignore_errors=True)
+    venv.create(home, with_pip=True)
+    subprocess.run([str(home / "bin" / "pip"), "install", "-q", str(wheel)], check=True)
+    elsewhere = scratch / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    # Nothing of the tree may help: no path, no extra contracts.
+    environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "HOLDFAST_SPECS"}}
+    holdfast = str(home / "bin" / "holdfast")
+    listed = subprocess.run(
+        [holdfast, "list", "contracts", "--format", "json"],
+        cwd=elsewhere,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    said = json.dumps(json.loads(listed.stdout))
+    contracts = sorted(path.parent.name for path in (ROOT / "specs").glob("*/contract.yaml"))
+    lost = [name for name in contracts if f'"{name}"' not in said]
+    if not contracts or lost:
+        raise SystemExit(f"expected the contracts {contracts} from the installed wheel, got {listed.stdout}")
+    linted = subprocess.run([holdfast, "lint", "specs"], cwd=elsewhere, env=environment, check=False)
+    if linted.returncode != 0:
+        raise SystemExit(f"`holdfast lint specs` of the installed wheel ended with status {linted.returncode}")
+    print(f"the installed wheel knows {', '.join(contracts)}")
+
+
+def main() -> None:
+    """Build, look inside, install, run."""
+    scratch = Path(sys.argv[1]).resolve()
+    scratch.mkdir(parents=True, exist_ok=True)
+    sdist, wheel = built(scratch)
+    check_contents(sdist, wheel)
+    check_installed(scratch, wheel)
+
+
+if __name__ == "__main__":
+    main()

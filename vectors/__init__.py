@@ -1,0 +1,1 @@
+"""Expected bytes and keys, computed independently of every implementation under test."""
