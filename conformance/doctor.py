@@ -41,8 +41,8 @@ class Examination:
 
 
 _HELLO_ADVICE = {
-    Silence.CRASH: "The program ended before it answered. Run it by hand and type the hello line; see its standard error.",
-    Silence.EOF: "The program ended, or closed standard output, without an answer. It must read standard input in a loop.",
+    Silence.CRASH: "The program ended before it answered. Run it by hand, type the hello line, read its standard error.",
+    Silence.EOF: "The program ended, or closed standard output, unanswered. It must read standard input in a loop.",
     Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
     "to its end before answering.",
     Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
@@ -60,6 +60,7 @@ def examine(
         command = AdapterCommand(tuple(argv), scrubbed_environment(passed), deadlines)
         try:
             worker = Worker(command, janitor=janitor, number=0, epoch_ns=time.monotonic_ns())
+            worker.await_greeting()
         except StartError as error:
             return [Examination("start", Health.BAD, str(error), "Check the path and the execute permission.")]
         except GreetingError as error:
@@ -71,7 +72,9 @@ def examine(
         try:
             found += [Examination("start", Health.GOOD, "the program starts"), _said(worker.greeting)]
             found += _claims(worker.greeting)
-            name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
+            name = contract or next(
+                (c.contract for c in worker.greeting.claims if c.contract in contract_names()), None
+            )
             if name is not None:
                 folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
                 found += _session(worker, name, folder)
@@ -105,7 +108,9 @@ def _claims(greeting: Greeting) -> list[Examination]:
         unknown = set(claim.not_claimed) - set(contract.methods) - {"concurrency", "clock"}
         if unknown:
             text = f"not_claimed names {', '.join(sorted(unknown))}"
-            found.append(Examination(where, Health.BAD, text, "Name methods of the contract, `concurrency` or `clock`."))
+            found.append(
+                Examination(where, Health.BAD, text, "Name methods of the contract, `concurrency` or `clock`.")
+            )
         else:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
             found.append(Examination(where, Health.GOOD, f"version {claim.version}{lacks}"))
@@ -118,7 +123,7 @@ def _claims(greeting: Greeting) -> list[Examination]:
 
 def _session(worker: Worker, name: str, folder: Path) -> list[Examination]:
     found: list[Examination] = []
-    open_ = {
+    open_: dict[str, object] = {
         "op": "open",
         "contract": name,
         "state": "fresh",
@@ -134,10 +139,12 @@ def _session(worker: Worker, name: str, folder: Path) -> list[Examination]:
         ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
     ]
     if contract.inertness is not None:
-        look = {"op": "call", "method": contract.inertness.observe, "args": {}}
+        look: dict[str, object] = {"op": "call", "method": contract.inertness.observe, "args": {}}
         steps.append((f"observe {contract.inertness.observe}", look, "ok", "Observations answer ok with a value."))
-    unknown = {"op": "call", "method": "no_such_method", "args": {}}
-    steps.append(("unknown method", unknown, "fault", "An unknown method is a `fault`, never accepted and never silence."))
+    unknown: dict[str, object] = {"op": "call", "method": "no_such_method", "args": {}}
+    steps.append(
+        ("unknown method", unknown, "fault", "An unknown method is a `fault`, never accepted and never silence.")
+    )
     steps.append(("close", {"op": "close"}, "ok", "`close` answers ok and the process stays."))
     for label, request, wanted, advice in steps:
         start = label == "open"

@@ -48,8 +48,16 @@ class RunSettings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
         """Back from plain JSON."""
-        tuples = {"adapter", "contracts", "launcher", "passed_environment"}
-        return cls(**{key: tuple(value) if key in tuples else value for key, value in data.items()})
+        return cls(
+            adapter=tuple(data["adapter"]),
+            contracts=tuple(data["contracts"]),
+            seed=data["seed"],
+            launcher=tuple(data["launcher"]),
+            config=data["config"],
+            slow=data["slow"],
+            passed_environment=tuple(data["passed_environment"]),
+            workdir=data["workdir"],
+        )
 
     @property
     def deadlines(self) -> Deadlines:
@@ -78,6 +86,7 @@ class Engine:
         self.settings = settings
         self._stack = contextlib.ExitStack()
         self._count = 0
+        self._greeting: Greeting | None = None
 
     def __enter__(self) -> Engine:
         """Start what the run needs. Raises StartError, OSError."""
@@ -87,8 +96,10 @@ class Engine:
             self.root = self._janitor.make_folder(parent=parent)
             self._config = dict(self.settings.config)
             if self.settings.launcher:
+                provisions = self.root / "launcher"
+                provisions.mkdir()
                 launcher = Launcher(
-                    (*self.settings.launcher, "--dir", str(self.root / "launcher")),
+                    (*self.settings.launcher, "--dir", str(provisions)),
                     janitor=self._janitor,
                     passed=self.settings.passed_environment,
                 )
@@ -110,8 +121,14 @@ class Engine:
         self._stack.close()
 
     def greet(self) -> Greeting:
-        """What the adapter says of itself. Raises StartError or GreetingError."""
-        return self.pool.get(0).greeting
+        """What the adapter said of itself the first time it was asked. Raises StartError, GreetingError or Exhausted.
+
+        It holds for the whole run, as it stands in the evidence: what a worker says later cannot widen the excuses,
+        and a worker that no longer comes up is met by the case, once.
+        """
+        if self._greeting is None:
+            self._greeting = self.pool.get(0).greeting
+        return self._greeting
 
     def _workdir(self) -> Path:
         self._count += 1
@@ -158,7 +175,7 @@ class Engine:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = _judgement_of(error)
+            judgement = _judgement_of(error, "the suite test itself failed")
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
@@ -177,11 +194,16 @@ class Engine:
 
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
         claim = self.claim(contract.name)
+        self.pool.warm_up(case.workers)
         driver = self.driver()
         reading = interpret(
             contract, case, side, seed=self.settings.seed, not_claimed={} if claim is None else claim.not_claimed
         )
-        judgement = driver.drive(reading)
+        try:
+            judgement = driver.drive(reading)
+        except Exception as error:
+            # Whatever this is, it is no finding about the adapter.
+            judgement = _judgement_of(error, "the kit failed while it ran the case")
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 
@@ -208,14 +230,14 @@ class Engine:
         return None
 
 
-def _judgement_of(error: BaseException) -> Judgement:
-    """What a suite test's exception says. Hypothesis bundles several failures; the worst finding counts."""
+def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
+    """What an exception says. Hypothesis bundles several failures; the worst finding counts."""
     findings = list(_findings_in(error))
     if findings:
         order = list(Verdict)
         return min(findings, key=lambda judgement: order.index(judgement.verdict))
     text = "".join(traceback.format_exception_only(error)).strip()
-    return Judgement(Verdict.KIT_FAULT, detail=f"the suite test itself failed: {text[:1500]}")
+    return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
 
 
 def _findings_in(error: BaseException) -> Iterator[Judgement]:
@@ -247,4 +269,3 @@ def filesystem_of(folder: Path) -> str:
         if len(parts) > 2 and real.is_relative_to(parts[1].replace("\\040", " ")) and len(parts[1]) > best:
             best, kind = len(parts[1]), parts[2]
     return kind
-

@@ -45,6 +45,17 @@ DEFAULT_MAX_AGE = timedelta(days=7)
 _CORE_SUFFIX = "/core"
 
 
+def _gravest_first() -> dict[Exit, int]:
+    left, rank = set(Exit), dict[Exit, int]()
+    while left:
+        rank[gravest(left)] = len(rank)
+        left.discard(gravest(left))
+    return rank
+
+
+_RANK = _gravest_first()
+
+
 def installed_kit() -> KitIdentity:
     """The kit that decides."""
     return KitIdentity("holdfast", __version__, kit_digest())
@@ -71,7 +82,7 @@ def decide(
 ) -> GateDecision:
     """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
 
-    `now` is aware. `key` names the public key whose signature is asked for. All reasons are given, not only the first.
+    `now` is aware. `key` names the public key whose signature is asked for. All reasons are given, the gravest first.
     """
     header = run.header
     reasons: list[GateReason] = list(of_file(run, key=key))
@@ -101,7 +112,7 @@ def decide(
         reasons += of_baseline(run, header, baseline)
     return GateDecision(
         can_proceed="NO" if reasons else "YES",
-        reasons=tuple(reasons),
+        reasons=tuple(sorted(reasons, key=lambda reason: _RANK[reason.exit])),
         exit=gravest(reason.exit for reason in reasons),
         notes=tuple(notes),
         left_out=tuple(left_out),

@@ -100,19 +100,20 @@ def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason
         ran = ", ".join(pin.contract for pin in header.contracts) or "none"
         text = f"{contract.name} is required, the run is about {ran}; run with --contract {contract.name}"
         yield GateReason(ReasonCode.NOT_IN_RUN, text, Exit.INCOMPLETE)
-    for pin in pins:
-        differing = [
-            what
-            for what, ran, installed in (
-                ("version", pin.version, contract.version),
-                ("contract", pin.digest, contract.digest),
-                ("cases", pin.cases_digest, contract.cases_digest),
-            )
-            if ran != installed
-        ]
-        if differing:
-            text = f"{contract.name}: the run had another {' and '.join(differing)} than what is installed"
-            yield GateReason(ReasonCode.OTHER_CONTRACT, f"{text}; run again", Exit.INCOMPLETE)
+        return
+    (pin,) = pins
+    differing = [
+        what
+        for what, ran, installed in (
+            ("version", pin.version, contract.version),
+            ("contract", pin.digest, contract.digest),
+            ("cases", pin.cases_digest, contract.cases_digest),
+        )
+        if ran != installed
+    ]
+    if differing:
+        text = f"{contract.name}: the run had another {' and '.join(differing)} than what is installed"
+        yield GateReason(ReasonCode.OTHER_CONTRACT, f"{text}; run again", Exit.INCOMPLETE)
     yield from _plan(header, requirement)
     yield from _claim(header.adapter.claims, requirement)
 
@@ -125,7 +126,8 @@ def _plan(header: Header, requirement: Requirement) -> Iterator[GateReason]:
     found = [case for case in header.plan if case in known or case.startswith(f"{name}/")]
     if found == due:
         return
-    missing = [case for case in due if case not in set(found)]
+    present = set(found)
+    missing = [case for case in due if case not in present]
     extra = [case for case in found if case not in known]
     parts = [
         f"{len(missing)} cases are not in the run's plan ({some_of(missing)})" if missing else "",

@@ -7,7 +7,7 @@ only it writes evidence, whatever the number of workers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,7 @@ class _Runner:
         return file
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Attach the result, as JSON so that xdist can carry it."""
         report: Any = yield
         if isinstance(item, CaseItem) and call.when == "call" and item.result is not None:
@@ -97,7 +95,7 @@ class _Runner:
             if excuse is not None and report.failed:
                 report.outcome = "skipped"
                 report.wasxfail = f"expected: {excuse}"
-        return report  # noqa: B901 - the protocol of pluggy's wrappers
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """In the controlling process every report comes by here."""
@@ -121,8 +119,7 @@ class ContractFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """One item for each case of the plan."""
         contract = load_contract(self.path.parent.name)
-        tests = {function: mark for function, mark in suite_tests(contract.name)}
-        functions = iter(tests)
+        functions = iter([function for function, _ in suite_tests(contract.name)])
         for planned in plan_of(contract):
             item: CaseItem
             if planned.scripted:

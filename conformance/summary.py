@@ -112,7 +112,7 @@ def _row(
 ) -> ClauseRow:
     cases = [case.id for case in plan if clause.id in case.clauses]
     ran = [by_id[case].judgement.verdict for case in cases if case in by_id]
-    scores: dict[Policy, int | None] = {policy: None for policy in Policy}
+    scores: dict[Policy, int | None] = dict.fromkeys(Policy)
     if baseline is not None and clause.proof is Proof.RUN:
         for policy in Policy:
             scores[policy] = sum(baseline.conforms(policy, case) for case in cases)

@@ -40,7 +40,8 @@ def _launch(options: argparse.Namespace) -> None:
 
 def _provision(options: argparse.Namespace) -> None:
     package = entry_module(options.contract).rpartition(".")[0]
-    for line in import_module(f"{package}.demo").provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
+    provision = import_module(f"{package}.demo").provision
+    for line in provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
         print(line)
 
 
@@ -59,7 +60,7 @@ def _mutants(options: argparse.Namespace) -> None:
         for each in all_mutants()
     ]
     if options.json:
-        print(json.dumps(listed, indent=1))
+        print(json.dumps({"mutants": listed}, indent=1))
         return
     for each in all_mutants():
         print(f"{each.name:<36} {each.title} [{', '.join(each.must_fail)}]")

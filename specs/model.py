@@ -184,7 +184,8 @@ class Case:
         return (self.clause, *self.also)
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: it holds mappings, which have no hash, and what was read once is one contract.
+@dataclass(frozen=True, slots=True, eq=False)
 class Contract:
     """A versioned set of clauses with parameters, reasons, relations, methods and scripted cases.
 

@@ -2,7 +2,8 @@
 
 A small process of its own holds a pipe from the kit and learns what there is to clean. When the pipe closes, whatever
 the cause, it kills what is still registered and removes the folders. It runs in its own session, so that Ctrl-C at
-the terminal does not reach it.
+the terminal does not reach it. What left its group (a daemon, a server in a session of its own) is found by a mark in
+its environment, where the system shows it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -22,14 +24,20 @@ from types import TracebackType
 
 # How long a launcher gets to take its server down by itself after end of file.
 LAUNCHER_GRACE_S = 8.0
+# What was killed may still write for a moment, so that a folder is not empty when it is removed.
+FOLDER_GRACE_S = 3.0
+_POLL_S = 0.02
+# The variable that marks every adapter of a run, and so whatever it starts.
+MARK = "HOLDFAST_RUN"
 
 
 class Janitor:
     """The kit's end of the pipe. Use as a context manager; leaving it cleans everything that is still registered."""
 
     def __init__(self) -> None:
+        self.mark = {MARK: secrets.token_hex(16)}
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "conformance.adapter.janitor"],
+            [sys.executable, "-P", "-m", "conformance.adapter.janitor", self.mark[MARK]],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -50,7 +58,7 @@ class Janitor:
         with contextlib.suppress(OSError):
             self._child.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(timeout=LAUNCHER_GRACE_S + 5)
+            self._child.wait(timeout=LAUNCHER_GRACE_S + FOLDER_GRACE_S + 2)
 
     def _tell(self, verb: str, what: int | str) -> None:
         assert self._child.stdin is not None
@@ -99,14 +107,41 @@ def _kill_groups(groups: Iterable[int]) -> None:
 
 
 def _alive(group: int) -> bool:
+    """Whether the leader of the group runs. One that ended and that nobody reaps is not alive."""
     try:
         os.killpg(group, 0)
+        # The state follows the name, which stands in parentheses and may hold anything.
+        return Path(f"/proc/{group}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (ProcessLookupError, PermissionError):
         return False
-    return True
+    except (OSError, IndexError):
+        return not Path("/proc/self").exists()
 
 
-def _serve() -> None:
+def _marked(mark: str) -> Iterable[int]:
+    """Processes with the mark of this run in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if wanted in environment.read_bytes().split(b"\0"):
+                yield int(environment.parent.name)
+
+
+def _kill_processes(processes: Iterable[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _remove(folder: Path) -> None:
+    deadline = time.monotonic() + FOLDER_GRACE_S
+    shutil.rmtree(folder, ignore_errors=True)
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _serve(mark: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     known: dict[str, dict[str, int | str]] = {"group": {}, "launcher": {}, "process": {}, "folder": {}}
@@ -117,18 +152,19 @@ def _serve() -> None:
         else:
             known[verb][str(what)] = what
     _kill_groups(int(group) for group in known["group"].values())
+    _kill_processes(_marked(mark))
     deadline = time.monotonic() + LAUNCHER_GRACE_S
     launchers = [int(group) for group in known["launcher"].values()]
     while any(map(_alive, launchers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(_POLL_S)
     if any(map(_alive, launchers)):
         _kill_groups(launchers)
-        for process in known["process"].values():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(int(process), signal.SIGKILL)
+        _kill_processes(int(process) for process in known["process"].values())
+    # Once more: what was being started while the first were killed.
+    _kill_processes(_marked(mark))
     for folder in known["folder"].values():
-        shutil.rmtree(str(folder), ignore_errors=True)
+        _remove(Path(str(folder)))
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.argv[1])

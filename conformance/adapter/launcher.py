@@ -69,8 +69,8 @@ class Launcher:
                 self._janitor.watch_process(int(process))
             for path in map(Path, said_json.get("paths", ())):
                 # The janitor removes what it is told; a launcher must not be able to name any folder it likes.
-                if not path.name.startswith("holdfast-"):
-                    raise StartError(f"the launcher names {path}; a folder to remove must be called holdfast-…")
+                if not any(part.startswith("holdfast-") for part in path.parts):
+                    raise StartError(f"the launcher names {path}; a folder to remove must lie in one called holdfast-…")
                 self._janitor.watch_folder(path)
         except (StrictJsonError, KeyError, TypeError, ValueError) as error:
             raise StartError(f"expected one JSON line with `config` from the launcher, got {line[:200]!r}") from error

@@ -20,6 +20,8 @@ from conformance.verdict import Silence
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
+# A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
+GONE_S = 1.0
 # Variables an adapter may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
@@ -66,14 +68,14 @@ class AdapterProcess:
         self._lines: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
         self._stderr = bytearray()
         self._stderr_dropped = 0
-        self._epoch = time.monotonic_ns()
+        self._ended = False
         try:
             self._child = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=dict(environment),
+                env={**environment, **janitor.mark},
                 start_new_session=True,
             )
         except FileNotFoundError as error:
@@ -81,7 +83,9 @@ class AdapterProcess:
                 f"the adapter {command[0]!r} does not exist; give a path (./my-adapter) or a program on PATH"
             ) from error
         except PermissionError as error:
-            raise StartError(f"the adapter {command[0]!r} is not executable; chmod +x it, or name its interpreter") from error
+            raise StartError(
+                f"the adapter {command[0]!r} is not executable; chmod +x it, or name its interpreter"
+            ) from error
         except OSError as error:
             raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
         self.pid = self._child.pid
@@ -159,7 +163,7 @@ class AdapterProcess:
     def _gone(self) -> Event:
         """How the process left: its pipe is closed, so its end is near or it only closed the pipe."""
         try:
-            code = self._child.wait(timeout=1.0)
+            code = self._child.wait(timeout=min(GONE_S, self._deadlines.op))
         except subprocess.TimeoutExpired:
             return Event(Silence.EOF, "the adapter closed its standard output and goes on running")
         if code < 0:
@@ -170,10 +174,14 @@ class AdapterProcess:
         return Event(Silence.EOF, "the adapter exited with status 0 before it answered")
 
     def kill(self) -> None:
-        """SIGKILL to the whole process group, and wait until the child is gone."""
+        """SIGKILL to the whole process group, and wait until the child is gone. Again is nothing."""
+        if self._ended:
+            # Its number may be another's by now.
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._reap()
+        self._ended = True
 
     def shut_down(self) -> None:
         """End of file, then SIGTERM to the group, then SIGKILL, each after its deadline."""
@@ -195,10 +203,13 @@ class AdapterProcess:
 
     def _reap(self) -> None:
         self._child.wait()
-        for thread in self._threads:
-            thread.join(timeout=1.0)
-        for stream in (self._stdin, self._child.stdout, self._child.stderr):
-            if stream is not None:
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        for thread, stream in zip(self._threads, (self._child.stdout, self._child.stderr), strict=True):
+            thread.join(timeout=GONE_S)
+            # Something that left the group may still hold the pipe. Closing it would wait for the reader, which
+            # waits for that process; the janitor ends it with the run, and the reader, a daemon, with it.
+            if not thread.is_alive() and stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
         self._janitor.forget_group(self.pid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections import deque
@@ -60,7 +61,7 @@ class Worker:
     """One adapter process after its hello. Requests may be pipelined; answers are matched in order."""
 
     def __init__(self, command: AdapterCommand, *, janitor: Janitor, number: int, epoch_ns: int) -> None:
-        """Start the process and greet it. Raises StartError or GreetingError."""
+        """Start the process and say hello, without waiting for the answer. Raises StartError."""
         self.number = number
         self._deadlines = command.deadlines
         self._epoch_ns = epoch_ns
@@ -70,23 +71,39 @@ class Worker:
         self._process = AdapterProcess(
             command.argv, janitor=janitor, environment=command.environment, deadlines=command.deadlines
         )
-        try:
-            self.greeting = self._greet()
-        except BaseException:
-            self._process.kill()
-            raise
+        self._greeting: Greeting | None = None
+        self._challenge = secrets.token_hex(16)
+        self.send(
+            {"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": self._challenge}
+        )
 
-    def _greet(self) -> Greeting:
-        challenge = secrets.token_hex(16)
-        hello = {"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": challenge}
-        reply = self.exchange(hello, timeout=self._deadlines.start, hello=True)
+    def await_greeting(self, *, timeout: float | None = None) -> Greeting:
+        """What the adapter says in its hello; waits for it the first time, the start deadline unless told otherwise.
+
+        Raises GreetingError; the process is ended then.
+        """
+        if self._greeting is None:
+            try:
+                self._greeting = self._greet(self._deadlines.start if timeout is None else timeout)
+            except BaseException:
+                self.kill()
+                raise
+        return self._greeting
+
+    @property
+    def greeting(self) -> Greeting:
+        """The same, for a worker that a pool handed out."""
+        return self.await_greeting()
+
+    def _greet(self, timeout: float) -> Greeting:
+        reply = self.receive(timeout=timeout, hello=True)
         if reply.answer is None:
             assert reply.event is not None
             # The log reader may be a moment behind the end of the process.
             time.sleep(0.02)
             raise GreetingError(reply.event, self._process.log)
         said = reply.answer["ok"]
-        if said["challenge"] != challenge:
+        if said["challenge"] != self._challenge:
             event = Event(
                 Silence.GARBAGE, "the answer to hello repeats another challenge than it was given: a canned transcript?"
             )
@@ -100,11 +117,19 @@ class Worker:
     def _now_us(self, moment_ns: int | None = None) -> int:
         return ((time.monotonic_ns() if moment_ns is None else moment_ns) - self._epoch_ns) // 1000
 
-    def send(self, request: Mapping[str, Any]) -> int:
-        """Send one request without waiting; microseconds since the run began at which it left."""
+    def prepare(self, request: Mapping[str, Any]) -> tuple[str, bytes]:
+        """A request as a numbered line, ready to be written at once; prepared requests leave in their order."""
         self._count += 1
         request_id = str(self._count)
-        line = encode_request({"id": request_id, **request})
+        return request_id, encode_request({"id": request_id, **request})
+
+    def send(self, request: Mapping[str, Any]) -> int:
+        """Send one request without waiting; microseconds since the run began at which it left."""
+        return self.send_prepared(self.prepare(request))
+
+    def send_prepared(self, prepared: tuple[str, bytes]) -> int:
+        """Write a prepared request; microseconds since the run began at which it left."""
+        request_id, line = prepared
         sent = self._now_us()
         self._outstanding.append((request_id, sent))
         if self.dead is None:
@@ -201,9 +226,30 @@ class WorkerPool:
             raise Exhausted
         if worker is not None:
             self._retire(worker)
-        worker = Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
+        worker = self._start(number)
+        worker.await_greeting()
         self._workers[number] = worker
         return worker
+
+    def _start(self, number: int) -> Worker:
+        return Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
+
+    def warm_up(self, count: int) -> None:
+        """Start workers 0 to `count` - 1 at once, those that are missing; what fails is met again by `get`."""
+        if self.exhausted:
+            return
+        fresh: list[Worker] = []
+        with contextlib.suppress(StartError):
+            # One by one: what has started must be known even if the next does not.
+            for number in range(count):
+                if number not in self._workers:
+                    fresh.append(self._start(number))  # noqa: PERF401
+        ends = time.monotonic() + self.deadlines.start
+        for worker in fresh:
+            with contextlib.suppress(GreetingError):
+                # They started together, so one deadline holds for all of them.
+                worker.await_greeting(timeout=max(0.0, ends - time.monotonic()))
+                self._workers[worker.number] = worker
 
     def current(self, number: int) -> Worker | None:
         """Worker `number` as it stands, dead or alive; never starts one."""
@@ -262,6 +308,9 @@ class WorkerPool:
         return logs
 
     def close(self) -> None:
-        """Shut every worker down in order."""
-        for number in list(self._workers):
-            self.stop(number)
+        """Shut every worker down in order; one that still owes an answer is ended at once."""
+        for number, worker in list(self._workers.items()):
+            if worker.dead is not None or worker.busy:
+                self.kill(number)
+            else:
+                self.stop(number)

@@ -64,7 +64,11 @@ class Driver:
         elif action.verb is Verb.FINISH:
             self._write_reply(action, action.worker, None, self._receive(action.worker, self._pool.deadlines.op))
         else:
-            failure = local[action.verb](action)
+            try:
+                failure = local[action.verb](action)
+            except OSError as error:
+                # The workdir is the adapter's too: it may have removed or closed what the case wants to touch.
+                failure = f"{action.verb.value}: {error}"
             event = {"kind": "failed" if failure else "done", "detail": failure or ""}
             now = self._now_us()
             self._write(action, action.worker, None, None, event, now, now)
@@ -80,8 +84,22 @@ class Driver:
             self._write_reply(action, worker, request, reply)
 
     def _race(self, action: Action) -> None:
-        # The workers are up and idle; writing all requests before reading any answer is the barrier.
-        self._exchange(action)
+        # The workers are up and idle, and every line is made beforehand: writing them in one go is the barrier.
+        workers: list[Worker] = []
+        for number, request in action.requests:
+            worker = self._pool.current(number)
+            if worker is None or worker.dead is not None:
+                self._write_reply(action, number, request, self._absent(Silence.MISSING, "the worker is gone"))
+                return
+            workers.append(worker)
+        lines = [
+            worker.prepare(self._located(request))
+            for worker, (_, request) in zip(workers, action.requests, strict=True)
+        ]
+        for worker, line in zip(workers, lines, strict=True):
+            worker.send_prepared(line)
+        for number, request in action.requests:
+            self._write_reply(action, number, request, self._receive(number, self._pool.deadlines.op))
 
     def _start(self, action: Action) -> None:
         ((worker, request),) = action.requests
@@ -207,5 +225,7 @@ class Driver:
         if judgement.verdict is Verdict.CONFORMS:
             self._pool.settle()
         else:
-            self._pool.abandon(sorted(self._used), judgement.detail, died=judgement.silence is not None)
+            # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives.
+            died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
+            self._pool.abandon(sorted(self._used), judgement.detail, died=died)
         shutil.rmtree(self._workdir, ignore_errors=True)

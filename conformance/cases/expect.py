@@ -85,6 +85,19 @@ def silence_of(record: Record) -> Judgement | None:
     return Judgement(Verdict.NO_VERDICT, silence, str(event["detail"]), advice=advice)
 
 
+def garbled(record: Record, problem: str) -> Judgement:
+    """The judgement on an answer that came and is no valid one."""
+    advice = "Compare the answer with the method's result schema and its list of reasons."
+    return Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice)
+
+
+def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:
+    """Why an answer `unsupported` may not be given; None if it may, or is another answer."""
+    if answer["outcome"] != "unsupported" or answer["capability"] in not_claimed:
+        return None
+    return f"{answer['capability']} is unsupported but not listed under not_claimed in hello"
+
+
 def broken_answer(method: Method, answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:
     """Why an answer breaks the method's own schemas or lists; None if it is well-formed."""
     outcome = answer["outcome"]
@@ -100,8 +113,8 @@ def broken_answer(method: Method, answer: Mapping[str, Any], not_claimed: Mappin
         if "data" in answer and method.refusal_data is not None:
             problem = explain(method.refusal_data, answer["data"])
             return None if problem is None else f"data does not fit the schema {problem}"
-    if outcome == "unsupported" and answer["capability"] not in not_claimed:
-        return f"{answer['capability']} is unsupported but not listed under not_claimed in hello"
+    if outcome == "unsupported":
+        return undeclared(answer, not_claimed)
     if outcome in {"accepted", "ok"}:
         if outcome == "accepted" and answer["effect"] not in method.effects:
             return f"{method.name} cannot have effect {answer['effect']}"

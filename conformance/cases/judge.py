@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from conformance.cases.action import Action, Verb
 from conformance.cases.interpret import interpret
 from conformance.cases.record import Judgement, Record, Side
 from conformance.cases.values import CaseError
 from conformance.verdict import Silence, Verdict
 from specs import Case, Contract
+from specs.schema import explain, published_validator
 from specs.strictjson import canonical
+
+_ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
+_SILENT = frozenset(silence.value for silence in Silence)
+_LOCAL = frozenset({"done", "failed"})
 
 
 def judge_case(
@@ -57,12 +63,10 @@ def judge_side(
                     f"the records of the {side.value} side end before step [{action.note}]",
                     advice="Run the case again.",
                 )
-            if action.requests:
-                for (worker, request), record in zip(action.requests, given, strict=True):
-                    if record.worker != worker or record.request is None or not _equal(request, record.request):
-                        return _foreign(side, record, "its request is not the one that the case makes")
-            elif given[0].request is not None or given[0].answer is not None and action.verb.value != "finish":
-                return _foreign(side, given[0], "the case makes no request there")
+            for index, record in enumerate(given):
+                why = _unlike(action, index, record)
+                if why is not None:
+                    return _foreign(side, record, why)
             position += action.record_count
     except StopIteration as stop:
         judgement: Judgement = stop.value
@@ -71,6 +75,29 @@ def judge_side(
     if position != len(records):
         return _foreign(side, records[position], "the case had ended before it")
     return judgement
+
+
+def _unlike(action: Action, index: int, record: Record) -> str | None:
+    """Why the record cannot be what came of the action; None if it can."""
+    worker, request = action.requests[index] if action.requests else (action.worker, None)
+    if record.worker != worker:
+        return f"it is of worker {record.worker}, the case turns to worker {worker}"
+    if request is None and record.request is not None:
+        return "the case makes no request there"
+    if request is not None and (record.request is None or not _equal(request, record.request)):
+        return "its request is not the one that the case makes"
+    kind = None if record.event is None else record.event.get("kind")
+    if record.answer is not None:
+        if kind is not None:
+            return "it has an answer and an event, which exclude each other"
+        if action.verb not in _ANSWERED:
+            return "the case awaits no answer there"
+        problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
+        return None if problem is None else f"its answer does not fit the protocol: {problem}"
+    if kind is None:
+        return None if action.verb is Verb.START else "it has neither an answer nor an event"
+    awaited = _SILENT if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
+    return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
 
 
 def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:

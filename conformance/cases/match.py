@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.cases.values import CaseError, at_path, is_missing
+from conformance.cases.values import CaseError, Literal, at_path, is_missing
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
 
@@ -24,7 +24,7 @@ def same(left: Any, right: Any) -> bool:
 
 def mismatch(matcher: Any, value: Any) -> str | None:
     """Why `value` does not fit, or None. `value` may be the missing marker of `at_path`."""
-    if isinstance(matcher, Mapping) and (forms := _FORMS & matcher.keys()):
+    if isinstance(matcher, Mapping) and not isinstance(matcher, Literal) and (forms := _FORMS & matcher.keys()):
         if len(matcher) != 1:
             raise CaseError(f"a matcher has one form, not {sorted(matcher)}")
         return _form(next(iter(forms)), next(iter(matcher.values())), value)
@@ -44,15 +44,22 @@ def mismatches(expected: Mapping[str, Any], value: Any, *, under: str) -> str | 
 
 def _form(form: str, operand: Any, value: Any) -> str | None:
     if form == "$absent":
-        return None if is_missing(value) is bool(operand) else f"expected nothing there, got {value!r}"
-    if form == "$not":
+        if is_missing(value) is bool(operand):
+            return None
+        return f"expected nothing there, got {value!r}" if operand else "expected something there, nothing is"
+    if form == "$not" and (not is_missing(value) or operand == {"$absent": True}):
         return f"expected anything but {operand!r}" if mismatch(operand, value) is None else None
     if is_missing(value):
+        # Nothing is not "anything but": what is not there proves nothing.
         return f"expected {form} {operand!r}, nothing is there"
     if form == "$any":
         return None
     if form == "$in":
-        return None if any(mismatch(item, value) is None for item in operand) else f"expected one of {operand!r}, got {value!r}"
+        return (
+            None
+            if any(mismatch(item, value) is None for item in operand)
+            else f"expected one of {operand!r}, got {value!r}"
+        )
     if form == "$matches":
         fits = isinstance(value, str) and re.search(operand, value) is not None
         return None if fits else f"expected text like /{operand}/, got {value!r}"
@@ -63,4 +70,6 @@ def _form(form: str, operand: Any, value: Any) -> str | None:
     fitting = [item for item in value if mismatches(operand, item, under="") is None]
     if form == "$contains":
         return None if fitting else f"expected an element with {operand!r} among {len(value)}"
-    return None if value and len(fitting) == len(value) else f"expected all of {len(value)} elements to have {operand!r}"
+    return (
+        None if value and len(fitting) == len(value) else f"expected all of {len(value)} elements to have {operand!r}"
+    )

@@ -23,6 +23,9 @@ _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MISSING = object()
 
 
+class Literal(dict[str, Any]):
+    """An object that came from an answer. It is compared as it stands: an adapter cannot hand in a matcher."""
+
 
 class CaseError(Exception):
     """A case says something that has no meaning: an unknown name, a path that leads nowhere."""
@@ -42,11 +45,14 @@ def format_instant(moment: datetime) -> str:
 def shift(moment: str, step: str) -> str:
     """`moment` moved by a span such as `+300s`, or the instant that `step` names."""
     match = _SPAN.fullmatch(step)
-    if match is None:
-        return format_instant(parse_instant(step))
-    sign, amount, unit = match.groups()
-    seconds = float(amount) * _UNIT_S[unit] * (1 if sign == "+" else -1)
-    return format_instant(parse_instant(moment) + timedelta(seconds=seconds))
+    try:
+        if match is None:
+            return format_instant(parse_instant(step))
+        sign, amount, unit = match.groups()
+        seconds = float(amount) * _UNIT_S[unit] * (1 if sign == "+" else -1)
+        return format_instant(parse_instant(moment) + timedelta(seconds=seconds))
+    except (ValueError, OverflowError) as error:
+        raise CaseError(f"expected an instant, or a span such as +300s, got {step!r}: {error}") from error
 
 
 def at_path(value: Any, path: str) -> Any:
@@ -114,7 +120,7 @@ class Scope:
 
     def _lookup(self, name: str, trail: tuple[str, ...]) -> Any:
         if name in self.bound:
-            return self.bound[name]
+            return _literal(self.bound[name])
         if name not in self.defined:
             known = ", ".join(sorted({*self.bound, *self.defined}))
             raise CaseError(f"unknown name ${name}; known here: {known}")
@@ -161,6 +167,8 @@ class Scope:
         whole = _NAME.fullmatch(text)
         if whole is not None:
             return copy.deepcopy(self._named(whole.group(1), trail))
+        if text.startswith("$") and not text.startswith(("$$", "${")):
+            raise CaseError(f"{text!r} is no name; write `$$` for a dollar sign, or `${{name}}` inside a text")
 
         def fill(match: re.Match[str]) -> str:
             inner = match.group(1)
@@ -174,6 +182,15 @@ class Scope:
                 return self.now
             if inner.startswith(("now+", "now-")):
                 return shift(self.now, inner[3:])
-            return str(self._named(inner, trail))
+            found = self._named(inner, trail)
+            if isinstance(found, bool) or not isinstance(found, str | int | float):
+                raise CaseError(f"${{{inner}}} is no text and no number, so it cannot stand inside a text")
+            return str(found)
 
         return _HOLE.sub(fill, text)
+
+
+def _literal(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return Literal({key: _literal(item) for key, item in value.items()})
+    return [_literal(item) for item in value] if isinstance(value, list) else value

@@ -35,7 +35,8 @@ def doctor(
     found = examine(target.adapter, contract=contract, deadlines=Deadlines().scaled(slow), passed=pass_env or ())
     if format_ is Format.JSON:
         rows = [
-            {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice} for item in found
+            {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice}
+            for item in found
         ]
         print(json.dumps({"examinations": rows}, ensure_ascii=False))
     else:

@@ -24,10 +24,12 @@ def explain(
     try:
         for contract in map(load_contract, contract_names()):
             if name in contract.clauses:
-                return _clause(contract, contract.clauses[name], format_)
+                _clause(contract, contract.clauses[name], format_)
+                return
             planned = next((case for case in plan_of(contract) if case.id == name), None)
             if planned is not None:
-                return _case(contract, planned, format_)
+                _case(contract, planned, format_)
+                return
     except SpecError as error:
         stop(Exit.KIT, str(error))
     near = [

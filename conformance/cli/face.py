@@ -27,6 +27,7 @@ from specs.strictjson import canonical
 
 if TYPE_CHECKING:
     from conformance.cli.verify import Options
+    from conformance.gate import GateDecision
     from conformance.xfail import Applied
 
 # A line of progress on a plain stream, at most this often.
@@ -34,6 +35,7 @@ PLAIN_EVERY_S = 5.0
 # How many failing cases are printed in full, and how many exchanges of each; the rest is in the evidence.
 MAX_FAILURES = 12
 MAX_EXCHANGES = 14
+MAX_REASONS = 5
 
 _STYLE = {
     Verdict.CONFORMS: "green",
@@ -110,6 +112,7 @@ def print_summary(
     applied: Applied,
     final: Exit,
     *,
+    decision: GateDecision,
     options: Options,
     contracts: Sequence[Contract],
     plan: Sequence[PlannedCase],
@@ -130,13 +133,18 @@ def print_summary(
     if len(failing) > MAX_FAILURES:
         console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}\n")
     for contract in contracts:
-        _print_clauses(console, contract, summary.rows)
+        _print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
         console.print(f"note: {line}", markup=False)
     for problem in applied.problems:
         console.print(f"xfail: {problem.text}", markup=False, style="yellow")
     _print_counts(console, summary, contracts)
     console.print(f"evidence: {options.evidence}", markup=False)
+    console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
+    for reason in decision.reasons[:MAX_REASONS]:
+        console.print(f"  {reason.code.value}: {reason.text}", markup=False)
+    if len(decision.reasons) > MAX_REASONS:
+        console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
     colour = "green" if final is Exit.OK else "red"
     console.print(f"verdict:  {styled(summary.verdict)}   exit [{colour}]{int(final)}[/]")
 
@@ -212,7 +220,7 @@ def again(case: str, options: Options) -> str:
     return shlex.join([*words, "--", *settings.adapter])
 
 
-def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow]) -> None:
+def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
     table = Table(title=f"{contract.name} {contract.version}: {contract.title}", title_justify="left", show_edge=False)
     table.add_column("clause", no_wrap=True)
     table.add_column("basis", no_wrap=True)
@@ -222,7 +230,8 @@ def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRo
         table.add_column(policy.value, justify="right", no_wrap=True)
     table.add_column("text", overflow="ellipsis", no_wrap=True, max_width=70)
     for row in rows:
-        if row.clause.id not in contract.clauses:
+        narrowed_away = narrowed and row.ran == 0
+        if row.clause.id not in contract.clauses or narrowed_away:
             continue
         clause = row.clause
         if clause.proof is Proof.FITNESS:
@@ -242,7 +251,9 @@ def _score(value: int | None) -> str:
 
 
 def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract]) -> None:
-    counts = ", ".join(f"{summary.counts[verdict]} {verdict.value}" for verdict in Verdict if summary.counts.get(verdict))
+    counts = ", ".join(
+        f"{summary.counts[verdict]} {verdict.value}" for verdict in Verdict if summary.counts.get(verdict)
+    )
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
     proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)

@@ -29,7 +29,9 @@ class What(Enum):
 def lint(
     what: Annotated[What, typer.Argument(help="specs")],
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
-    update: Annotated[bool, typer.Option("--update", help="write the clause digests into the cases, after a review")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="write the clause digests into the cases, after a review")
+    ] = False,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data."""

@@ -53,7 +53,9 @@ def selfcheck(
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
     full: Annotated[bool, typer.Option("--full", help="every mutant against the whole contract")] = False,
     mutant: Annotated[list[str] | None, typer.Option("--mutant", help="only this mutant; repeat")] = None,
-    baselines: Annotated[bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")] = False,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
@@ -93,7 +95,7 @@ def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
         run = _verify(reference_target(store=mutant.store, mutant=mutant.name), contract, mutant.store, clauses)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
-    kill = _judge(mutant, contract, run, whole=whole)
+    kill = _judge(mutant, run, whole=whole)
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
@@ -125,7 +127,7 @@ def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[st
         return run
 
 
-def _judge(mutant: Mutant, contract: Contract, run: Run, *, whole: bool) -> Kill:
+def _judge(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
     """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases."""
     by_clause: dict[str, list[Verdict]] = {}
     for line in run.verdicts:

@@ -9,12 +9,12 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 import typer
-
 
 from conformance import xfail
 from conformance.adapter.process import StartError
@@ -25,11 +25,12 @@ from conformance.cli.console import Format, err, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.target import Target, target_of
 from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
 from conformance.summary import Summary, missing_result, summarise
 from conformance.verdict import Exit, Verdict, gravest
-from reports.evidence import EvidenceError, Redactor
+from reports.evidence import EvidenceError, Redactor, read_evidence
 from specs import Contract, SpecError, contract_names, load_contract
 from specs.loader import contract_folders
 
@@ -56,9 +57,13 @@ class Options:
 
 def verify(
     context: typer.Context,
-    contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat for more")] = None,
+    contract: Annotated[
+        list[str] | None, typer.Option("--contract", help="only this contract; repeat for more")
+    ] = None,
     expression: Annotated[str | None, typer.Option("-k", help="only cases whose id or clause fits (pytest -k)")] = None,
-    clause: Annotated[list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")] = None,
+    clause: Annotated[
+        list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")
+    ] = None,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
@@ -349,7 +354,20 @@ class _Run:
         if self._options.format is Format.JSON:
             print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
         else:
-            print_summary(summary, applied, final, options=self._options, contracts=self._contracts, plan=self._plan)
+            print_summary(
+                summary,
+                applied,
+                final,
+                decision=self._decision(),
+                options=self._options,
+                contracts=self._contracts,
+                plan=self._plan,
+            )
+
+    def _decision(self) -> GateDecision:
+        """What the gate says of the evidence as it stands in the file."""
+        requirements = [parse_requirement(contract.name) for contract in self._contracts]
+        return decide(read_evidence(self._options.evidence), requirements, now=datetime.now(UTC))
 
 
 def _pytest_went_well(status: int) -> bool:
@@ -368,5 +386,3 @@ def _own_pytest_environment() -> Iterator[None]:
     finally:
         del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
         os.environ.update(saved)
-
-

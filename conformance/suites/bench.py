@@ -89,7 +89,9 @@ class Session:
                 assert judged is not None
                 raise Finding(replace(judged, received=ex.shown(record)))
         if said["outcome"] == "fault":
-            raise Finding(Judgement(Verdict.NO_VERDICT, detail=f"the adapter reports an internal error: {said['detail']}"))
+            raise Finding(
+                Judgement(Verdict.NO_VERDICT, detail=f"the adapter reports an internal error: {said['detail']}")
+            )
         if said["outcome"] == "unsupported":
             raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {said['capability']}"))
         return Answer(said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"))
@@ -159,7 +161,9 @@ class Session:
 
     def restart(self, worker: int = 0) -> None:
         """Close a worker in order and start it again on the same workdir."""
-        self._must_be_ok(self._one(Action(Verb.EXCHANGE, "restart: close", ((worker, {"op": "close"}),), worker=worker)))
+        self._must_be_ok(
+            self._one(Action(Verb.EXCHANGE, "restart: close", ((worker, {"op": "close"}),), worker=worker))
+        )
         self._one(Action(Verb.STOP, "restart: stop", worker=worker))
         self._open(worker, "existing")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from specs import Column, Relation
 
@@ -16,7 +17,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: str | bool) -> str:
+def literal(value: str | bool) -> str:  # noqa: FBT001 - a constant may be a boolean
     """A constant of the contract as SQL text or number."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -26,7 +27,7 @@ def literal(value: str | bool) -> str:
 class Dialect:
     """What both dialects share: the order and the text of a table's parts."""
 
-    types: Mapping[str, str]
+    types: ClassVar[Mapping[str, str]]
     instant_check: str
     key_check: str
 
@@ -74,11 +75,14 @@ class Dialect:
 class PostgresDialect(Dialect):
     """PostgreSQL. Collation "C": equality is equality of bytes."""
 
-    types = {"key": 'text COLLATE "C"', "text": 'text COLLATE "C"', "instant": 'text COLLATE "C"', "boolean": "boolean"}
+    types: ClassVar[Mapping[str, str]] = {
+        "key": 'text COLLATE "C"',
+        "text": 'text COLLATE "C"',
+        "instant": 'text COLLATE "C"',
+        "boolean": "boolean",
+    }
     key_check = "{0} ~ '^[0-9a-f]{{64}}$'"
-    instant_check = (
-        "{0} ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?Z$'"
-    )
+    instant_check = "{0} ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?Z$'"
 
     def table_name(self, relation: Relation) -> str:
         return f"{quoted(SCHEMA)}.{quoted(relation.name)}"
@@ -114,11 +118,9 @@ class PostgresDialect(Dialect):
 class SqliteDialect(Dialect):
     """SQLite. STRICT, because otherwise a BLOB twin of a text passes every UNIQUE."""
 
-    types = {"key": "TEXT", "text": "TEXT", "instant": "TEXT", "boolean": "INTEGER"}
+    types: ClassVar[Mapping[str, str]] = {"key": "TEXT", "text": "TEXT", "instant": "TEXT", "boolean": "INTEGER"}
     key_check = "length({0}) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
-    instant_check = (
-        "{0} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]*Z'"
-    )
+    instant_check = "{0} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]*Z'"
 
     def table(self, relation: Relation) -> str:
         return super().table(relation) + " STRICT"

@@ -25,5 +25,5 @@ def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[
         raise ProvisionError(f"cannot reach {describe(dsn)}: {type(error).__name__}") from error
     lines = list(provision_postgres(dsn, relations, writer=writer))
     if made:
-        lines.append(f"role {writer}, which may log in and has no password; give it one: ALTER ROLE {writer} PASSWORD …")
+        lines.append(f"role {writer}, which may log in and has no password yet: ALTER ROLE {writer} PASSWORD …")
     return lines

@@ -18,13 +18,13 @@ from reference_impl.rs4a_replay.operator import Operator
 from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
 from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
 from reference_impl.rs4a_replay.provision import sqlite_paths
-from reference_impl.rs4a_replay.service import Parts, Service
+from reference_impl.rs4a_replay.service import Parts
 from reference_impl.rs4a_replay.settings import Settings, StoreKind
 from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.terms import CONTRACT
 from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from specs import load_contract
+from specs import load_terms
 
 _LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
 
@@ -39,7 +39,7 @@ class Rs4aReplay:
     @property
     def version(self) -> str:
         """See `session.Implementation`."""
-        return load_contract(CONTRACT).version
+        return load_terms(CONTRACT).version
 
     @property
     def not_claimed(self) -> Mapping[str, str]:
@@ -62,11 +62,11 @@ class Rs4aReplay:
         self.databases.sweep()
 
     def _service(self, request: OpenRequest, settings: Settings, ports: Ports, operator: Operator) -> Session:
-        make, methods = self.blueprint, load_contract(CONTRACT).methods
+        make, methods = self.blueprint, load_terms(CONTRACT).methods
         keys, stops, verifier = make.keys(settings.keys), StopPoints(request.workdir), make.verifier()
         reader = make.reader(methods["register"].args, keys)
         parts = Parts(
-            contract=load_contract(CONTRACT),
+            contract=load_terms(CONTRACT),
             settings=settings,
             keys=keys,
             reader=reader,

@@ -49,7 +49,7 @@ def _run_child(validator: Validator, args: Any, now: datetime, outlet: int) -> N
         raise psycopg.OperationalError("no database is configured here")
 
     sys.addaudithook(watch)
-    psycopg.connect = refuse  # type: ignore[assignment]
+    psycopg.connect = refuse
     soft = os.dup(outlet) + 1
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
     verdicts: list[str] = []

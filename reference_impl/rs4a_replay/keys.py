@@ -80,7 +80,7 @@ class Keys:
 def _decode_unreserved(text: str) -> str:
     def decoded(match: re.Match[str]) -> str:
         if match[1] is None:
-            raise TargetError(f"a percent sign at character {match.start()} of the target is not followed by two digits")
+            raise TargetError(f"the percent sign at character {match.start()} of the target has no two digits after it")
         character = chr(int(match[1], 16))
         return character if character in _UNRESERVED else match[0].upper()
 

@@ -18,31 +18,26 @@ from reference_impl.launching import Launched, Ready
 from reference_impl.mutants import find
 from reference_impl.postgres import connect, with_database
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.rs4a_replay.postgres_databases import drop_all, drop_database, orphans
+from reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
+from reference_impl.rs4a_replay.postgres_pool import TemplatePool
 from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
 from reference_impl.rs4a_replay.settings import StoreKind
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresTemplate:
-    """A provisioned template database with its writer role, on a server that is there already."""
+    """A provisioned template database with its writer role and its clones, on a server that is there already."""
 
     dsn: str
     writer_dsn: str
     maintenance_dsn: str
-    name: str
     writer: str
-
-    def sweep(self) -> None:
-        """Drop session databases whose workdir is gone. Never raises."""
-        with contextlib.suppress(psycopg.Error), connect(self.maintenance_dsn) as connection:
-            for name in orphans(connection, self.name):
-                drop_database(connection, name)
+    pool: TemplatePool
 
     def drop(self) -> None:
         """Drop the template, its session databases and the role. Never raises."""
+        self.pool.drop()
         with contextlib.suppress(psycopg.Error), connect(self.maintenance_dsn) as connection:
-            drop_all(connection, self.name)
             connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(self.writer)))
 
 
@@ -50,16 +45,21 @@ def make_template(server_dsn: str, blueprint: Blueprint, *, password: str | None
     """Provision a template database and a restricted writer role. Raises psycopg.Error or ProvisionError."""
     suffix = secrets.token_hex(4)
     name, writer = f"holdfast_template_{suffix}", f"holdfast_writer_{suffix}"
-    maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or "postgres")
+    maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or MAINTENANCE)
     dsn = with_database(maintenance, name)
     login = {"user": writer} if password is None else {"user": writer, "password": password}
-    template = PostgresTemplate(dsn, make_conninfo(dsn, **login), maintenance, name, writer)
+    relations, dialect = blueprint.settings({}).relations, blueprint.postgres_dialect()
+
+    def provision(into: str) -> object:
+        return provision_postgres(into, relations, writer=writer, dialect=dialect)
+
+    pool = TemplatePool(maintenance, name, provision)
+    template = PostgresTemplate(dsn, make_conninfo(dsn, **login), maintenance, writer, pool)
     try:
         with connect(maintenance) as connection:
             ensure_writer(connection, writer, password=password)
-            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        relations = blueprint.settings({}).relations
-        provision_postgres(dsn, relations, writer=writer, dialect=blueprint.postgres_dialect())
+            clone(connection, name, EMPTY)
+        provision(dsn)
     except BaseException:
         template.drop()
         raise
@@ -87,7 +87,7 @@ class OnPostgres:
 
     def sweep(self) -> None:
         """See `launching.Launched`."""
-        self.template.sweep()
+        self.template.pool.sweep()
 
     def stop(self) -> None:
         """See `launching.Launched`."""

@@ -32,8 +32,8 @@ class RawInsert:
 class Operator(Protocol):
     """Observations and provocations on a store, past the registrar."""
 
-    def rows(self, relation: Relation) -> Sequence[Row]:
-        """Every row of a relation, ordered by primary key; none if the relation is not there."""
+    def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
+        """Every row of each relation by name, ordered by primary key; none for a relation that is not there."""
 
     def catalogue(self) -> Sequence[str]:
         """Names of every relation, index, trigger and constraint, sorted."""

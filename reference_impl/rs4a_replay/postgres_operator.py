@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import sql
 
 from reference_impl.postgres import Connection, Link
 from reference_impl.rs4a_replay.ddl import SCHEMA
@@ -48,16 +48,20 @@ class PostgresOperator:
             connection = self._admin.connection()
         return connection
 
-    def rows(self, relation: Relation) -> Sequence[Row]:
-        """See `operator.Operator`."""
-        statement = sql.SQL("SELECT to_jsonb(r) FROM {} r ORDER BY {}").format(
-            _table(relation), sql.SQL(", ").join(map(sql.Identifier, relation.primary_key))
-        )
-        try:
-            found: list[Any] = self._connection().execute(statement).fetchall()
-        except errors.UndefinedTable:
-            return []
-        return [row for (row,) in found]
+    def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
+        """See `operator.Operator`. One statement, hence one snapshot."""
+        connection = self._connection()
+        there: list[Any] = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)", (SCHEMA,)
+        ).fetchall()
+        found: dict[str, Sequence[Row]] = {relation.name: [] for relation in relations}
+        seen = [relation for relation in relations if (relation.name,) in there]
+        if seen:
+            row: Any = connection.execute(
+                sql.SQL("SELECT {}").format(sql.SQL(", ").join(map(_all_rows, seen)))
+            ).fetchone()
+            found.update(zip((relation.name for relation in seen), row, strict=True))
+        return found
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""
@@ -118,6 +122,14 @@ class PostgresOperator:
         """See `operator.Operator`."""
         self._admin.drop()
         self._writer_link.drop()
+
+
+def _all_rows(relation: Relation) -> sql.Composed:
+    # Collation "C" orders text by its bytes, as the contract's relations compare it.
+    keys = (sql.SQL('r.{} COLLATE "C"').format(sql.Identifier(name)) for name in relation.primary_key)
+    return sql.SQL("(SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY {}), '[]') FROM {} r)").format(
+        sql.SQL(", ").join(keys), _table(relation)
+    )
 
 
 def _table(relation: Relation) -> sql.Identifier:

@@ -51,7 +51,9 @@ def insert(relation: Relation, *, arbiter: str | None) -> str:
     constraint gets no ON CONFLICT clause.
     """
     return _insert(
-        relation.name, tuple(relation.columns), relation.primary_key if arbiter is None else None,
+        relation.name,
+        tuple(relation.columns),
+        relation.primary_key if arbiter is None else None,
         arbiter if arbiter in relation.unique else None,
     )
 

@@ -299,7 +299,10 @@ class PostgresStore:
 
 
 class PostgresAudit:
-    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of."""
+    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of.
+
+    Nothing is prepared here: the probe ends with ROLLBACK, at which psycopg forgets every prepared statement.
+    """
 
     def __init__(self, dsn: str, settings: Settings) -> None:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
@@ -319,14 +322,14 @@ class PostgresAudit:
         def attempt(connection: Connection) -> None:
             with connection.pipeline():
                 connection.execute("BEGIN")
-                connection.execute(self._statement, self._values(record), prepare=True)
+                connection.execute(self._statement, self._values(record), prepare=False)
                 connection.execute("ROLLBACK")
 
         self._run(attempt)
 
     def write(self, record: Row) -> None:
         """See `store.AuditSink`. Written twice after a lost answer, it still is one record: its id is the key."""
-        self._run(lambda connection: connection.execute(self._statement, self._values(record), prepare=True))
+        self._run(lambda connection: connection.execute(self._statement, self._values(record), prepare=False))
 
     def _values(self, record: Row) -> tuple[str | bool | None, ...]:
         return tuple(record[column] for column in self._relation.columns)

@@ -160,8 +160,9 @@ class Registrar(Admission):
             "inert": True,
             "committed_at": format_instant(attempt.now),
         }
+        consumed = self.consume_row(attempt, keys, Purpose.REGISTRATION)
         return (
-            Insert("nonce_consume", self.consume_row(attempt, keys, Purpose.REGISTRATION), "authorization_nonce_unique"),
+            Insert("nonce_consume", consumed, "authorization_nonce_unique"),
             Insert("registration", registration, "logical_request_key_unique"),
         )
 
@@ -257,7 +258,10 @@ class Registrar(Admission):
             "recorded_at": format_instant(attempt.now),
         }
         consumed = self.consume_row(attempt, keys, Purpose.COMPENSATION)
-        inserts = (Insert("nonce_consume", consumed, "authorization_nonce_unique"), Insert("compensation", compensation))
+        inserts = (
+            Insert("nonce_consume", consumed, "authorization_nonce_unique"),
+            Insert("compensation", compensation),
+        )
         answer = self.transact(attempt, inserts, _UNARMED)
         if answer is not None:
             return answer

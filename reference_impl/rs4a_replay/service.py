@@ -30,7 +30,7 @@ from reference_impl.rs4a_replay.terms import (
 )
 from reference_impl.rs4a_replay.validator import Validator, Verdict
 from reference_impl.rs4a_replay.verifier import Verifier
-from specs import Contract
+from specs import Contract, Relation
 from specs.model import Group
 from specs.schema import explain
 
@@ -72,15 +72,13 @@ class Service:
             "derive_keys": self.derive_keys,
             "gate": lambda _: Ok(self.gate()),
             "catalogue": lambda _: Ok({"objects": list(parts.operator.catalogue())}),
-            "fail_verify": lambda _: self._done(parts.verifier.reject_next()),
+            "fail_verify": lambda _: self.fail_verify(),
             "break_audit": lambda args: self.break_audit(broken=args["broken"]),
-            "break_surface": lambda args: self._done(
-                parts.operator.break_surface(Breakage(args["how"]), parts.settings.relations)
-            ),
+            "break_surface": lambda args: self.break_surface(Breakage(args["how"])),
             "raw_insert": self.raw_insert,
             "register_unvalidated": self.register_unvalidated,
             "validate_isolated": lambda args: Ok(judge_twice(parts.validator, args, now=self._now)),
-            "hold_at": lambda args: self._done(parts.stops.arm(Point(args["point"]), StopFault(args["fault"]))),
+            "hold_at": lambda args: self.hold_at(Point(args["point"]), StopFault(args["fault"])),
         }
 
     def call(self, method: str, args: Any) -> Answer:
@@ -141,20 +139,25 @@ class Service:
 
     def state(self) -> dict[str, Any]:
         """Every row of every relation but the audit."""
-        relations = self._parts.settings.relations.values()
-        return {each.name: list(self._parts.operator.rows(each)) for each in relations if not each.audit}
+        relations = [each for each in self._parts.settings.relations.values() if not each.audit]
+        return {name: list(rows) for name, rows in self._parts.operator.rows(relations).items()}
 
     def audit(self) -> dict[str, Any]:
         """The failure audit; its ids sort by writing order."""
+        relation = self._audit_relation()
+        return {"records": list(self._parts.operator.rows([relation])[relation.name])}
+
+    def _audit_relation(self) -> Relation:
         (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
-        return {"records": list(self._parts.operator.rows(relation))}
+        return relation
 
     def nonce_state(self, nonce: str) -> NonceState:
         """Where a nonce stands, from its two rows."""
         relations = self._parts.settings.relations
+        stored = self._parts.operator.rows([relations["nonce_issue"], relations["nonce_consume"]])
 
         def stands_in(name: str) -> bool:
-            return any(row["authorization_nonce"] == nonce for row in self._parts.operator.rows(relations[name]))
+            return any(row["authorization_nonce"] == nonce for row in stored[name])
 
         if stands_in("nonce_consume"):
             return NonceState.CONSUMED
@@ -187,11 +190,29 @@ class Service:
 
     # Provocations
 
+    def fail_verify(self) -> Answer:
+        """The verifier rejects the next registration."""
+        self._parts.verifier.reject_next()
+        return Ok()
+
+    def break_surface(self, how: Breakage) -> Answer:
+        """The configured surface goes away in one of four ways."""
+        self._parts.operator.break_surface(how, self._parts.settings.relations)
+        return Ok()
+
+    def hold_at(self, point: Point, fault: StopFault) -> Answer:
+        """Arm one stop point inside the next register of this worker."""
+        self._parts.stops.arm(point, fault)
+        return Ok()
+
     def break_audit(self, *, broken: bool) -> Answer:
         """The audit sink refuses writes, or works again."""
-        (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
-        act = self._parts.operator.break_audit if broken else self._parts.operator.mend_audit
-        return self._done(act(relation))
+        relation = self._audit_relation()
+        if broken:
+            self._parts.operator.break_audit(relation)
+        else:
+            self._parts.operator.mend_audit(relation)
+        return Ok()
 
     def raw_insert(self, args: Any) -> Answer:
         """One row as given, past every check of this code."""
@@ -214,10 +235,6 @@ class Service:
             return answer
         told = {"decision": answer.data["decision"]} if answer.data and "decision" in answer.data else {}
         return Ok({"outcome": "refused", "reason": answer.reason, **told})
-
-    @staticmethod
-    def _done(_nothing: None) -> Answer:
-        return Ok()
 
 
 def _keys(verdict: Verdict) -> dict[str, str]:

@@ -37,23 +37,33 @@ class SqliteOperator:
             return self._audit
         return self._hidden if self._hidden.exists() else self._surface
 
-    def rows(self, relation: Relation) -> Sequence[Row]:
-        """See `operator.Operator`."""
-        path = self._path_of(relation)
-        if not path.exists():
-            return []
-        order = ", ".join(map(quoted, relation.primary_key))
+    def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
+        """See `operator.Operator`. One read transaction for each file."""
+        found: dict[str, Sequence[Row]] = {relation.name: [] for relation in relations}
+        for path in {self._path_of(relation) for relation in relations}:
+            if path.exists():
+                here = [relation for relation in relations if self._path_of(relation) == path]
+                found.update(self._rows_in(path, here))
+        return found
+
+    def _rows_in(self, path: Path, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         connection = self._open(path)
         try:
-            known = connection.execute(
-                "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (relation.name,)
-            ).fetchone()
-            if known is None:
-                return []
-            found = connection.execute(f"SELECT * FROM {quoted(relation.name)} ORDER BY {order}").fetchall()
+            connection.execute("BEGIN")
+            known = {row["name"] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            return {
+                relation.name: [
+                    row
+                    for each in connection.execute(
+                        f"SELECT * FROM {quoted(relation.name)} ORDER BY {', '.join(map(quoted, relation.primary_key))}"
+                    )
+                    if (row := plain(relation, each)) is not None
+                ]
+                for relation in relations
+                if relation.name in known
+            }
         finally:
             connection.close()
-        return [row for row in (plain(relation, each) for each in found) if row is not None]
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""

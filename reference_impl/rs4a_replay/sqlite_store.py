@@ -245,6 +245,8 @@ class SqliteStore:
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
             connection.execute("COMMIT")
+        except sqlite3.ProgrammingError as error:
+            raise RolledBackError(f"the connection was closed before the commit: {error}") from error
         except sqlite3.Error as error:
             # The statement returned an error before the commit record was durable: SQLite is still inside.
             inside = connection.in_transaction

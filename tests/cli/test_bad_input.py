@@ -150,7 +150,7 @@ def test_an_expression_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
 def test_expected_failures_that_match_nothing_are_stale(tmp_path: Path) -> None:
     expected = tmp_path / "xfail.toml"
     expected.write_text(
-        '[[expected]]\ncase = "toy/no/such-case"\nverdict = "fail_open"\nreason = "known"\n'
+        '[[expected]]\nid = "toy/no/such-case"\nverdict = "fail_open"\nreason = "known"\n'
         'owner = "me"\nissue = "https://example.org/1"\nexpires = 2099-01-01\n',
         encoding="utf-8",
     )
@@ -159,7 +159,7 @@ def test_expected_failures_that_match_nothing_are_stale(tmp_path: Path) -> None:
     assert "toy/no/such-case" in outcome.stdout + outcome.stderr
 
 
-@pytest.mark.parametrize("text", ["[[expected]\n", '[[expected]]\ncase = "x"\n', "unknown = 1\n"])
+@pytest.mark.parametrize("text", ["[[expected]\n", '[[expected]]\nid = "x"\n', "unknown = 1\n"])
 def test_a_malformed_file_of_expected_failures_is_a_usage_error(tmp_path: Path, text: str) -> None:
     expected = tmp_path / "xfail.toml"
     expected.write_text(text, encoding="utf-8")

@@ -215,9 +215,9 @@ def test_a_contract_that_is_not_claimed_in_its_version_fails_before_any_case(lie
     assert "conforms" not in outcome.verdicts.values()
 
 
-def test_an_adapter_that_closes_its_output_after_hello_conforms_in_nothing(tmp_path: Path) -> None:
-    outcome = run(Scenario("stops_reading.py", 12, "", slow=0.3), tmp_path)
-    assert outcome.exit in {12, 13}, outcome.stderr
+def test_an_adapter_that_never_opens_a_session_failed_before_any_case(tmp_path: Path) -> None:
+    outcome = run(Scenario("stops_reading.py", 13, "", slow=0.3), tmp_path)
+    assert outcome.exit == 13, outcome.stderr
     assert_verdicts(outcome, UNDECIDED.format("no_verdict:eof"))
 
 

@@ -65,6 +65,8 @@ class Outcome:
 def temp_folder() -> Iterator[Path]:
     """A folder on a disk: a workdir on tmpfs gets no durability verdict, and /tmp is one on many machines."""
     with tempfile.TemporaryDirectory(prefix="hostile-", dir="/var/tmp") as name:
+        # A server that gives up root must be able to go there.
+        Path(name).chmod(0o755)
         yield Path(name)
 
 
@@ -104,11 +106,13 @@ def verify(adapter: Sequence[str], *, options: Sequence[str] = (), cwd: Path) ->
 
 
 def processes_of(temp: Path) -> list[psutil.Process]:
-    """Every process that was started with this temp folder: the kit, its helpers, adapters, and their children."""
+    """Every process of the run: started with this temp folder, or at work in it, as a server without environment is."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get("TMPDIR") == str(temp):
+            if process.status() != psutil.STATUS_ZOMBIE and (
+                process.environ().get("TMPDIR") == str(temp) or Path(process.cwd()).is_relative_to(temp)
+            ):
                 found.append(process)
     return found
 

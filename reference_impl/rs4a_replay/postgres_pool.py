@@ -1,0 +1,95 @@
+"""The launcher's side of session databases: clones ready to be taken, and used ones provisioned again."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from reference_impl.postgres import Link, connect, with_database
+from reference_impl.rs4a_replay.ddl import SCHEMA
+from reference_impl.rs4a_replay.postgres_databases import (
+    clone,
+    databases,
+    drop_database,
+    note_workdir,
+    pooled,
+    rename,
+)
+
+# Enough for the sessions that begin while used databases are made ready again.
+_SPARE = 3
+# Beyond this, a used database is dropped instead of kept: each takes 8 MB.
+_MOST = 12
+# What the surface does not consist of; something else in a used database is somebody's leaving, and it is dropped.
+_LEFTOVERS = """
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
+"""
+
+
+class TemplatePool:
+    """Session databases of one template. `provision` makes the surface anew in the database of a DSN."""
+
+    def __init__(self, maintenance_dsn: str, template: str, provision: Callable[[str], object]) -> None:
+        self._dsn = maintenance_dsn
+        self._link = Link(maintenance_dsn)
+        self._template = template
+        self._provision = provision
+
+    def sweep(self) -> None:
+        """One round: make used databases ready again, and keep some spare. Never raises."""
+        try:
+            connection = self._link.connection()
+            known = dict(databases(connection, self._template + "_"))
+            for name, workdir in known.items():
+                if workdir is not None and not Path(workdir).exists():
+                    self._recycle(connection, name, known)
+            spare = sum(1 for name, _ in databases(connection, pooled(self._template)))
+            if spare < _SPARE:
+                clone(connection, self._new_name(), self._template)
+        except psycopg.Error:
+            self._link.drop()
+
+    def _new_name(self) -> str:
+        return pooled(self._template) + secrets.token_hex(6)
+
+    def _recycle(self, connection: psycopg.Connection[Any], name: str, known: Mapping[str, object]) -> None:
+        """The same statements that provisioned the template provision it again; what does not fit is dropped."""
+        if len(known) > _MOST or not self._is_clean_again(name):
+            drop_database(connection, name)
+            return
+        connection.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO PUBLIC").format(sql.Identifier(name)))
+        note_workdir(connection, name, None)
+        rename(connection, name, self._new_name())
+
+    def _is_clean_again(self, name: str) -> bool:
+        dsn = with_database(self._dsn, name)
+        try:
+            with connect(dsn) as inside:
+                inside.execute(
+                    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                inside.execute("SET client_min_messages = warning")
+                inside.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+                left: Any = inside.execute(_LEFTOVERS).fetchone()
+            if left[0]:
+                return False
+            self._provision(dsn)
+        except Exception:  # whatever is wrong with a used database, dropping it is right
+            return False
+        return True
+
+    def drop(self) -> None:
+        """Drop the template and every database cloned from it. Never raises."""
+        with contextlib.suppress(psycopg.Error):
+            connection = self._link.connection()
+            for name, _ in databases(connection, self._template):
+                drop_database(connection, name)
+        self._link.drop()

@@ -1,0 +1,255 @@
+"""Real runs of the toy contract without any process: a shelf in memory, the kit's own interpreter, judge and writer.
+
+And a forger, who edits the lines of a run and computes the whole chain anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cases.action import Action, Verb
+from conformance.cases.interpret import interpret
+from conformance.cases.judge import judge_case
+from conformance.cases.record import Judgement, Record, Side
+from conformance.gate import Extent, GateDecision, Requirement, decide
+from conformance.plan import plan_of
+from conformance.verdict import Verdict, exit_of, worst
+from reports.evidence import (
+    AdapterIdentity,
+    Claimed,
+    ContractPin,
+    EvidenceWriter,
+    Exchange,
+    Header,
+    Implementation,
+    KitIdentity,
+    Selection,
+    VerdictLine,
+    read_evidence,
+)
+from specs import Case, Contract, strictjson
+from specs.loader import read_contract
+
+TOY = Path(__file__).parents[1] / "toycontract"
+SEED = "5eed"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+STARTED = NOW - timedelta(hours=1)
+KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
+
+Json = dict[str, Any]
+Lines = list[Json]
+Edit = Callable[[Lines], Lines | None]
+
+
+@dataclass
+class Shelf:
+    """An honest implementation of the toy contract. `flaw` is what a subclass of bad adapters would override."""
+
+    flaw: str | None = None
+    entries: dict[str, str] = field(default_factory=dict)
+    audit: list[Json] = field(default_factory=list)
+
+    def answer(self, request: Mapping[str, Any]) -> Json:
+        """The answer to one request, without its id."""
+        if request["op"] != "call" or request["method"] == "hold_at":
+            return {"outcome": "ok"}
+        if request["method"] == "state":
+            rows = [{"key": key, "nonce": nonce} for key, nonce in sorted(self.entries.items())]
+            return {"outcome": "ok", "value": {"entry": rows}}
+        if request["method"] == "audit":
+            return {"outcome": "ok", "value": {"records": list(self.audit)}}
+        return self.put(request["args"]["key"], request["args"]["nonce"])
+
+    def put(self, key: str, nonce: str) -> Json:
+        """Decide one put."""
+        reason = None
+        if not key:
+            reason = "REQUEST_MALFORMED"
+        elif key in self.entries and self.flaw != "accepts duplicates":
+            reason = "DUPLICATE"
+        elif nonce in self.entries.values():
+            reason = "NONCE_CONSUMED"
+        if reason is not None:
+            if self.flaw == "confuses reasons" and reason == "NONCE_CONSUMED":
+                reason = "DUPLICATE"
+            self.audit.append({"audit_id": str(len(self.audit)), "code": reason})
+            return {"outcome": "refused", "reason": reason}
+        self.entries[key] = nonce
+        return {"outcome": "accepted", "effect": "new", "value": {"entry": {"key": key, "nonce": nonce}}}
+
+
+def play(contract: Contract, case: Case, side: Side, flaw: str | None) -> tuple[Record, ...]:
+    """Drive one side of a case against a fresh shelf."""
+    shelf = Shelf(flaw)
+    reading = interpret(contract, case, side, seed=SEED)
+    records: list[Record] = []
+    given: Sequence[Record] | None = None
+    while True:
+        try:
+            action = next(reading) if given is None else reading.send(given)
+        except StopIteration:
+            return tuple(records)
+        given = act(shelf, action, len(records))
+        records += given
+
+
+def act(shelf: Shelf, action: Action, start: int) -> list[Record]:
+    """The records of one action. A started put is held before its commit and never comes to be."""
+    made = []
+    for offset, (worker, request) in enumerate(action.requests):
+        n = start + offset
+        # All requests of an action leave before the first answer comes, so a race overlaps.
+        sent, received = 1000 * start, 1000 * start + 500 + offset
+        if action.verb is Verb.START:
+            made.append(Record(n, action.note, worker, request, None, None, sent, None))
+        else:
+            made.append(Record(n, action.note, worker, request, shelf.answer(request), None, sent, received))
+    if not action.requests:
+        done = {"kind": "done", "detail": ""}
+        made.append(Record(start, action.note, action.worker, None, None, done, 1000 * start, 1000 * start))
+    return made
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Makes runs and decides on them."""
+
+    contract: Contract
+    folder: Path
+
+    def header(self) -> Header:
+        """An ordinary header."""
+        contract = self.contract
+        return Header(
+            kit=KIT,
+            contracts=(ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest),),
+            adapter=AdapterIdentity(
+                ("shelf",), None, Implementation("shelf", "1.0.0", "python"), (Claimed("toy", contract.version, {}),)
+            ),
+            environment={},
+            config={},
+            seed=SEED,
+            deadlines={"op": 2.0},
+            started=STARTED,
+            plan=tuple(case.id for case in plan_of(contract)),
+            selection=Selection(("toy",), None),
+        )
+
+    def run(
+        self,
+        *,
+        flaw: str | None = None,
+        excused: Mapping[str, str] | None = None,
+        forced: Mapping[str, Verdict] | None = None,
+        name: str = "run.jsonl",
+        finished: datetime = STARTED + timedelta(minutes=1),
+        **changes: Any,
+    ) -> Path:
+        """Write a run of every case. `changes` are to the header; `forced` cases end so without an exchange."""
+        path = self.folder / name
+        found: list[Verdict] = []
+        with EvidenceWriter(path) as writer:
+            writer.header(replace(self.header(), **changes))
+            for case in self.contract.cases:
+                if case.id in (forced or {}):
+                    judged = Judgement((forced or {})[case.id])
+                else:
+                    main = play(self.contract, case, Side.MAIN, flaw)
+                    twin = () if case.twin is None else play(self.contract, case, Side.TWIN, flaw)
+                    judged = judge_case(self.contract, case, main, twin, seed=SEED)
+                    if judged.verdict is not Verdict.CONFORMS:
+                        twin = ()
+                    for side, records in (("main", main), ("twin", twin)):
+                        for record in records:
+                            writer.write(exchange_of(case.id, side, record))
+                found.append(judged.verdict)
+                writer.write(
+                    VerdictLine(
+                        case=case.id,
+                        clauses=case.clauses,
+                        verdict=judged.verdict.value,
+                        silence=None,
+                        detail=judged.detail,
+                        expected=judged.expected,
+                        received=judged.received,
+                        advice=judged.advice,
+                        excused=(excused or {}).get(case.id),
+                        seconds=0.01,
+                    )
+                )
+            shown = worst(found)
+            writer.finish(verdict=shown.value, exit_status=int(exit_of(shown)), finished=finished)
+        return path
+
+    def decide(
+        self, path: Path, *, extent: Extent = Extent.FULL, contract: Contract | None = None, **options: Any
+    ) -> GateDecision:
+        """Decide on a run as on an ordinary day."""
+        required = [Requirement(contract or self.contract, extent)]
+        return decide(read_evidence(path), required, **{"now": NOW, "kit": KIT, **options})
+
+    def damaged(self, change: Callable[[list[bytes]], list[bytes]], **options: Any) -> GateDecision:
+        """Decide on a good run whose raw lines were changed."""
+        path = self.run()
+        path.write_bytes(b"".join(line + b"\n" for line in change(path.read_bytes().splitlines())))
+        return self.decide(path, **options)
+
+    def forged(self, edit: Edit, *, flaw: str | None = None, **options: Any) -> GateDecision:
+        """Decide on a run that was edited and whose chain was computed anew."""
+        return self.decide(forge(self.run(flaw=flaw), edit), **options)
+
+
+def exchange_of(case: str, side: str, record: Record) -> Exchange:
+    """A record as a line."""
+    return Exchange(
+        case=case,
+        side=side,
+        n=record.n,
+        action=record.action,
+        worker=record.worker,
+        request=record.request,
+        answer=record.answer,
+        event=record.event,
+        sent_us=record.sent_us,
+        received_us=record.received_us,
+    )
+
+
+def forge(path: Path, edit: Edit) -> Path:
+    """Edit the lines of a run, bring the footer into line with them and compute the chain anew."""
+    lines: Lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    changed = edit(lines)
+    lines = lines if changed is None else changed
+    words = [line["verdict"] for line in lines if line["type"] == "verdict"]
+    if lines[-1]["type"] == "footer" and not lines[-1].pop("left", False):
+        lines[-1]["counts"] = {word: words.count(word) for word in words}
+        lines[-1]["lines"] = len(lines) - 1
+        known = [Verdict(word) for word in words if word in {verdict.value for verdict in Verdict}]
+        lines[-1]["verdict"] = worst(known).value
+    previous = None
+    raws = []
+    for line in lines:
+        raw = strictjson.canonical({**line, "prev": previous})
+        previous = strictjson.digest_bytes(raw)
+        raws.append(raw + b"\n")
+    path.write_bytes(b"".join(raws))
+    return path
+
+
+@pytest.fixture(scope="session")
+def toy() -> Contract:
+    """The toy contract."""
+    return read_contract(TOY / "toy")
+
+
+@pytest.fixture
+def bench(toy: Contract, tmp_path: Path) -> Bench:
+    """Makes runs of the toy contract."""
+    return Bench(toy, tmp_path)

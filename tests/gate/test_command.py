@@ -1,0 +1,142 @@
+"""`holdfast gate` as it is typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from conformance.cli.gate import gate
+from conformance.gate import ReasonCode, installed_kit
+from conformance.gate_model import GateReason
+from conformance.verdict import Exit
+from specs import schema
+
+from .conftest import TOY, Bench
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command()(gate)
+
+
+@pytest.fixture(autouse=True)
+def _toy_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_SPECS", str(TOY))
+
+
+@pytest.fixture
+def good(bench: Bench) -> str:
+    """A good run that ended a minute ago, made by the installed kit."""
+    return str(recent(bench))
+
+
+def recent(bench: Bench, **options: Any) -> Path:
+    started = datetime.now(UTC) - timedelta(minutes=2)
+    return bench.run(kit=installed_kit(), started=started, finished=started + timedelta(minutes=1), **options)
+
+
+def call(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_a_good_run_may_proceed_with_exit_0(good: str) -> None:
+    result = call(good, "--require", "toy")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "CAN_PROCEED = YES"
+
+
+def test_a_run_that_failed_open_may_not_and_says_why(bench: Bench) -> None:
+    result = call(str(recent(bench, flaw="accepts duplicates")), "--require", "toy")
+    assert result.exit_code == 10
+    assert result.stdout.splitlines()[0] == "CAN_PROCEED = NO"
+    assert "fail_open: toy: " in result.stdout
+    assert "toy/once/a-second-put-of-a-key-is-refused" in result.stdout
+
+
+def test_core_prints_how_many_cases_it_leaves_out(good: str) -> None:
+    result = call(good, "--require", "toy/core")
+    assert result.exit_code == 0
+    assert "1 cases need provocations and are left out" in result.stdout
+
+
+def test_the_registrar_without_fitness_says_so(good: str) -> None:
+    result = call(good, "--require", "rs4a-replay")
+    assert result.exit_code == 12
+    assert "fitness_missing" in result.stdout
+
+
+@pytest.mark.parametrize("flaw", [None, "accepts duplicates"])
+@pytest.mark.parametrize("require", ["toy", "toy/core"])
+def test_the_json_form_fits_its_schema(bench: Bench, flaw: str | None, require: str) -> None:
+    result = call(str(recent(bench, flaw=flaw)), "--require", require, "--format", "json")
+    said = json.loads(result.stdout)
+    assert schema.explain(schema.published_validator("gate"), said) is None
+    assert said["exit"] == result.exit_code
+    assert said["can_proceed"] == ("YES" if result.exit_code == 0 else "NO")
+
+
+def test_the_json_form_of_an_empty_file_fits_its_schema(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"")
+    result = call(str(path), "--require", "toy", "--format", "json")
+    assert result.exit_code == 12
+    assert schema.explain(schema.published_validator("gate"), json.loads(result.stdout)) is None
+
+
+def test_the_schema_knows_every_reason_of_the_code() -> None:
+    published = schema.published_schema("gate")["properties"]["reasons"]["items"]["properties"]["code"]["enum"]
+    assert published == [code.value for code in ReasonCode]
+    reason = GateReason(ReasonCode.STALE, "old", Exit.INCOMPLETE)
+    assert reason.as_json() == {"code": "stale", "text": "old", "exit": 12, "cases": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["none.jsonl", "--require", "toy"], "expected the evidence of a run"),
+        (["RUN", "--require", "nonsense"], "unknown contract 'nonsense'"),
+        (["RUN", "--require", "toy/all"], "expected CONTRACT or CONTRACT/core"),
+        (["RUN", "--require", "toy", "--max-age", "soon"], "expected a span such as"),
+        (["RUN", "--require", "toy", "--max-age", "0d"], "expected a span such as"),
+        (["RUN", "--require", "toy", "--fitness", "RUN"], "belong together"),
+        (["RUN", "--require", "toy", "--surface", "prod"], "belong together"),
+        (["RUN", "--require", "toy", "--fitness", "none.json", "--surface", "prod"], "expected a file, found none"),
+        (["RUN", "--require", "toy", "--key", "none.pub"], "expected a file, found none"),
+        (["RUN", "--require", "toy", "--baseline", "none.jsonl"], "expected the evidence of a run"),
+    ],
+)
+def test_bad_usage_is_64_and_says_what_was_expected(good: str, words: list[str], complaint: str) -> None:
+    result = call(*(good if word == "RUN" else word for word in words))
+    assert result.exit_code == 64
+    assert complaint in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--fitness", "RUN", "--surface", "prod"], "fitness_unverified"),
+        (["--key", "RUN"], "unsigned"),
+        (["--max-age", "1m"], "stale"),
+        (["--baseline", "RUN"], "baseline_unusable"),
+    ],
+)
+def test_each_option_can_hold_the_gate(good: str, options: list[str], code: str) -> None:
+    result = call(good, "--require", "toy", *(good if word == "RUN" else word for word in options))
+    assert result.exit_code == 12
+    assert f"{code}: " in result.stdout
+
+
+@pytest.mark.parametrize("words", [["run.jsonl"], ["run.jsonl", "--require", "toy", "--force"], []])
+def test_the_whole_command_line_maps_usage_errors_to_64(tmp_path: Path, words: list[str]) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "conformance.cli", "gate", *words],
+        cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 64, done.stderr

@@ -1,0 +1,263 @@
+"""What an honest run can prove, and what holds the gate although nobody tampered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.gate import Extent, FitnessProof, GateDecision, ReasonCode, Requirement, decide, parse_requirement
+from conformance.verdict import Exit, Verdict
+from reports.evidence import Claimed, KitIdentity, Selection, read_evidence
+from specs import SpecError, load_contract
+from specs.model import Level, Proof
+
+from .conftest import KIT, NOW, STARTED, Bench
+
+SECOND = "toy/once/a-second-put-of-a-key-is-refused"
+NONCE = "toy/once/a-consumed-nonce-puts-no-other-key"
+HELD = "toy/hard/a-put-killed-before-its-commit-left-nothing"
+
+
+def codes(decision: GateDecision) -> list[ReasonCode]:
+    assert decision.can_proceed == ("NO" if decision.reasons else "YES")
+    assert (decision.exit is Exit.OK) == (decision.can_proceed == "YES")
+    return [reason.code for reason in decision.reasons]
+
+
+def test_a_whole_conforming_run_opens_the_gate(bench: Bench) -> None:
+    decision = bench.decide(bench.run())
+    assert (decision.can_proceed, decision.exit, decision.reasons) == ("YES", Exit.OK, ())
+
+
+def test_a_fail_open_holds_with_10(bench: Bench) -> None:
+    decision = bench.decide(bench.run(flaw="accepts duplicates"))
+    assert codes(decision) == [ReasonCode.FAIL_OPEN]
+    assert decision.exit is Exit.FAIL_OPEN
+    assert SECOND in decision.reasons[0].cases
+
+
+def test_a_wrong_reason_alone_holds_with_11(bench: Bench) -> None:
+    decision = bench.decide(bench.run(flaw="confuses reasons"))
+    assert codes(decision) == [ReasonCode.NON_CONFORMING]
+    assert decision.exit is Exit.NON_CONFORMING
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED]
+)
+def test_a_case_that_proved_nothing_holds_with_12(bench: Bench, verdict: Verdict) -> None:
+    decision = bench.decide(bench.run(forced={SECOND: verdict}))
+    assert codes(decision) == [ReasonCode.NOT_PROVEN]
+    assert decision.exit is Exit.INCOMPLETE
+    assert decision.reasons[0].cases == (SECOND,)
+
+
+def test_a_fault_of_the_kit_holds_with_20(bench: Bench) -> None:
+    decision = bench.decide(bench.run(forced={SECOND: Verdict.KIT_FAULT}, flaw="accepts duplicates"))
+    assert decision.exit is Exit.KIT
+    assert codes(decision)[0] is ReasonCode.KIT_FAULT
+
+
+def test_the_gravest_reason_stands_first_and_gives_the_exit(bench: Bench) -> None:
+    path = bench.run(flaw="accepts duplicates", selection=Selection(("toy",), "once"))
+    decision = bench.decide(path)
+    assert codes(decision) == [ReasonCode.FAIL_OPEN, ReasonCode.NARROWED]
+    assert decision.exit is Exit.FAIL_OPEN
+
+
+def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
+    clause = bench.contract.clauses["TOY-02"]
+    lenient = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-02": replace(clause, level=Level.SHOULD)})
+    decision = bench.decide(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), contract=lenient)
+    assert decision.can_proceed == "YES"
+    assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
+
+
+def test_an_excused_non_conformance_is_only_noted(bench: Bench) -> None:
+    decision = bench.decide(bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"}))
+    assert decision.can_proceed == "YES"
+    assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
+
+
+def test_an_excused_fail_open_never_opens_the_gate(bench: Bench) -> None:
+    open_before = bench.decide(bench.run(flaw="accepts duplicates"))
+    excused = dict.fromkeys(open_before.reasons[0].cases, "issue 17")
+    decision = bench.decide(bench.run(flaw="accepts duplicates", excused=excused))
+    assert codes(decision) == [ReasonCode.EXCUSED_FAIL_OPEN]
+    assert decision.exit is Exit.FAIL_OPEN
+
+
+def test_an_excuse_for_silence_proves_nothing(bench: Bench) -> None:
+    decision = bench.decide(bench.run(forced={SECOND: Verdict.NO_VERDICT}, excused={SECOND: "issue 17"}))
+    assert codes(decision) == [ReasonCode.NOT_PROVEN]
+
+
+def test_core_leaves_out_what_needs_provocations_and_says_so(bench: Bench) -> None:
+    path = bench.run(forced={HELD: Verdict.UNSUPPORTED})
+    assert codes(bench.decide(path)) == [ReasonCode.NOT_PROVEN]
+    decision = bench.decide(path, extent=Extent.CORE)
+    assert decision.can_proceed == "YES"
+    assert decision.left_out == (HELD,)
+    assert decision.notes == ("toy/core: 1 cases need provocations and are left out",)
+
+
+def test_core_does_not_overlook_a_fail_open_that_was_seen(bench: Bench) -> None:
+    decision = bench.decide(bench.run(forced={HELD: Verdict.LOST_DURABILITY}), extent=Extent.CORE)
+    assert ReasonCode.FAIL_OPEN in codes(decision)
+    assert decision.exit is Exit.FAIL_OPEN
+
+
+def test_an_old_run_is_held(bench: Bench) -> None:
+    path = bench.run()
+    assert bench.decide(path, now=STARTED + timedelta(days=7)).can_proceed == "YES"
+    decision = bench.decide(path, now=STARTED + timedelta(days=7, seconds=1))
+    assert codes(decision) == [ReasonCode.STALE]
+    assert "7.0 days old, at most 7.0 days" in decision.reasons[0].text
+    assert decision.exit is Exit.INCOMPLETE
+    assert codes(bench.decide(path, max_age=timedelta(minutes=59))) == [ReasonCode.STALE]
+
+
+def test_a_run_from_the_future_is_held(bench: Bench) -> None:
+    path = bench.run()
+    assert codes(bench.decide(path, now=STARTED - timedelta(minutes=5))) == [ReasonCode.FUTURE]
+    assert bench.decide(path, now=STARTED - timedelta(minutes=3)).can_proceed == "YES"
+
+
+def test_a_run_that_ended_before_it_began_is_held(bench: Bench) -> None:
+    decision = bench.decide(bench.run(started=STARTED + timedelta(minutes=2)))
+    assert codes(decision) == [ReasonCode.DAMAGED]
+
+
+def test_a_narrowed_run_is_held_though_every_result_is_there(bench: Bench) -> None:
+    decision = bench.decide(bench.run(selection=Selection(("toy",), "once or hard")))
+    assert codes(decision) == [ReasonCode.NARROWED]
+    assert "-k 'once or hard'" in decision.reasons[0].text
+
+
+def test_another_kit_is_held(bench: Bench) -> None:
+    other = bench.decide(bench.run(kit=KitIdentity("holdfast", "0.0.9", KIT.digest)))
+    assert codes(other) == [ReasonCode.OTHER_KIT]
+    assert "0.0.9, installed is holdfast 0.1.0" in other.reasons[0].text
+    assert codes(bench.decide(bench.run(), kit=replace(KIT, digest="sha256:" + "d" * 64))) == [ReasonCode.OTHER_KIT]
+
+
+def test_a_contract_that_was_not_run_is_held(bench: Bench) -> None:
+    other = replace(bench.contract, name="tay")
+    assert ReasonCode.NOT_IN_RUN in codes(bench.decide(bench.run(), contract=other))
+
+
+def test_an_adapter_that_does_not_claim_the_contract_is_held(bench: Bench) -> None:
+    silent = replace(bench.header().adapter, claims=())
+    assert codes(bench.decide(bench.run(adapter=silent))) == [ReasonCode.NOT_CLAIMED]
+    older = replace(bench.header().adapter, claims=(Claimed("toy", "0.0.9", {}),))
+    assert codes(bench.decide(bench.run(adapter=older))) == [ReasonCode.NOT_CLAIMED]
+
+
+def test_a_contract_without_cases_proves_nothing(bench: Bench) -> None:
+    empty = replace(bench.contract, cases=(), clauses={})
+    decision = bench.decide(bench.run(), contract=empty)
+    assert ReasonCode.ZERO_CASES in codes(decision)
+
+
+def test_a_must_that_no_case_covers_is_held(bench: Bench) -> None:
+    more = replace(bench.contract.clauses["TOY-01"], id="TOY-06")
+    wider = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": more})
+    assert codes(bench.decide(bench.run(), contract=wider)) == [ReasonCode.CLAUSES_UNCOVERED]
+    untestable = replace(wider, clauses={**wider.clauses, "TOY-06": replace(more, not_testable="nobody can see it")})
+    decision = bench.decide(bench.run(), contract=untestable)
+    assert decision.can_proceed == "YES"
+    assert "TOY-06" in decision.notes[0]
+
+
+def test_what_only_a_live_surface_proves_is_held_without_a_fitness_proof(bench: Bench) -> None:
+    live = replace(bench.contract.clauses["TOY-01"], id="TOY-06", proof=Proof.FITNESS)
+    contract = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": live})
+    for extent in Extent:
+        decision = bench.decide(bench.run(), contract=contract, extent=extent)
+        assert codes(decision) == [ReasonCode.FITNESS_MISSING]
+        assert decision.exit is Exit.INCOMPLETE
+        assert "no fitness proof was given" in decision.reasons[0].text
+
+
+def test_a_fitness_file_that_nobody_can_verify_yet_holds_too(bench: Bench) -> None:
+    decision = bench.decide(bench.run(), fitness=FitnessProof("fitness.json", "prod"))
+    assert codes(decision) == [ReasonCode.FITNESS_UNVERIFIED]
+    assert "cannot be verified by this version" in decision.reasons[0].text
+
+
+def test_the_registrar_contract_is_never_opened_by_a_run_alone(bench: Bench) -> None:
+    for extent in Extent:
+        decision = bench.decide(bench.run(), contract=load_contract("rs4a-replay"), extent=extent)
+        assert ReasonCode.FITNESS_MISSING in codes(decision)
+
+
+def test_a_signature_that_is_asked_for_and_missing_holds(bench: Bench) -> None:
+    assert codes(bench.decide(bench.run(), key="release.pub")) == [ReasonCode.UNSIGNED]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_status"),
+    [
+        (20, ReasonCode.KIT_FAULT, Exit.KIT),
+        (13, ReasonCode.ADAPTER_FAILED, Exit.ADAPTER),
+        (14, ReasonCode.EXPECTATIONS_STALE, Exit.EXPECTATION),
+    ],
+)
+def test_how_a_run_ended_is_not_forgotten(bench: Bench, status: int, code: ReasonCode, exit_status: Exit) -> None:
+    decision = bench.forged(lambda lines: lines[-1].update(exit=status))
+    assert codes(decision) == [code]
+    assert decision.exit is exit_status
+
+
+def test_a_requirement_of_nothing_proves_nothing(bench: Bench) -> None:
+    decision = decide(read_evidence(bench.run()), [], now=NOW, kit=KIT)
+    assert codes(decision) == [ReasonCode.NOTHING_REQUIRED]
+
+
+def test_a_requirement_is_a_contract_or_its_core() -> None:
+    assert parse_requirement("rs4a-replay") == Requirement(load_contract("rs4a-replay"), Extent.FULL)
+    assert parse_requirement("rs4a-replay/core").extent is Extent.CORE
+    with pytest.raises(SpecError, match="unknown contract 'nonsense'"):
+        parse_requirement("nonsense")
+    with pytest.raises(SpecError, match="expected CONTRACT or CONTRACT/core"):
+        parse_requirement("rs4a-replay/all")
+
+
+# Baselines
+
+
+def baseline(bench: Bench, **changes: Any) -> Path:
+    return bench.run(name="old.jsonl", started=STARTED - timedelta(days=30), **changes)
+
+
+def test_a_baseline_with_the_same_claims_changes_nothing(bench: Bench) -> None:
+    before = read_evidence(baseline(bench))
+    assert bench.decide(bench.run(), baseline=before).can_proceed == "YES"
+
+
+def test_a_contract_that_is_claimed_no_longer_is_14(bench: Bench) -> None:
+    claims = (*bench.header().adapter.claims, Claimed("jcs", "1.0.0", {}))
+    before = read_evidence(baseline(bench, adapter=replace(bench.header().adapter, claims=claims)))
+    decision = bench.decide(bench.run(), baseline=before)
+    assert codes(decision) == [ReasonCode.CLAIM_DROPPED]
+    assert decision.exit is Exit.EXPECTATION
+
+
+def test_a_capability_that_is_claimed_no_longer_is_14(bench: Bench) -> None:
+    claims = (Claimed("toy", "0.1.0", {"concurrency": "not any more"}),)
+    path = bench.run(adapter=replace(bench.header().adapter, claims=claims))
+    decision = bench.decide(path, baseline=read_evidence(baseline(bench)))
+    assert codes(decision) == [ReasonCode.CLAIM_DROPPED]
+    assert "concurrency" in decision.reasons[0].text
+
+
+def test_a_baseline_that_is_damaged_or_not_older_is_no_baseline(bench: Bench) -> None:
+    old = baseline(bench)
+    old.write_bytes(b"".join(old.read_bytes().splitlines(keepends=True)[:-1]))
+    path = bench.run()
+    assert codes(bench.decide(path, baseline=read_evidence(old))) == [ReasonCode.BASELINE_UNUSABLE]
+    assert codes(bench.decide(path, baseline=read_evidence(path))) == [ReasonCode.BASELINE_UNUSABLE]

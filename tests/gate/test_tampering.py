@@ -1,0 +1,285 @@
+"""Tampering with a run: damage breaks the chain; a forger who mends it meets the installed contract and the judge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from conformance.gate import GateDecision, ReasonCode
+from conformance.verdict import Exit
+
+from .conftest import NOW, Bench, Json, Lines, forge
+
+SECOND = "toy/once/a-second-put-of-a-key-is-refused"
+
+
+def held(decision: GateDecision, code: ReasonCode, *, exit_status: Exit = Exit.INCOMPLETE) -> str:
+    """The text of that reason, on a decision that holds with that exit status."""
+    assert decision.can_proceed == "NO"
+    assert decision.exit is exit_status, [str(reason) for reason in decision.reasons]
+    return next(reason.text for reason in decision.reasons if reason.code is code)
+
+
+def of(lines: Lines, kind: str, case: str = SECOND) -> list[Json]:
+    return [line for line in lines if line["type"] == kind and line.get("case") == case]
+
+
+def put_answer(lines: Lines) -> Json:
+    """The exchange of the put that must be refused."""
+    return next(
+        line
+        for line in of(lines, "exchange")
+        if line["side"] == "main" and (line["answer"] or {}).get("outcome") in {"refused", "accepted"}
+        and line["action"].startswith("when.")
+    )  # fmt: skip
+
+
+# Damage: the chain as it was
+
+
+def test_a_deleted_line_holds(bench: Bench) -> None:
+    assert "damaged" in held(bench.damaged(lambda lines: lines[:5] + lines[6:]), ReasonCode.DAMAGED)
+
+
+def test_a_moved_line_holds(bench: Bench) -> None:
+    held(bench.damaged(lambda lines: [*lines[:5], lines[6], lines[5], *lines[7:]]), ReasonCode.DAMAGED)
+
+
+def test_a_doubled_line_holds(bench: Bench) -> None:
+    held(bench.damaged(lambda lines: [*lines[:6], lines[5], *lines[6:]]), ReasonCode.DAMAGED)
+
+
+def test_an_edited_line_holds_and_is_named(bench: Bench) -> None:
+    edit = bench.damaged(lambda lines: [*lines[:5], lines[5].replace(b'"worker":0', b'"worker":1'), *lines[6:]])
+    assert "line 6 was changed" in held(edit, ReasonCode.DAMAGED)
+
+
+def test_two_runs_in_one_file_hold(bench: Bench) -> None:
+    decision = bench.damaged(lambda lines: lines + lines)
+    assert "two runs in one file" in " ".join(reason.text for reason in decision.reasons)
+    held(decision, ReasonCode.DAMAGED)
+
+
+def test_a_run_without_its_footer_holds(bench: Bench) -> None:
+    assert "not complete" in held(bench.damaged(lambda lines: lines[:-1]), ReasonCode.CUT_OFF)
+
+
+def test_an_empty_file_holds(bench: Bench) -> None:
+    assert "the file is empty" in held(bench.damaged(lambda lines: lines[:0]), ReasonCode.CUT_OFF)
+
+
+def test_a_fail_open_in_damaged_evidence_still_is_10(bench: Bench) -> None:
+    path = bench.run(flaw="accepts duplicates")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    held(bench.decide(path), ReasonCode.FAIL_OPEN, exit_status=Exit.FAIL_OPEN)
+
+
+# Forgery: the chain computed anew
+
+
+def test_an_untouched_run_survives_the_forgers_tools(bench: Bench) -> None:
+    assert bench.forged(lambda lines: lines).can_proceed == "YES"
+
+
+@pytest.mark.parametrize("member", ["digest", "cases_digest", "version"])
+def test_a_swapped_digest_or_version_of_the_contract_holds(bench: Bench, member: str) -> None:
+    other = "9.9.9" if member == "version" else "sha256:" + "e" * 64
+    decision = bench.forged(lambda lines: lines[0]["contracts"][0].update({member: other}))
+    assert "than what is installed" in held(decision, ReasonCode.OTHER_CONTRACT)
+
+
+def test_a_digest_of_the_installed_contract_does_not_help_an_old_plan(bench: Bench) -> None:
+    """The run was made when the contract had one case less, and its header was brought up to date."""
+    younger = bench.contract
+    older = replace(younger, cases=younger.cases[:-1])
+    path = Bench(older, bench.folder).run()
+    decision = bench.decide(path)
+    assert "1 cases are not in the run's plan" in held(decision, ReasonCode.OTHER_PLAN)
+    assert held(decision, ReasonCode.MISSING_RESULTS)
+
+
+def test_a_shortened_plan_is_known_to_be_short_by_the_installed_contract(bench: Bench) -> None:
+    def shorten(lines: Lines) -> Lines:
+        lines[0]["plan"].remove(SECOND)
+        return [line for line in lines if line.get("case") != SECOND]
+
+    # The case that failed is gone from plan, exchanges and verdicts; footer and chain are in perfect order.
+    decision = bench.forged(shorten, flaw="accepts duplicates")
+    assert SECOND in held(decision, ReasonCode.OTHER_PLAN, exit_status=Exit.FAIL_OPEN)
+    honest = bench.forged(shorten)
+    assert SECOND in held(honest, ReasonCode.OTHER_PLAN)
+    assert SECOND in held(honest, ReasonCode.MISSING_RESULTS)
+
+
+def test_a_plan_without_any_case_holds(bench: Bench) -> None:
+    def empty(lines: Lines) -> Lines:
+        lines[0]["plan"] = []
+        return [lines[0], lines[-1]]
+
+    decision = bench.forged(empty)
+    assert "not one of 7 cases" in held(decision, ReasonCode.ZERO_CASES)
+    held(decision, ReasonCode.OTHER_PLAN)
+
+
+@pytest.mark.parametrize("change", ["reversed", "doubled", "stretched"])
+def test_a_plan_in_another_order_or_with_more_cases_holds(bench: Bench, change: str) -> None:
+    def rearrange(lines: Lines) -> None:
+        plan = lines[0]["plan"]
+        lines[0]["plan"] = {
+            "reversed": plan[::-1],
+            "doubled": [*plan, plan[0]],
+            "stretched": [*plan, "toy/once/invented"],
+        }[change]
+
+    held(bench.forged(rearrange), ReasonCode.OTHER_PLAN)
+
+
+def test_an_edited_verdict_is_contradicted_by_its_exchanges(bench: Bench) -> None:
+    def whitewash(lines: Lines) -> None:
+        for line in lines:
+            if line["type"] == "verdict":
+                line.update(verdict="conforms", detail="", expected="", received="")
+        lines[-1]["exit"] = 0
+
+    decision = bench.forged(whitewash, flaw="accepts duplicates")
+    text = held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
+    assert "recorded is conforms, its exchanges show fail_open" in text
+
+
+def test_a_milder_verdict_is_contradicted_too(bench: Bench) -> None:
+    def soften(lines: Lines) -> None:
+        for line in lines:
+            if line["type"] == "verdict" and line["verdict"] == "fail_open":
+                line["verdict"] = "not_reached"
+
+    decision = bench.forged(soften, flaw="accepts duplicates")
+    held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
+
+
+def test_a_verdict_made_worse_is_contradicted_as_well(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(verdict="over_refusal"))
+    held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_a_verdict_without_its_exchanges_is_not_believed(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: [x for x in lines if x["type"] != "exchange" or x["case"] != SECOND])
+    assert "its exchanges show not_reached" in held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_a_refusal_without_its_twin_is_not_believed(bench: Bench) -> None:
+    decision = bench.forged(
+        lambda lines: [x for x in lines if x["type"] != "exchange" or x["case"] != SECOND or x["side"] != "twin"]
+    )
+    assert "the twin side was not run" in held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_exchanges_that_end_early_are_not_believed(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: [x for x in lines if x is not of(lines, "exchange")[-1]])
+    assert "no_verdict" in held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_exchanges_of_another_seed_do_not_fit_the_case(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: lines[0].update(seed="another"))
+    assert "do not fit the case" in held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_an_exchange_edited_without_care_contradicts_what_was_observed(bench: Bench) -> None:
+    """The forger turns the accepted second put into a refusal; the observation after it shows the second effect."""
+
+    def refuse(lines: Lines) -> None:
+        put_answer(lines)["answer"] = {"outcome": "refused", "reason": "DUPLICATE"}
+        for line in of(lines, "verdict"):
+            line["verdict"] = "conforms"
+
+    decision = bench.forged(refuse, flaw="accepts duplicates")
+    held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
+
+
+def test_a_forger_who_makes_up_every_exchange_makes_up_a_run_and_only_a_signature_helps(bench: Bench) -> None:
+    """The limit of a hash chain, on purpose in a test: it detects damage, not forgery.
+
+    All lines of the case are replaced by those of an honest run with the same seed, the chain is computed anew:
+    nothing in the file says otherwise. Who fears this asks for a signature with --key, and gets no YES without one.
+    """
+    honest: Lines = []
+    forge(bench.run(name="honest.jsonl"), lambda lines: honest.extend(lines))
+    made_up = forge(bench.run(flaw="accepts duplicates"), lambda lines: [lines[0], *honest[1:]])
+    assert bench.decide(made_up).can_proceed == "YES"
+    held(bench.decide(made_up, key="release.pub"), ReasonCode.UNSIGNED)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [{}, {"outcome": 7}, {"outcome": "refused"}, {"outcome": "accepted"}, {"outcome": "ok", "value": {"entry": 3}}],
+)
+def test_an_answer_that_no_adapter_can_give_holds_and_never_crashes_the_gate(bench: Bench, nonsense: Json) -> None:
+    def garble(lines: Lines) -> None:
+        for line in lines:
+            if line["type"] == "exchange" and line["answer"] is not None:
+                line["answer"] = nonsense
+
+    assert held(bench.forged(garble), ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_an_unknown_verdict_holds(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(verdict="splendid"))
+    assert "'splendid'" in held(decision, ReasonCode.UNKNOWN_VERDICT)
+
+
+def test_a_missing_result_holds(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: [line for line in lines if line.get("case") != SECOND])
+    assert SECOND in held(decision, ReasonCode.MISSING_RESULTS)
+
+
+def test_a_result_that_nobody_planned_holds(bench: Bench) -> None:
+    def invent(lines: Lines) -> None:
+        lines.insert(-1, {**of(lines, "verdict")[0], "case": "toy/once/invented"})
+
+    assert "toy/once/invented" in held(bench.forged(invent), ReasonCode.EXTRA_RESULTS)
+
+
+def test_a_second_verdict_of_a_case_holds(bench: Bench) -> None:
+    def double(lines: Lines) -> None:
+        lines.insert(-1, dict(of(lines, "verdict")[0]))
+
+    assert "a second verdict" in held(bench.forged(double), ReasonCode.DAMAGED)
+
+
+def test_a_result_under_other_clauses_holds(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(clauses=["TOY-02"]))
+    assert "other clauses" in held(decision, ReasonCode.OTHER_PLAN)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"counts": {"conforms": 8}}, {"counts": {}}, {"lines": 3}, {"verdict": "over_refusal"}],
+    ids=["counts", "no counts", "lines", "verdict"],
+)
+def test_an_edited_footer_contradicts_the_lines(bench: Bench, edit: dict[str, Any]) -> None:
+    held(bench.forged(lambda lines: lines[-1].update(edit, left=True)), ReasonCode.DAMAGED)
+
+
+def test_a_run_dated_anew_cannot_be_younger_than_now(bench: Bench) -> None:
+    def redate(lines: Lines) -> None:
+        lines[0]["started"] = (NOW + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        lines[-1]["finished"] = (NOW + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    held(bench.forged(redate), ReasonCode.FUTURE)
+
+
+def test_two_runs_forged_into_one_chain_hold(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: [*(dict(line) for line in lines), *lines])
+    assert held(decision, ReasonCode.DAMAGED)
+
+
+def test_an_excuse_written_into_the_evidence_does_not_excuse_a_fail_open(bench: Bench) -> None:
+    def excuse(lines: Lines) -> None:
+        for line in lines:
+            if line["type"] == "verdict" and line["verdict"] == "fail_open":
+                line["excused"] = "issue 17"
+
+    decision = bench.forged(excuse, flaw="accepts duplicates")
+    held(decision, ReasonCode.EXCUSED_FAIL_OPEN, exit_status=Exit.FAIL_OPEN)
