@@ -118,10 +118,13 @@ def _environment() -> Mapping[str, str]:
 class Recorder:
     """Writes the results of one run as they come."""
 
-    def __init__(self, path: Path, header: Header, *, redactor: Redactor) -> None:
-        """Open the evidence and write the header. Raises EvidenceError."""
+    def __init__(self, path: Path, *, redactor: Redactor) -> None:
+        """Open the evidence. Raises EvidenceError."""
         self._writer = EvidenceWriter(path, redactor=redactor)
         self._restarts = 0
+
+    def begin(self, header: Header) -> None:
+        """Write the header. Raises EvidenceError."""
         self._writer.header(header)
 
     def write(self, result: CaseResult, *, excused: str | None) -> None:

@@ -72,6 +72,9 @@ def summarise(
     if not results:
         notes.append("no case ran: nothing was shown")
         exits.append(Exit.INCOMPLETE)
+    elif not any(map(_opened, results)):
+        notes.append("the adapter opened no session, so no case began")
+        exits.append(Exit.ADAPTER)
     if narrowed:
         notes.append(f"the run was narrowed: {len(missing)} of {len(plan)} planned cases were not selected")
         exits.append(Exit.INCOMPLETE)
@@ -96,6 +99,17 @@ def summarise(
         verdict=worst(result.judgement.verdict for result in results),
         exit=gravest(exits),
         notes=tuple(notes),
+    )
+
+
+def _opened(result: CaseResult) -> bool:
+    """Whether the adapter opened a session for this case."""
+    return any(
+        record.request is not None
+        and record.request.get("op") == "open"
+        and record.answer is not None
+        and record.answer.get("outcome") == "ok"
+        for record in result.main
     )
 
 

@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return _USAGE
     except Exception as error:  # a command line shows one line, not a traceback
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return _FAILED
     return 0
 

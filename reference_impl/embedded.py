@@ -36,6 +36,8 @@ _SETTINGS = {
     # In the data folder instead of /dev/shm, so that removing the folder removes everything.
     "dynamic_shared_memory_type": "mmap",
     "autovacuum": "off",
+    # After a crash the server makes sure that everything is on disk: one call, not one for each of thousands of files.
+    "recovery_init_sync_method": "syncfs",
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "jit": "off",

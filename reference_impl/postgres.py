@@ -36,9 +36,9 @@ def describe(dsn: str) -> str:
     return f"database {parts.get('dbname', '(default)')!r} at {parts.get('host', 'the default host')!r}"
 
 
-def connect(dsn: str) -> Connection:
+def connect(dsn: str, *, patience_s: float = RECOVERY_WAIT_S) -> Connection:
     """A new autocommit connection; waits a bounded time for a server that recovers. Raises psycopg.Error."""
-    deadline = time.monotonic() + RECOVERY_WAIT_S
+    deadline = time.monotonic() + patience_s
     dsn = make_conninfo(dsn, connect_timeout=_CONNECT_TIMEOUT_S)
     while True:
         try:
@@ -52,8 +52,9 @@ def connect(dsn: str) -> Connection:
 class Link:
     """One connection, opened when first used and again after it was lost."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, *, patience_s: float = RECOVERY_WAIT_S) -> None:
         self._dsn = dsn
+        self._patience_s = patience_s
         self._connection: Connection | None = None
 
     @property
@@ -64,7 +65,7 @@ class Link:
     def connection(self) -> Connection:
         """The connection, opened if need be. Raises psycopg.Error."""
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._dsn)
+            self._connection = connect(self._dsn, patience_s=self._patience_s)
         return self._connection
 
     def drop(self) -> None:

@@ -52,6 +52,47 @@ def trusted_validator(schema: Mapping[str, Any]) -> Validator:
     return validator
 
 
+class Variants:
+    """A published schema that says, for each value of one member, what the whole object looks like.
+
+    Such a schema tries every `if` on every object. Here the branch is looked up instead, so that a message on a hot path
+    costs one branch; whatever does not fit is explained by the schema as it is published.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
+        """Raises SpecError if `schema` says anything beyond its branches."""
+        self._whole = compile_schema(schema, name=name)
+        self._required = frozenset(schema.get("required", ()))
+        self._branches: dict[str, Validator] = {}
+        members = tuple(schema.get("properties", ()))
+        beyond = schema.keys() - {"$schema", "$id", "title", "description", "type", "required", "properties", "allOf"}
+        if schema.get("type") != "object" or len(members) != 1 or beyond or members[0] not in self._required:
+            raise SpecError(f"{name}: expected an object told apart by one required member, and nothing else")
+        self._member = members[0]
+        for branch in schema["allOf"]:
+            condition = branch["if"]
+            if branch.keys() != {"if", "then"} or condition["properties"].keys() != {self._member}:
+                raise SpecError(f"{name}: expected each part of allOf to look at {self._member} alone")
+            self._branches[condition["properties"][self._member]["const"]] = trusted_validator(branch["then"])
+        if schema["properties"][self._member] != {"enum": list(self._branches)}:
+            raise SpecError(f"{name}: expected a branch for each value of {self._member}, in order")
+
+    def explain(self, value: Any) -> str | None:
+        """Like the function of that name: why `value` does not fit; None if it fits."""
+        if isinstance(value, dict) and self._required <= value.keys():
+            kind = value[self._member]
+            branch = self._branches.get(kind) if isinstance(kind, str) else None
+            if branch is not None and branch.is_valid(value):
+                return None
+        return explain(self._whole, value)
+
+
+@cache
+def published_variants(name: str) -> Variants:
+    """The variants of the published schema `name`."""
+    return Variants(published_schema(name), name=f"{name}.schema.json")
+
+
 def explain(validator: Validator, value: Any) -> str | None:
     """Why `value` does not fit, in one sentence with its place; None if it fits."""
     error = best_match(validator.iter_errors(value))

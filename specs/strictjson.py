@@ -16,6 +16,8 @@ from specs.errors import StrictJsonError
 
 # RFC 7493 section 2.2: beyond this an integer is not interoperable; such numbers travel as strings.
 MAX_SAFE_INTEGER = 2**53 - 1
+# From here on ECMAScript, and so RFC 8785, writes a number with an exponent.
+_FIRST_WITH_EXPONENT = 1e21
 # Deeper nesting is refused before the recursive parser of the standard library can run out of stack.
 MAX_DEPTH = 200
 
@@ -44,6 +46,9 @@ def _float(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise StrictJsonError(f"number out of range: {text[:24]}")
+    # `1e20` is the integer 100000000000000000000, and that is how RFC 8785 writes it down.
+    if MAX_SAFE_INTEGER < abs(value) < _FIRST_WITH_EXPONENT:
+        raise StrictJsonError(f"integer beyond 2^53: {text[:24]}; send it as a string")
     return value
 
 
@@ -82,11 +87,12 @@ def _refuse_surrogates(value: Any) -> None:
             stack.extend(item)
 
 
-def loads(data: bytes | str) -> Any:
+def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
     """Read one I-JSON value from `data`.
 
     Raises StrictJsonError for bytes that are not UTF-8, a byte order mark, duplicate member names, lone surrogates,
-    NaN or Infinity, integers beyond 2^53, nesting deeper than MAX_DEPTH, or anything after the value.
+    NaN or Infinity, integers beyond 2^53, nesting deeper than `max_depth` (at most
+    MAX_DEPTH), or anything after the value.
     """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
@@ -95,8 +101,8 @@ def loads(data: bytes | str) -> Any:
     if text.startswith("\ufeff"):
         raise StrictJsonError("starts with a byte order mark")
     # Counting brackets as text bounds the depth from above; only suspicious texts pay for the exact count.
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise StrictJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
+        raise StrictJsonError(f"nested deeper than {max_depth} levels")
     try:
         value = json.loads(
             text, object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float

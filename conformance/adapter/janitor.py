@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+
+from conformance.adapter.folders import remove_tree
 
 # How long a launcher gets to take its server down by itself after end of file.
 LAUNCHER_GRACE_S = 8.0

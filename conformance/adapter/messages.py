@@ -16,6 +16,9 @@ from specs.errors import StrictJsonError
 PROTOCOL = 1
 # One line, with its newline. Larger answers are garbage: a reader must be able to bound its memory.
 MAX_LINE = 1024 * 1024
+# An answer is wrapped in a line of evidence, and parts of it in later requests, which are read under the depth that
+# strict JSON allows everywhere; half of it leaves room.
+MAX_DEPTH = strictjson.MAX_DEPTH // 2
 
 
 class KitFaultError(Exception):
@@ -46,7 +49,7 @@ class Reply:
 
 def encode_request(request: Mapping[str, Any]) -> bytes:
     """One request as a line. Raises KitFaultError if it breaks the protocol's own schema."""
-    problem = schema.explain(schema.published_validator("protocol-request"), request)
+    problem = schema.published_variants("protocol-request").explain(request)
     if problem is not None:
         raise KitFaultError(f"holdfast built a request that breaks the protocol: {problem}")
     line = strictjson.canonical(request) + b"\n"
@@ -55,15 +58,18 @@ def encode_request(request: Mapping[str, Any]) -> bytes:
     return line
 
 
+def _shown(line: bytes) -> str:
+    return repr(line[:160].decode("utf-8", "replace").rstrip("\n"))
+
+
 def decode_answer(line: bytes, *, expected_id: str, hello: bool = False) -> Mapping[str, Any] | Event:
     """Read one answer line to the request `expected_id`; anything but a valid answer is an Event of garbage."""
-    shown = line[:160].decode("utf-8", "replace").rstrip("\n")
     try:
-        value = strictjson.loads(line)
+        value = strictjson.loads(line, max_depth=MAX_DEPTH)
     except StrictJsonError as error:
-        return Event(Silence.GARBAGE, f"expected one JSON object on the line, got {shown!r}: {error}")
+        return Event(Silence.GARBAGE, f"expected one JSON object on the line, got {_shown(line)}: {error}")
     if not isinstance(value, dict):
-        return Event(Silence.GARBAGE, f"expected a JSON object, got {shown!r}")
+        return Event(Silence.GARBAGE, f"expected a JSON object, got {_shown(line)}")
     if value.get("id") != expected_id:
         return Event(
             Silence.GARBAGE,
@@ -71,7 +77,10 @@ def decode_answer(line: bytes, *, expected_id: str, hello: bool = False) -> Mapp
             "each request is answered once, in order",
         )
     name = "protocol-hello" if hello else "protocol-answer"
-    problem = schema.explain(schema.published_validator(name), value)
+    if hello:
+        problem = schema.explain(schema.published_validator(name), value)
+    else:
+        problem = schema.published_variants(name).explain(value)
     if problem is not None:
-        return Event(Silence.GARBAGE, f"the answer does not fit {name}.schema.json {problem}; got {shown!r}")
+        return Event(Silence.GARBAGE, f"the answer does not fit {name}.schema.json {problem}; got {_shown(line)}")
     return {key: part for key, part in value.items() if key != "id"}

@@ -22,6 +22,8 @@ from conformance.verdict import Silence
 MAX_STDERR = 64 * 1024
 # A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
 GONE_S = 1.0
+# Answers come one for each request, so more waiting lines than this are a flood.
+MAX_WAITING_LINES = 64
 # Variables an adapter may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
@@ -65,7 +67,9 @@ class AdapterProcess:
         """Start `command`. Raises StartError if the system cannot run it."""
         self._deadlines = deadlines
         self._janitor = janitor
-        self._lines: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
+        # Bounded: an adapter that floods its output must not fill the kit's memory.
+        self._lines: queue.Queue[tuple[int, bytes | None]] = queue.Queue(maxsize=MAX_WAITING_LINES)
+        self._ended = False
         self._stderr = bytearray()
         self._stderr_dropped = 0
         self._ended = False
@@ -108,8 +112,16 @@ class AdapterProcess:
                 line = stream.readline(MAX_LINE + 1)
                 if not line:
                     break
-                self._lines.put((time.monotonic_ns(), line))
-        self._lines.put((time.monotonic_ns(), None))
+                self._deliver(line)
+        self._deliver(None)
+
+    def _deliver(self, line: bytes | None) -> None:
+        """Hand a line over; while nobody takes it, the adapter's own pipe fills up and it has to wait."""
+        item = (time.monotonic_ns(), line)
+        while not self._ended:
+            with contextlib.suppress(queue.Full):
+                self._lines.put(item, timeout=0.2)
+                return
 
     def _read_log(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -148,6 +160,7 @@ class AdapterProcess:
         except queue.Empty:
             return Event(Silence.HANG, f"no answer within {timeout:g} s")
         if line is None:
+            # The end stays the end, however often somebody asks.
             self._lines.put((moment, None))
             return self._gone()
         if len(line) > MAX_LINE:
@@ -202,6 +215,7 @@ class AdapterProcess:
         return True
 
     def _reap(self) -> None:
+        self._ended = True
         self._child.wait()
         with contextlib.suppress(OSError):
             self._stdin.close()

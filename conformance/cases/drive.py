@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.adapter.folders import remove_tree
 from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
@@ -228,4 +228,4 @@ class Driver:
             # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives.
             died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)
-        shutil.rmtree(self._workdir, ignore_errors=True)
+        remove_tree(self._workdir)

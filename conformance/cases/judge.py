@@ -10,7 +10,7 @@ from conformance.cases.record import Judgement, Record, Side
 from conformance.cases.values import CaseError
 from conformance.verdict import Silence, Verdict
 from specs import Case, Contract
-from specs.schema import explain, published_validator
+from specs.schema import published_variants
 from specs.strictjson import canonical
 
 _ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
@@ -92,7 +92,7 @@ def _unlike(action: Action, index: int, record: Record) -> str | None:
             return "it has an answer and an event, which exclude each other"
         if action.verb not in _ANSWERED:
             return "the case awaits no answer there"
-        problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
+        problem = published_variants("protocol-answer").explain({**record.answer, "id": "0"})
         return None if problem is None else f"its answer does not fit the protocol: {problem}"
     if kind is None:
         return None if action.verb is Verb.START else "it has neither an answer nor an event"

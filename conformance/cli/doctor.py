@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.process import Deadlines
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, plain, stop
 from conformance.cli.target import target_of
 from conformance.doctor import Health, examine
 from conformance.verdict import Exit
@@ -46,7 +46,7 @@ def doctor(
         for item in found:
             colour = _COLOUR[item.health]
             table.add_row(
-                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(item.found), escape(item.advice)
+                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(plain(item.found)), escape(item.advice)
             )
         out().print(table)
     bad = [item for item in found if item.health is Health.BAD]

@@ -161,7 +161,8 @@ def run(options: Options) -> Exit:
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
     except EvidenceError as error:
-        stop(Exit.KIT, str(error))
+        # What was shown cannot be written down, so nothing is proven.
+        stop(Exit.INCOMPLETE, str(error))
     except OSError as error:
         stop(Exit.USAGE, f"the workdir cannot be used: {error}; give --workdir a folder you may write to")
     except KeyboardInterrupt:
@@ -183,7 +184,8 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
 def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
     header = header_of(options.settings, contracts, None, expression=options.expression)
-    recorder = Recorder(options.evidence, header, redactor=_redactor(options.settings))
+    recorder = _recorder(options)
+    recorder.begin(header)
     for contract in contracts:
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, failure, (), (), 0.0), excused=None)
@@ -216,6 +218,13 @@ def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract
     return contracts
 
 
+def _recorder(options: Options) -> Recorder:
+    try:
+        return Recorder(options.evidence, redactor=_redactor(options.settings))
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
+
+
 def _redactor(settings: RunSettings) -> Redactor:
     environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
     return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
@@ -244,7 +253,8 @@ class _Run:
         if options.clauses:
             expression = " or ".join(options.clauses) if expression is None else expression
         header = header_of(options.settings, contracts, greeting, expression=expression)
-        self._recorder = Recorder(options.evidence, header, redactor=_redactor(options.settings))
+        self._recorder = _recorder(options)
+        self._recorder.begin(header)
         self._face = Face(self._plan, quiet=options.format is Format.JSON)
 
     # Hooks of the pytest session
@@ -277,7 +287,7 @@ class _Run:
             self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
         except EvidenceError as error:
             self._broken = error
-            pytest.exit(str(error), returncode=int(Exit.KIT))
+            pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
         self._face.result(result)
 
     # The run
@@ -291,6 +301,11 @@ class _Run:
                 raise self._broken
             if status == pytest.ExitCode.INTERRUPTED:
                 raise KeyboardInterrupt
+            if status == pytest.ExitCode.USAGE_ERROR:
+                stop(
+                    Exit.USAGE,
+                    f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
+                )
             return self._conclude(status)
         finally:
             self._recorder.close()
@@ -305,6 +320,7 @@ class _Run:
             ini.write_text("[pytest]\n", encoding="utf-8")
             words = [
                 *("-c", str(ini), "--rootdir", scratch, "--noconftest", "--import-mode=importlib"),
+                *("--basetemp", str(Path(scratch) / "temp")),
                 *("-p", "conformance.plugin", "--holdfast-settings", str(handed)),
                 *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:logging", "-p", "no:faulthandler"),
                 *("--capture", "no"),

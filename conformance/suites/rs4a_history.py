@@ -157,11 +157,11 @@ class Play:
             "register": self._register,
             "retry": self._retry,
             "compensate": self._compensate,
-            "fail next": self._fail_next,
+            "fail next": lambda _: self._fail_next(),
             "clock": lambda s: self.session.clock(f"+{s.seconds}s"),
             "restart": lambda _: self.session.restart(),
             "resolve": self._resolve,
-            "maintain": self._maintain,
+            "maintain": lambda _: self._maintain(),
         }
         self.told.append(f"{step.what} {step.key} {step.nonce} {step.age_s:g}")
         actions[step.what](step)
@@ -187,7 +187,7 @@ class Play:
         value = issue(self.bench, self.session, binding=binding)
         self.model.nonces.append(_Nonce(value, target, window_end(self.bench, self.session)))
 
-    def _fail_next(self, step: Step) -> None:
+    def _fail_next(self) -> None:
         self.session.provoke("fail_verify")
         self.model.fail_next = True
 
@@ -226,7 +226,7 @@ class Play:
     def _judge(self, answer: Answer, due: set[str], step: Step) -> None:
         got = answer.effect if answer.outcome == "accepted" else answer.reason
         if got not in due:
-            opened = answer.outcome == "accepted" and answer.effect == "new"
+            opened = answer.outcome == "accepted" and (answer.effect == "new" or not due & {"new", "prior"})
             refused = answer.outcome == "refused" and due & {"new", "prior"}
             verdict = "fail_open" if opened else "over_refusal" if refused else "wrong_reason"
             self._differs(" or ".join(sorted(due)), shown(answer), verdict)
@@ -249,7 +249,7 @@ class Play:
         if due == "COMMITTED" and "decision" in answer.value:
             self._same_decision(answer.value["decision"], step.key)
 
-    def _maintain(self, step: Step) -> None:
+    def _maintain(self) -> None:
         answer = self.session.call("maintain")
         if answer.outcome != "accepted" or answer.value["tombstoned"] != 0:
             self._differs("accepted, no tombstone without a horizon", f"{shown(answer)} {answer.value!r}", "fail_open")

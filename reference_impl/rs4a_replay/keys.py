@@ -13,6 +13,7 @@ from specs.strictjson import canonical
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
+_ENCODED = re.compile(r"(%[0-9A-F]{2})")
 # RFC 3986 section 2.3: encoding these changes nothing, so a normal form must not keep it.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -37,7 +38,7 @@ class Keys:
         rest = text[len(head) :] if scheme else text
         if rest.startswith("//"):
             end = _first_of(rest, "/?#", start=2)
-            head, rest = head + rest[:end].lower(), rest[end:]
+            head, rest = head + _lower_case(rest[:end]), rest[end:]
         end = _first_of(rest, "?#", start=0)
         path, tail = rest[:end], rest[end:]
         normal = unicodedata.normalize("NFC", head + _without_dot_segments(path).rstrip("/") + tail)
@@ -85,6 +86,12 @@ def _decode_unreserved(text: str) -> str:
         return character if character in _UNRESERVED else match[0].upper()
 
     return _PERCENT.sub(decoded, text)
+
+
+def _lower_case(authority: str) -> str:
+    # Encodings keep their digits in capitals: otherwise the normal form of a normal form would be another one.
+    parts = _ENCODED.split(authority)
+    return "".join(part if _ENCODED.fullmatch(part) else part.lower() for part in parts)
 
 
 def _first_of(text: str, characters: str, *, start: int) -> int:

@@ -92,6 +92,7 @@ class OnPostgres:
     def stop(self) -> None:
         """See `launching.Launched`."""
         if self.server is not None:
+            self.template.pool.close()
             self.server.stop()
         else:
             self.template.drop()

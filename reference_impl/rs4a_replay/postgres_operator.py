@@ -14,6 +14,9 @@ from reference_impl.rs4a_replay.operator import Breakage, RawInsert
 from reference_impl.rs4a_replay.store import Row
 from specs import Relation
 
+# An observation does nothing else, so it can wait for a recovering server almost as long as a call may take.
+_PATIENCE_S = 1.8
+
 _CATALOGUE = """
 SELECT 'relation ' || c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind NOT IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
@@ -34,7 +37,7 @@ class PostgresOperator:
     """Implements `operator.Operator`. Connects only when something is asked of it."""
 
     def __init__(self, *, admin_dsn: str, writer_dsn: str, writer: str) -> None:
-        self._admin = Link(admin_dsn)
+        self._admin = Link(admin_dsn, patience_s=_PATIENCE_S)
         self._writer_link = Link(writer_dsn)
         self._writer = sql.Identifier(writer)
 

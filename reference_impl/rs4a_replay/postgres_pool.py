@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from reference_impl.postgres import Link, connect, with_database
 from reference_impl.rs4a_replay.ddl import SCHEMA
@@ -52,9 +52,15 @@ class TemplatePool:
                     self._recycle(connection, name, known)
             spare = sum(1 for name, _ in databases(connection, pooled(self._template)))
             if spare < _SPARE:
-                clone(connection, self._new_name(), self._template)
+                self._add(connection)
         except psycopg.Error:
             self._link.drop()
+
+    def _add(self, connection: psycopg.Connection[Any]) -> None:
+        clone(connection, self._new_name(), self._template)
+        # A crash from now on must not replay the copying of whole databases; operations wait for the recovery.
+        with contextlib.suppress(errors.InsufficientPrivilege):
+            connection.execute("CHECKPOINT")
 
     def _new_name(self) -> str:
         return pooled(self._template) + secrets.token_hex(6)
@@ -85,6 +91,10 @@ class TemplatePool:
         except Exception:  # whatever is wrong with a used database, dropping it is right
             return False
         return True
+
+    def close(self) -> None:
+        """Give back the connection. Never raises."""
+        self._link.drop()
 
     def drop(self) -> None:
         """Drop the template and every database cloned from it. Never raises."""

@@ -173,7 +173,9 @@ class PostgresStore:
             if not self._insert(connection, line, inserts, stops, xids):
                 self._roll_back(xids)
                 return Consumption.CONFLICT
-            # A connection already lost shows here for free, and then the commit is certainly not sent.
+            # A connection already lost shows here for free, and then the commit is certainly not sent. Twice: the first
+            # may only get to read the server's last words.
+            connection.pgconn.consume_input()
             connection.pgconn.consume_input()
         except AnswerLostError as error:
             self._link.drop()
@@ -205,7 +207,7 @@ class PostgresStore:
         if stops.armed:
             connection.execute(begin)
             connection.execute(patience)
-            for (statement, values), point in zip(ready, _POINTS, strict=True):
+            for (statement, values), point in zip(ready, _POINTS[: len(ready)], strict=True):
                 row: Any = connection.execute(statement, values).fetchone()
                 if row is None:
                     return False

@@ -114,7 +114,8 @@ class Registrar(Admission):
 
     def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
         """RP-04: every member that the nonce was bound to must be the request's."""
-        assert attempt.sight.issue is not None
+        if attempt.sight.issue is None:
+            return None
         submission = _submission(attempt)
         presented = {
             "principal": submission.principal,
@@ -131,7 +132,8 @@ class Registrar(Admission):
 
     def guard_nonce_window(self, attempt: Attempt) -> Refusal | None:
         """RP-04: the window is closed at both ends, and the registrar's clock decides, not the client's."""
-        assert attempt.sight.issue is not None
+        if attempt.sight.issue is None:
+            return None
         opens = parse_instant(str(attempt.sight.issue["not_before"]))
         closes = parse_instant(str(attempt.sight.issue["not_after"]))
         return None if opens <= attempt.now <= closes else Refusal(Reason.NONCE_UNBOUND, detail="outside its window")
@@ -142,7 +144,7 @@ class Registrar(Admission):
 
     # Phase 3
 
-    def effect_rows(self, attempt: Attempt) -> tuple[Insert, Insert]:
+    def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
         """The two rows of one registration: the consumed nonce, and the inert effect that is the consumed key."""
         submission, keys = _submission(attempt), self._keys.derive(_submission(attempt))
         registration: Row = {
@@ -180,7 +182,7 @@ class Registrar(Admission):
         """Consume key and nonce and write the inert registration, all in one transaction, then verify."""
         inserts = self.effect_rows(attempt)
         answer = self.transact(attempt, inserts, self._stops)
-        return self.verify(attempt, inserts[1].row) if answer is None else answer
+        return self.verify(attempt, inserts[-1].row) if answer is None else answer
 
     def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | None:
         """Run the one transaction; None if it committed."""

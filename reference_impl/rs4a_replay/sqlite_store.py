@@ -54,7 +54,12 @@ class Database:
         if self._connection is None or identity != self._identity:
             self.drop()
             connection = sqlite3.connect(
-                f"file:{self._path}?mode=rw", uri=True, isolation_level=None, timeout=self._patience_s
+                f"file:{self._path}?mode=rw",
+                uri=True,
+                isolation_level=None,
+                timeout=self._patience_s,
+                # A session may be opened in one thread and used in another; only one at a time uses it.
+                check_same_thread=False,
             )
             connection.row_factory = sqlite3.Row
             # FULL: a commit is durable when it returns. REPLACE must fire delete triggers, so that they can refuse.
@@ -199,7 +204,7 @@ class SqliteStore:
         line = SqliteLine(self._database)
         try:
             connection = self._begin()
-            for insert, point in zip(inserts, _POINTS, strict=True):
+            for insert, point in zip(inserts, _POINTS[: len(inserts)], strict=True):
                 if connection.execute(self.insert_statement(insert), self._values(insert)).fetchone() is None:
                     self._roll_back()
                     return Consumption.CONFLICT

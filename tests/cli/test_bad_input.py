@@ -112,14 +112,14 @@ def test_a_database_that_is_down_is_named_without_its_password(temp: Path, tmp_p
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_for_the_evidence_ends_the_run(temp: Path, tmp_path: Path) -> None:
     words = ("verify", "--contract", "toy", "--evidence", "/dev/full", "--", *HONEST)
-    refused(holdfast(*words, temp=temp, cwd=tmp_path), 20, "/dev/full")
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 12, "/dev/full")
 
 
 def test_an_evidence_file_in_a_folder_that_cannot_be_made_is_named(temp: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     words = ("verify", "--contract", "toy", "--evidence", str(tmp_path / "file" / "run.jsonl"), "--", *HONEST)
     ended = holdfast(*words, temp=temp, cwd=tmp_path)
-    refused(ended, 20, "run.jsonl")
+    refused(ended, 64, "run.jsonl")
 
 
 def test_a_workdir_that_does_not_exist_is_a_usage_error(temp: Path, tmp_path: Path) -> None:

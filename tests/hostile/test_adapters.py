@@ -69,6 +69,7 @@ SCENARIOS = (
     Scenario("honest.py", 0, CONFORMS),
     Scenario("chatter_on_stderr.py", 0, CONFORMS),
     Scenario("grandchild.py", 0, CONFORMS, slow=0.3),
+    Scenario("grandchild.py escapes", 0, CONFORMS, slow=0.3),
     Scenario("ignores_sigterm.py", 0, CONFORMS, slow=0.3),
     Scenario("removes_workdir.py", 0, CONFORMS),
     Scenario("claims_little.py", 12, CONFORMS.replace("conforms conforms", "conforms unsupported", 1)),

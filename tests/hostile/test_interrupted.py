@@ -30,18 +30,18 @@ def is_server(process: psutil.Process) -> bool:
     return process.name().startswith("postgres")
 
 
-def await_child(temp: Path, kit: int, wanted: Callable[[psutil.Process], bool]) -> None:
+def await_child(temp: Path, kit: subprocess.Popen[bytes], wanted: Callable[[psutil.Process], bool]) -> None:
     """Wait until a process of the run is what is wanted."""
     deadline = time.monotonic() + APPEARS_S
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and kit.poll() is None:
         for process in processes_of(temp):
             try:
-                if process.pid != kit and wanted(process):
+                if process.pid != kit.pid and wanted(process):
                     return
             except psutil.Error:
                 continue
         time.sleep(0.05)
-    raise AssertionError("the run did not come as far as its adapter or server")
+    raise AssertionError(f"the run did not come as far as its adapter or server, its status is {kit.poll()}")
 
 
 def interrupted(
@@ -59,7 +59,7 @@ def interrupted(
             start_new_session=True,
         )
         try:
-            await_child(temp, kit.pid, wanted)
+            await_child(temp, kit, wanted)
             # A moment further, into the first requests.
             time.sleep(0.3)
             os.killpg(kit.pid, number)

@@ -15,9 +15,10 @@ class RemovesWorkdir(Adapter):
         if request["op"] == "close":
             shutil.rmtree(self.workdir, ignore_errors=True)
             locked = self.workdir / "locked"
-            locked.mkdir(parents=True)
-            (locked / "file").touch()
-            locked.chmod(0)
+            if not locked.exists():
+                locked.mkdir(parents=True)
+                (locked / "file").touch()
+                locked.chmod(0)
         return answer
 
 

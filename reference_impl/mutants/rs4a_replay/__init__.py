@@ -1,0 +1,13 @@
+"""The bugs planted in rs4a-replay, by subject."""
+
+from reference_impl.mutants.catalogue import Mutant
+from reference_impl.mutants.rs4a_replay import authorization, consumption, failure, identity, surface, time
+
+MUTANTS: tuple[Mutant, ...] = (
+    *identity.MUTANTS,
+    *authorization.MUTANTS,
+    *consumption.MUTANTS,
+    *failure.MUTANTS,
+    *time.MUTANTS,
+    *surface.MUTANTS,
+)

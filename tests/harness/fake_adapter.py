@@ -1,0 +1,115 @@
+"""A fake adapter that follows a mini-script: a JSON list in ARGV[1], one entry for each request after hello.
+
+An entry is a word, or a list of a word and its operand:
+
+    ok                    the right answer                 wrong-id           an answer with another id
+    value V               the right answer with that value twice              the right answer, two times
+    nothing               no answer, and it reads on       late S             the right answer after S seconds
+    half                  half a line                      garbage            a line that is no JSON
+    list                  JSON, and no object              no-outcome         an object without an outcome
+    invalid               an outcome nobody knows          long               a line of more than 1 MiB
+    exit N                ends with that status            half-exit          half a line, then status 0
+    signal N              ends itself by that signal       close              closes standard output and stays
+    stderr                chatter, then the right answer   deaf               reads no more, and stays
+    blank                 an empty line                    early              the right answer and the next one too
+
+Past its end the script says `ok`. ARGV[2], if given, is the word for hello itself. It answers `bye` and leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+HELLO = {
+    "protocol": 1,
+    "implementation": {"name": "fake", "version": "1.0.0", "language": "python"},
+    "claims": [{"contract": "toy", "version": "0.1.0", "not_claimed": {}}],
+    "limits": {"workers": 8},
+}
+
+
+def write(data: bytes) -> None:
+    """Write bytes at once."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def send(message: Any) -> None:
+    """Write one line."""
+    write(json.dumps(message).encode() + b"\n")
+
+
+def act(entry: Any, request: dict[str, Any]) -> None:
+    """Do what the script says about one request."""
+    word, *operands = entry if isinstance(entry, list) else [entry]
+    right: dict[str, Any] = {"id": request["id"], "outcome": "ok"}
+    if request["op"] == "hello":
+        right = {"id": request["id"], "ok": {**HELLO, "challenge": request["challenge"]}}
+    if word in ("ok", "stderr", "late", "twice", "early"):
+        if word == "stderr":
+            print("chatter " * 1000, file=sys.stderr, flush=True)
+        elif word == "late":
+            time.sleep(operands[0])
+        send(right)
+        if word == "twice":
+            send(right)
+        elif word == "early":
+            send({**right, "id": str(int(request["id"]) + 1)})
+    elif word == "value":
+        send({**right, "value": operands[0]})
+    elif word == "wrong-id":
+        send({**right, "id": str(int(request["id"]) + 7)})
+    elif word == "half":
+        write(json.dumps(right).encode()[:9])
+    elif word == "half-exit":
+        write(json.dumps(right).encode()[:9])
+        os._exit(0)
+    elif word == "garbage":
+        write(b"\x00\xff no JSON\n")
+    elif word == "blank":
+        write(b"\n")
+    elif word == "list":
+        send([right])
+    elif word == "no-outcome":
+        send({"id": request["id"]})
+    elif word == "invalid":
+        send({**right, "outcome": "perhaps"})
+    elif word == "long":
+        send({**right, "value": "x" * (1024 * 1024)})
+    elif word == "exit":
+        os._exit(operands[0])
+    elif word == "signal":
+        os.kill(os.getpid(), operands[0])
+        time.sleep(60)
+    elif word == "close":
+        os.close(1)
+        time.sleep(60)
+    elif word == "deaf":
+        time.sleep(60)
+    elif word != "nothing":
+        raise SystemExit(f"no such word: {word}")
+
+
+def main() -> None:
+    """Follow the script."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    script = json.loads(sys.argv[1])
+    greeting = sys.argv[2] if len(sys.argv) > 2 else "ok"
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        if request["op"] == "hello":
+            act(json.loads(greeting) if greeting.startswith("[") else greeting, request)
+        elif request["op"] == "bye":
+            send({"id": request["id"], "outcome": "ok"})
+            return
+        else:
+            act(script.pop(0) if script else "ok", request)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""Judging again: the records of a live run give the judgement of the live run, and changed records never a better one."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from conformance.cases.judge import judge_case
+from conformance.cases.record import Record
+from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.verdict import Verdict
+from specs import Case
+from tests.harness.play import SEED, TOY, both_sides, toy_case
+from tests.hostile.verify import HERE, temp_folder
+
+ADAPTERS = HERE / "adapters"
+HELD = "a-put-killed-before-its-commit-left-nothing"
+
+
+@pytest.fixture(autouse=True)
+def toy_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adapters and engines find the toy contract."""
+    monkeypatch.setenv("HOLDFAST_SPECS", str(HERE.parent / "toycontract"))
+
+
+def live(words: Sequence[str], *, slow: float, cases: Sequence[Case]) -> Iterator[CaseResult]:
+    """What an adapter shows."""
+    adapter = (sys.executable, str(ADAPTERS / words[0]), *words[1:])
+    with temp_folder() as folder:
+        settings = RunSettings(adapter, ("toy",), seed=SEED, slow=slow, workdir=str(folder))
+        with Engine(settings) as engine:
+            for case in cases:
+                yield engine.run_case(TOY, case)
+
+
+@pytest.mark.parametrize(
+    ("words", "slow"),
+    [
+        (("honest.py",), 1.0),
+        (("forgets.py",), 1.0),
+        (("leaks.py",), 1.0),
+        (("no_audit.py",), 1.0),
+        (("blind.py",), 1.0),
+        (("accept_all.py",), 0.2),
+        (("refuse_all.py",), 0.2),
+        (("crash_instead_of_refusing.py",), 1.0),
+        (("undeclared_reason.py",), 1.0),
+        (("fault_instead_of_refusing.py",), 1.0),
+        (("claims_little.py",), 1.0),
+    ],
+    ids=str,
+)
+def test_the_records_of_a_live_run_are_judged_as_the_run_was(words: tuple[str, ...], slow: float) -> None:
+    lacks = {"hold_at": "no test hooks"} if words[0] == "claims_little.py" else {}
+    for case, result in zip(TOY.cases, live(words, slow=slow, cases=TOY.cases), strict=True):
+        if not result.main:
+            assert result.judgement.verdict.is_incomplete
+            continue
+        again = judge_case(TOY, case, result.main, result.twin, seed=SEED, not_claimed=lacks)
+        assert again == result.judgement, case.id
+
+
+def verdict(case: Case, main: Sequence[Record], twin: Sequence[Record], seed: str = SEED) -> Verdict:
+    """The verdict of these records."""
+    return judge_case(TOY, case, main, twin, seed=seed).verdict
+
+
+CASES = [case for case in TOY.cases if not case.id.endswith(HELD)]
+HONEST = {case.id: both_sides(case) for case in CASES}
+SIDES = [(case, side) for case in CASES for side in ("main", "twin") if HONEST[case.id][side == "twin"]]
+
+
+def with_side(case: Case, side: str, records: Sequence[Record]) -> tuple[Sequence[Record], Sequence[Record]]:
+    """Both sides of an honest run, one of them changed."""
+    main, twin = HONEST[case.id]
+    return (records, twin) if side == "main" else (main, records)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_an_honest_transcript_conforms(case: Case) -> None:
+    assert verdict(case, *HONEST[case.id]) is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_transcript_belongs_to_one_seed_and_one_case(case: Case) -> None:
+    assert verdict(case, *HONEST[case.id], seed="another") is Verdict.KIT_FAULT
+    for other in CASES:
+        if other is not case:
+            assert verdict(case, *HONEST[other.id]) is not Verdict.CONFORMS
+
+
+@pytest.mark.parametrize(("case", "side"), SIDES, ids=str)
+def test_a_transcript_with_a_record_less_or_more_never_conforms(case: Case, side: str) -> None:
+    records = HONEST[case.id][side == "twin"]
+    for index in range(len(records)):
+        for changed in (
+            records[:index],
+            [*records[:index], *records[index + 1 :]],
+            [*records[: index + 1], *records[index:]],
+            records[index + 1 :],
+        ):
+            assert verdict(case, *with_side(case, side, changed)) is not Verdict.CONFORMS
+    if side == "twin":
+        assert verdict(case, HONEST[case.id][0], []) is Verdict.NOT_REACHED
+
+
+def meaning(record: Record) -> tuple[object, ...]:
+    """What of a record is judged, whatever its case."""
+    answer = None if record.answer is None else {k: v for k, v in record.answer.items() if k != "detail"}
+    return record.worker, record.request, answer, None if record.event is None else record.event["kind"]
+
+
+@pytest.mark.parametrize(("case", "side"), SIDES, ids=str)
+def test_records_in_another_order_never_conform(case: Case, side: str) -> None:
+    records = HONEST[case.id][side == "twin"]
+    for left in range(len(records)):
+        for right in range(left + 1, len(records)):
+            if meaning(records[left]) == meaning(records[right]):
+                continue
+            changed = list(records)
+            changed[left], changed[right] = changed[right], changed[left]
+            # Two observations of the same thing may be exchanged if what they saw decides nothing.
+            if _observations(records[left], records[right]) and side == "twin":
+                continue
+            assert verdict(case, *with_side(case, side, changed)) is not Verdict.CONFORMS
+
+
+def _observations(*records: Record) -> bool:
+    return all(r.request is not None and r.request.get("method") in {"state", "audit"} for r in records)
+
+
+ANSWERS: tuple[Mapping[str, Any] | None, ...] = (
+    None,
+    {},
+    {"outcome": "ok"},
+    {"outcome": "accepted"},
+    {"outcome": "accepted", "effect": "new"},
+    {"outcome": "accepted", "effect": "new", "value": {}},
+    {"outcome": "accepted", "effect": "new", "value": {"entry": {"key": "k", "nonce": "n"}}},
+    {"outcome": "accepted", "effect": "prior", "value": {"entry": {"key": "k", "nonce": "n"}}},
+    {"outcome": "refused", "reason": "REQUEST_MALFORMED"},
+    {"outcome": "refused", "reason": "DUPLICATE"},
+    {"outcome": "refused", "reason": "NONCE_CONSUMED"},
+    {"outcome": "refused", "reason": "MADE_UP"},
+    {"outcome": "refused"},
+    {"outcome": "indeterminate"},
+    {"outcome": "unsupported", "capability": "put"},
+    {"outcome": "fault", "detail": "words"},
+    {"outcome": "ok", "value": {"entry": []}},
+    {"outcome": "ok", "value": {"records": []}},
+    {"outcome": "ok", "value": 7},
+    {"outcome": "shrug"},
+    {"effect": "new"},
+)
+EVENTS: tuple[Mapping[str, Any] | None, ...] = (
+    None,
+    *({"kind": kind, "detail": ""} for kind in ("crash", "hang", "garbage", "eof", "missing", "done", "failed", "odd")),
+)
+
+
+def changed_request(record: Record, data: st.DataObject) -> Record:
+    """The same record with another request."""
+    request = copy.deepcopy(record.request)
+    kind = data.draw(st.sampled_from(["none", "member", "arg", "extra"]))
+    if request is None:
+        return replace(record, request={"op": "close"})
+    if kind == "none":
+        return replace(record, request=None)
+    made = dict(request)
+    if kind == "arg" and isinstance(made.get("args"), dict) and made["args"]:
+        made["args"] = {**made["args"], data.draw(st.sampled_from(sorted(made["args"]))): "changed"}
+    elif kind == "extra":
+        made["surprise"] = 1
+    else:
+        made[data.draw(st.sampled_from(sorted(made)))] = "changed"
+    return replace(record, request=made)
+
+
+@given(place=st.sampled_from(SIDES), data=st.data())
+def test_one_changed_record_never_conforms(place: tuple[Case, str], data: st.DataObject) -> None:
+    case, side = place
+    records = list(HONEST[case.id][side == "twin"])
+    index = data.draw(st.integers(0, len(records) - 1))
+    record = records[index]
+    what = data.draw(st.sampled_from(["request", "answer", "event", "worker"]))
+    if what == "request":
+        made = changed_request(record, data)
+    elif what == "answer":
+        made = replace(record, answer=data.draw(st.sampled_from(ANSWERS)))
+        # A value that a step does not look at is not judged beyond its schema.
+        same_outcome = None not in (made.answer, record.answer) and all(
+            (made.answer or {}).get(key) == (record.answer or {}).get(key) for key in ("outcome", "effect", "reason")
+        )
+        assume(not same_outcome)
+    elif what == "event":
+        made = replace(record, event=data.draw(st.sampled_from(EVENTS)))
+    else:
+        made = replace(record, worker=record.worker + data.draw(st.integers(1, 3)))
+    assume(made != record)
+    records[index] = made
+    assert verdict(case, *with_side(case, side, records)) is not Verdict.CONFORMS, f"{what} of {record.action}"
+
+
+@given(place=st.sampled_from(SIDES), data=st.data())
+def test_an_answer_turned_into_silence_is_no_verdict(place: tuple[Case, str], data: st.DataObject) -> None:
+    case, side = place
+    records = list(HONEST[case.id][side == "twin"])
+    index = data.draw(st.sampled_from([number for number, record in enumerate(records) if record.answer is not None]))
+    kind = data.draw(st.sampled_from(["crash", "hang", "garbage", "eof", "missing"]))
+    records[index] = replace(records[index], answer=None, event={"kind": kind, "detail": "x"})
+    judged = judge_case(TOY, case, *with_side(case, side, records), seed=SEED)
+    # What came after a record that ends the case does not belong to it.
+    assert judged.verdict is (Verdict.NO_VERDICT if index == len(records) - 1 else Verdict.KIT_FAULT)
+    cut = judge_case(TOY, case, *with_side(case, side, records[: index + 1]), seed=SEED)
+    assert cut.verdict is Verdict.NO_VERDICT or case.kind.value == "race"
+
+
+@given(place=st.sampled_from(SIDES), data=st.data())
+def test_what_is_free_text_or_a_time_is_not_judged(place: tuple[Case, str], data: st.DataObject) -> None:
+    case, side = place
+    assume(case.kind.value != "race")
+    records = list(HONEST[case.id][side == "twin"])
+    index = data.draw(st.integers(0, len(records) - 1))
+    record = records[index]
+    answer = record.answer
+    if answer is not None and answer["outcome"] == "refused":
+        answer = {**answer, "detail": data.draw(st.text(max_size=20))}
+    event = None if record.event is None else {**record.event, "detail": data.draw(st.text(max_size=20))}
+    times = data.draw(st.tuples(st.integers(), st.none() | st.integers()))
+    made = replace(record, answer=answer, event=event, sent_us=times[0], received_us=times[1], action="other words")
+    records[index] = made
+    assert verdict(case, *with_side(case, side, records)) is Verdict.CONFORMS
+
+
+def test_a_refusal_rests_on_its_observations() -> None:
+    case = toy_case("a-second-put-of-a-key-is-refused")
+    main, _ = HONEST[case.id]
+    for index, record in enumerate(main):
+        if not record.action.startswith(("state ", "audit ")):
+            continue
+        assert record.answer is not None
+        ((name, rows),) = record.answer["value"].items()
+        for other in ([], rows[:-1], [*rows, *rows], [*rows, rows[0] if rows else {"key": "k", "nonce": "n"}]):
+            if other == rows:
+                continue
+            changed = list(main)
+            changed[index] = replace(record, answer={"outcome": "ok", "value": {name: other}})
+            assert verdict(case, *with_side(case, "main", changed)) is not Verdict.CONFORMS
+
+
+def test_judging_changes_nothing_that_it_was_given() -> None:
+    for case in CASES:
+        main, twin = HONEST[case.id]
+        before = copy.deepcopy((main, twin, case.values, case.when))
+        verdict(case, main, twin)
+        assert (main, twin, case.values, case.when) == before
+
+
+def test_a_kit_that_fails_says_that_it_did(tmp_path: Path) -> None:
+    """A request that breaks the protocol is the kit's own fault, not silence of the adapter."""
+    case = toy_case("a-put-key-stands-on-the-shelf", config={"Not A Name": "x"})
+    (result,) = live(("honest.py",), slow=1.0, cases=[case])
+    assert result.judgement.verdict is Verdict.KIT_FAULT
+    assert "breaks the protocol" in result.judgement.detail
+
+
+def test_what_a_worker_says_later_widens_no_excuse(tmp_path: Path) -> None:
+    """An adapter that lists more under `not_claimed` each time it is started is held to what it said first."""
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text(
+        f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
+        "from pathlib import Path\nfrom honest import Adapter\n"
+        f"told = Path({str(tmp_path / 'told')!r})\n"
+        "class Wriggler(Adapter):\n"
+        "    def hello(self, request):\n"
+        "        said = super().hello(request)\n"
+        "        if told.exists():\n"
+        "            said['claims'][0]['not_claimed'] = {'put': 'on second thought'}\n"
+        "        told.touch()\n"
+        "        return said\n"
+        "    def put(self, args):\n"
+        "        return {'outcome': 'unsupported', 'capability': 'put'}\n"
+        "Wriggler().run()\n",
+        encoding="utf-8",
+    )
+    cases = [toy_case("a-put-key-stands-on-the-shelf"), toy_case("a-second-put-of-a-key-is-refused")]
+    results = list(live((str(adapter),), slow=1.0, cases=cases))
+    assert [result.judgement.verdict for result in results] == [Verdict.NO_VERDICT, Verdict.NO_VERDICT]
+
+
+def test_answers_of_fault_do_not_spend_the_budget_of_dead_workers(tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text(
+        f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
+        "from honest import Adapter\n"
+        "class Faulty(Adapter):\n"
+        "    def put(self, args):\n"
+        "        return {'outcome': 'fault', 'detail': 'out of order'}\n"
+        "Faulty().run()\n",
+        encoding="utf-8",
+    )
+    cases = [case for case in TOY.cases if not case.id.endswith(HELD)]
+    results = list(live((str(adapter),), slow=1.0, cases=cases))
+    assert {result.judgement.verdict for result in results} == {Verdict.NO_VERDICT}
+    assert not [result for result in results if result.restarts]

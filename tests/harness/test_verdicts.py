@@ -1,0 +1,477 @@
+"""What each answer means against each expectation: the table behind every verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.cases.record import Side
+from specs import Case, Method
+from specs.model import Kind
+from specs.schema import trusted_validator
+from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
+
+SILENCES = ("crash", "hang", "garbage", "eof", "missing")
+ENTRY = {"key": "key-1", "nonce": "nonce-1"}
+NEW = {"outcome": "accepted", "effect": "new", "value": {"entry": ENTRY}}
+PRIOR = {**NEW, "effect": "prior"}
+REFUSED = {"outcome": "refused", "reason": "DUPLICATE"}
+OTHER = {"outcome": "refused", "reason": "NONCE_CONSUMED"}
+UNKNOWN = {"outcome": "indeterminate"}
+FAULT = {"outcome": "fault", "detail": "disk on fire"}
+UNSUPPORTED = {"outcome": "unsupported", "capability": "put"}
+OK = {"outcome": "ok"}
+
+# The toy contract, but a put may also tell an earlier result, refusals may carry data, and a shelf may be numbered.
+PUT: Method = replace(
+    TOY.methods["put"],
+    effects=("new", "prior"),
+    refusal_data=trusted_validator({"type": "object", "required": ["winner"]}),
+)
+WIDE = replace(TOY, methods={**TOY.methods, "put": PUT})
+
+
+def one_call(expect: Mapping[str, Any] | None, kind: Kind = Kind.BEHAVIOUR, **step: Any) -> Case:
+    """A case of one call."""
+    call = {"call": "put", "args": ENTRY, **step} | ({} if expect is None else {"expect": expect})
+    return toy_case("a-put-key-stands-on-the-shelf", kind=kind, given=(), when=(call,), then=(), values={})
+
+
+ACCEPT_NEW = {"outcome": "accepted", "effect": "new"}
+ACCEPT_PRIOR = {"outcome": "accepted", "effect": "prior"}
+REFUSE = {"outcome": "refused", "reason": "DUPLICATE"}
+REFUSE_EITHER = {"outcome": "refused", "reason": ["DUPLICATE", "NONCE_CONSUMED"]}
+EITHER = {"any": [ACCEPT_PRIOR, REFUSE]}
+UNSURE = {"outcome": "indeterminate"}
+
+TABLE: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any], str], ...] = (
+    # expectation, answer, verdict
+    (None, NEW, "conforms"),
+    (None, PRIOR, "conforms"),
+    (None, REFUSED, "over_refusal"),
+    (ACCEPT_NEW, NEW, "conforms"),
+    (ACCEPT_NEW, PRIOR, "over_refusal"),
+    (ACCEPT_NEW, REFUSED, "over_refusal"),
+    (ACCEPT_NEW, UNKNOWN, "indeterminate"),
+    (ACCEPT_NEW, FAULT, "no_verdict:crash"),
+    (ACCEPT_NEW, UNSUPPORTED, "no_verdict:garbage"),
+    (ACCEPT_NEW, OK, "no_verdict:garbage"),
+    (ACCEPT_PRIOR, PRIOR, "conforms"),
+    (ACCEPT_PRIOR, NEW, "fail_open"),
+    (ACCEPT_PRIOR, REFUSED, "over_refusal"),
+    (REFUSE, REFUSED, "conforms"),
+    (REFUSE, {**REFUSED, "detail": "words that nobody judges"}, "conforms"),
+    (REFUSE, OTHER, "wrong_reason"),
+    (REFUSE, NEW, "fail_open"),
+    (REFUSE, PRIOR, "fail_open"),
+    (REFUSE, UNKNOWN, "indeterminate"),
+    (REFUSE, FAULT, "no_verdict:crash"),
+    (REFUSE, UNSUPPORTED, "no_verdict:garbage"),
+    (REFUSE, OK, "no_verdict:garbage"),
+    (REFUSE, {"outcome": "refused", "reason": "MADE_UP"}, "no_verdict:garbage"),
+    (REFUSE, {"outcome": "refused", "reason": "REQUEST_MALFORMED"}, "wrong_reason"),
+    (REFUSE_EITHER, OTHER, "conforms"),
+    (REFUSE_EITHER, {"outcome": "refused", "reason": "REQUEST_MALFORMED"}, "wrong_reason"),
+    (EITHER, PRIOR, "conforms"),
+    (EITHER, REFUSED, "conforms"),
+    (EITHER, NEW, "fail_open"),
+    (EITHER, OTHER, "over_refusal"),
+    (EITHER, FAULT, "no_verdict:crash"),
+    (UNSURE, UNKNOWN, "conforms"),
+    ({**ACCEPT_NEW, "value": {"entry.key": "key-1"}}, NEW, "conforms"),
+    ({**ACCEPT_NEW, "value": {"entry.key": "key-2"}}, NEW, "wrong_reason"),
+    ({**REFUSE, "data": {"winner": 1}}, {**REFUSED, "data": {"winner": 1}}, "conforms"),
+    ({**REFUSE, "data": {"winner": 1}}, {**REFUSED, "data": {"winner": 2}}, "wrong_reason"),
+    ({**REFUSE, "data": {"winner": 1}}, {**REFUSED, "data": {"winner": True}}, "wrong_reason"),
+    ({**REFUSE, "data": {"winner": 1}}, REFUSED, "wrong_reason"),
+    (REFUSE, {**REFUSED, "data": {"loser": 1}}, "no_verdict:garbage"),
+    (ACCEPT_NEW, {**NEW, "value": {"entry": {"key": "key-1"}}}, "no_verdict:garbage"),
+    (ACCEPT_NEW, {**NEW, "value": {"entry": {**ENTRY, "key": "NOT A KEY"}}}, "no_verdict:garbage"),
+    (ACCEPT_NEW, {"outcome": "accepted", "effect": "new"}, "no_verdict:garbage"),
+)
+
+
+def audited(answer: Mapping[str, Any]) -> dict[str, Reply]:
+    """The replies of an implementation that answers so and leaves its state as it should be."""
+    refused = answer["outcome"] == "refused"
+    records = [{"audit_id": "1", "code": "X"}] if refused else []
+    return {
+        "^when.0 call put #": answer,
+        "^state ": {"outcome": "ok", "value": {"entry": []}},
+        "^audit before": {"outcome": "ok", "value": {"records": []}},
+        "^audit after": {"outcome": "ok", "value": {"records": records}},
+    }
+
+
+def verdict(expect: Mapping[str, Any] | None, answer: Mapping[str, Any] | str, case: Case | None = None) -> str:
+    """The verdict of one call with that expectation and that answer."""
+    replies = audited(answer) if isinstance(answer, Mapping) else {"^when.0 call put #": answer}
+    player = Player(replies=replies, contract=WIDE)
+    player.used.update(replies)
+    return verdict_of(player.play(one_call(expect) if case is None else case))
+
+
+@pytest.mark.parametrize(("expect", "answer", "due"), TABLE, ids=lambda value: str(value)[:60])
+def test_an_answer_against_an_expectation(expect: Any, answer: Any, due: str) -> None:
+    assert verdict(expect, answer) == due
+
+
+@pytest.mark.parametrize("expect", [None, ACCEPT_NEW, ACCEPT_PRIOR, REFUSE, EITHER, UNSURE], ids=str)
+@pytest.mark.parametrize("silence", SILENCES)
+def test_silence_is_never_an_answer(expect: Any, silence: str) -> None:
+    assert verdict(expect, silence) == f"no_verdict:{silence}"
+
+
+def test_an_unknown_kind_of_silence_is_missing() -> None:
+    assert verdict(REFUSE, "shrug") == "no_verdict:missing"
+
+
+@pytest.mark.parametrize(
+    ("kind", "due"),
+    [
+        (Kind.REFUSAL, "fail_open"),
+        (Kind.RACE, "fail_open"),
+        (Kind.DURABILITY, "lost_durability"),
+        (Kind.BEHAVIOUR, "wrong_reason"),
+    ],
+)
+def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: Kind, due: str) -> None:
+    expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
+    assert verdict(expect, NEW, one_call(expect, kind)) == due
+
+
+@pytest.mark.parametrize("word", ["fail_open", "state_leak", "lost_durability", "wrong_reason", "over_refusal"])
+def test_a_step_may_say_what_a_wrong_value_means_and_an_outcome_says_it_itself(word: str) -> None:
+    expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
+    assert verdict(expect, NEW, one_call(expect, **{"else": word})) == word
+    assert verdict(REFUSE, NEW, one_call(REFUSE, **{"else": word})) == "fail_open"
+
+
+@pytest.mark.parametrize(("answer", "due"), [("crash", "conforms"), ("eof", "conforms"), ("hang", "no_verdict:hang")])
+def test_a_worker_that_is_to_die_dies_by_itself(answer: str, due: str) -> None:
+    assert verdict({"outcome": "died"}, answer) == due
+
+
+def test_a_worker_that_is_to_die_and_answers_is_not_reached() -> None:
+    assert verdict({"outcome": "died"}, NEW) == "not_reached"
+
+
+def test_unsupported_counts_only_if_hello_said_so() -> None:
+    case = one_call(ACCEPT_NEW)
+    replies = {"call put": UNSUPPORTED}
+    assert played(case, replies=replies) == "no_verdict:garbage"
+    assert played(case, replies=replies, not_claimed={"put": "later"}) == "unsupported"
+
+
+@pytest.mark.parametrize("request_", ["open worker 0", "clock", "close worker 0"])
+def test_a_session_request_too_is_unsupported_only_if_hello_said_so(request_: str) -> None:
+    case = replace(one_call(ACCEPT_NEW), when=({"clock": "+1s"}, *one_call(ACCEPT_NEW).when))
+    replies = {request_: {"outcome": "unsupported", "capability": "clock"}}
+    assert played(case, replies=replies) == "no_verdict:garbage"
+    assert played(case, replies=replies, not_claimed={"clock": "system clock only"}) == "unsupported"
+
+
+@pytest.mark.parametrize("request_", ["open worker 0", "clock", "close worker 0"])
+@pytest.mark.parametrize(
+    ("answer", "due"), [(REFUSED, "not_reached"), (FAULT, "no_verdict:crash"), ("hang", "no_verdict:hang")], ids=str
+)
+def test_a_session_that_cannot_be_held_shows_nothing(request_: str, answer: Any, due: str) -> None:
+    case = replace(one_call(ACCEPT_NEW), when=({"clock": "+1s"}, *one_call(ACCEPT_NEW).when))
+    assert played(case, replies={request_: answer}) == due
+
+
+AGAIN = toy_case("a-second-put-of-a-key-is-refused")
+
+
+@pytest.mark.parametrize(
+    ("answer", "due"),
+    [
+        (REFUSED, "not_reached"),
+        (NEW, "conforms"),
+        (FAULT, "no_verdict:crash"),
+        ("crash", "no_verdict:crash"),
+        ({**NEW, "value": {}}, "no_verdict:garbage"),
+    ],
+    ids=str,
+)
+def test_a_preparation_that_fails_proves_nothing(answer: Any, due: str) -> None:
+    def reply(honest: Any) -> Any:
+        return honest if answer is NEW else answer
+
+    assert played(AGAIN, replies={"^given.0 ": reply}) == due
+
+
+def test_what_would_be_fail_open_in_a_preparation_is_not_reached() -> None:
+    given = ({"call": "put", "args": "$first"}, {"call": "put", "args": "$first", "expect": REFUSE})
+    case = replace(AGAIN, given=given)
+    assert played(case) == "conforms"
+    judgement = Player(replies={"^given.1 call": NEW}).play(case)
+    assert verdict_of(judgement) == "not_reached"
+    assert "preparation" in judgement.detail
+
+
+def rows(change: Any) -> Reply:
+    """An observation, changed."""
+
+    def reply(honest: Mapping[str, Any]) -> Mapping[str, Any]:
+        ((name, found),) = honest["value"].items()
+        return {"outcome": "ok", "value": {name: change(found)}}
+
+    return reply
+
+
+RECORD = {"audit_id": "9", "code": "X"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "change"),
+    [
+        ("^state after", lambda found: []),
+        ("^state after", lambda found: [*found, {"key": "leak", "nonce": "leak"}]),
+        ("^state after", lambda found: [{**found[0], "nonce": "another"}]),
+        ("^state before", lambda found: []),
+        ("^audit after", lambda found: []),
+        ("^audit after", lambda found: [*found, RECORD]),
+        ("^audit before", lambda found: [RECORD]),
+        ("^audit before", lambda found: [RECORD, RECORD]),
+    ],
+)
+def test_a_refusal_that_changes_more_than_its_audit_leaks(pattern: str, change: Any) -> None:
+    judgement = Player(replies={pattern: rows(change)}).play(AGAIN)
+    assert verdict_of(judgement) == "state_leak"
+    assert judgement.detail.startswith("refused with DUPLICATE")
+
+
+def test_an_audit_record_that_is_rewritten_leaks() -> None:
+    given = (*AGAIN.given, {"call": "put", "args": "$first", "expect": REFUSE})
+    assert played(replace(AGAIN, given=given)) == "conforms"
+    rewritten = rows(lambda found: [{**found[0], "code": "REWRITTEN"}, *found[1:]])
+    assert played(replace(AGAIN, given=given), replies={r"^audit after \[when": rewritten}) == "state_leak"
+
+
+@pytest.mark.parametrize(("left", "right"), [(True, 1), (0, False)])
+def test_an_audit_record_in_which_a_boolean_became_a_number_leaks(left: Any, right: Any) -> None:
+    loose = replace(TOY.methods["audit"], result=None)
+    contract = replace(TOY, methods={**TOY.methods, "audit": loose})
+    replies = {"^audit before": rows(lambda _: [left]), "^audit after": rows(lambda _: [right, RECORD])}
+    assert played(AGAIN, replies=replies, contract=contract) == "state_leak"
+
+
+@pytest.mark.parametrize("audited_", [True, False])
+def test_a_method_whose_refusals_are_not_audited_leaves_no_record(audited_: bool) -> None:
+    put = replace(TOY.methods["put"], audited=audited_)
+    contract = replace(TOY, methods={**TOY.methods, "put": put})
+    assert played(AGAIN, contract=contract) == ("conforms" if audited_ else "state_leak")
+
+
+@pytest.mark.parametrize("reply", [FAULT, "hang", "garbage", {"outcome": "ok", "value": {}}], ids=str)
+@pytest.mark.parametrize("pattern", ["^state before", "^audit before", "^state after", "^audit after"])
+def test_a_refusal_that_cannot_be_observed_is_no_refusal(pattern: str, reply: Any) -> None:
+    due = {"hang": "hang"}.get(str(reply), "crash" if reply is FAULT else "garbage")
+    assert played(AGAIN, replies={pattern: reply}) == f"no_verdict:{due}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "due"), [(REFUSED, "over_refusal"), (OTHER, "over_refusal"), (FAULT, "no_verdict:crash")], ids=str
+)
+def test_a_twin_that_is_not_accepted_takes_the_proof_from_its_refusal(answer: Any, due: str) -> None:
+    judgement = Player(replies={"^when.0 call put #": answer}).play(AGAIN, Side.TWIN)
+    assert verdict_of(judgement) == due
+    if due == "over_refusal":
+        assert "the refusal proves nothing" in judgement.detail
+
+
+def test_an_observation_that_does_not_see_the_twin_is_blind() -> None:
+    def nothing(_: Any) -> Any:
+        return {"outcome": "ok", "value": {"entry": []}}
+
+    judgement = Player(replies={"^state ": nothing}).play(AGAIN, Side.TWIN)
+    assert verdict_of(judgement) == "not_reached"
+    assert "blind" in judgement.detail
+
+
+def test_a_twin_ends_at_its_step() -> None:
+    player = Player()
+    assert verdict_of(player.play(AGAIN, Side.TWIN)) == "conforms"
+    assert not [record for record in player.records if record.action.startswith("then")]
+
+
+def test_a_twin_never_changes_the_case_itself() -> None:
+    again = {"restart": 0, "label": "again", "config": {"ttl_seconds": "60"}}
+    put = {"call": "put", "args": ENTRY, "label": "spend", "expect": {"outcome": "accepted"}}
+    twin = replace(
+        AGAIN.twin, step="again", path="config.ttl_seconds", value="600", at="spend", expect={"outcome": "accepted"}
+    )  # type: ignore[type-var]
+    case = replace(AGAIN, given=(), when=(again, put), then=(), twin=twin, values={})
+    main, twins = Player(), Player()
+    assert verdict_of(main.play(case)) == verdict_of(twins.play(case, Side.TWIN)) == "conforms"
+    reopened = [r.request for r in twins.records if r.request and r.request.get("state") == "existing"]
+    assert reopened[0]["config"] == {"ttl_seconds": "600"}
+    assert again["config"] == {"ttl_seconds": "60"}
+
+
+def test_a_twin_without_a_surface_is_reopened_without_one() -> None:
+    twin = replace(AGAIN.twin, step="open", path="open.surface", value="absent", at="again")  # type: ignore[type-var]
+    again = {"call": "put", "args": ENTRY, "label": "again", "expect": REFUSE}
+    case = replace(AGAIN, given=({"restart": 0},), when=(again,), then=(), twin=twin, values={})
+    player = Player()
+    player.play(case, Side.TWIN)
+    opened = [r.request["surface"] for r in player.records if r.request and r.request["op"] == "open"]
+    assert opened == ["absent", "absent"]
+
+
+MALFORMED = toy_case("an-empty-key-is-malformed")
+
+
+def test_a_malformed_call_is_to_be_refused_as_malformed() -> None:
+    assert played(MALFORMED) == "conforms"
+    assert played(MALFORMED, replies={"^when.0 call put #": NEW}) == "fail_open"
+    assert played(MALFORMED, replies={"^when.0 call put #": REFUSED}) == "wrong_reason"
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"call": "put", "args": ENTRY, "malformed": True}, "fit the schema though marked malformed"),
+        ({"call": "put", "args": {"key": ""}}, "do not fit the schema of the method"),
+        ({"call": "put", "args": {"key": "$nobody", "nonce": "n"}}, "unknown name"),
+        ({"observe": "state", "args": {"surprise": 1}}, "do not fit the schema of the method"),
+    ],
+)
+def test_a_case_that_has_no_meaning_is_a_fault_of_the_kit(step: Any, words: str) -> None:
+    judgement = Player().play(replace(MALFORMED, given=(), when=(step,), then=(), values={}))
+    assert verdict_of(judgement) == "kit_fault"
+    assert words in judgement.detail
+
+
+def test_a_twin_whose_step_is_never_reached_is_a_fault_of_the_kit() -> None:
+    twin = replace(AGAIN.twin, at="nowhere")  # type: ignore[type-var]
+    assert played(replace(AGAIN, twin=twin, then=()), Side.TWIN, replies={"^when.0 call": NEW}) in {
+        "kit_fault",
+        "fail_open",
+    }
+
+
+RACE = toy_case("one-of-two-concurrent-puts-wins")
+
+
+def test_of_a_race_one_wins() -> None:
+    assert played(RACE) == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("replies", "due"),
+    [
+        ({"#0": NEW, "#1": NEW}, "fail_open"),
+        ({"#0": REFUSED, "#1": REFUSED}, "over_refusal"),
+        ({"#1": OTHER}, "wrong_reason"),
+        ({"#1": FAULT}, "no_verdict:crash"),
+        ({"#1": "hang"}, "no_verdict:hang"),
+        ({"#0": "crash"}, "no_verdict:crash"),
+        ({"#1": UNKNOWN}, "indeterminate"),
+        ({"#0": UNKNOWN, "#1": UNKNOWN}, "indeterminate"),
+        ({"#1": UNSUPPORTED}, "no_verdict:garbage"),
+        ({"#1": {"outcome": "refused", "reason": "MADE_UP"}}, "no_verdict:garbage"),
+    ],
+    ids=str,
+)
+def test_a_race_is_judged_by_its_winners_and_its_losers(replies: Mapping[str, Any], due: str) -> None:
+    assert played(RACE, replies={f"race put {name}": reply for name, reply in replies.items()}) == due
+
+
+def test_two_winners_with_different_values_are_two_winners() -> None:
+    when = {**RACE.when[0], "expect": {**RACE.when[0]["expect"], "one": {**ACCEPT_NEW, "value": {"entry.key": "k-0"}}}}
+    entry = {"key": "k-1", "nonce": "n-1"}
+    replies = {
+        "race put .*#0": {**NEW, "value": {"entry": {**entry, "key": "k-0"}}},
+        "race put .*#1": {**NEW, "value": {"entry": entry}},
+    }
+    assert played(replace(RACE, when=(when,), then=()), replies=replies) == "fail_open"
+
+
+def test_a_race_in_which_nothing_overlapped_is_not_reached() -> None:
+    assert played(RACE, apart=1000, takes=10) == "not_reached"
+    assert played(RACE, apart=10, takes=1000) == "conforms"
+
+
+def test_two_winners_are_open_whether_they_overlapped_or_not() -> None:
+    assert played(RACE, apart=1000, takes=10, replies={"race put": NEW}) == "fail_open"
+
+
+SURVIVES = toy_case("an-acknowledged-put-survives-a-kill")
+HELD = toy_case("a-put-killed-before-its-commit-left-nothing")
+
+
+@pytest.mark.parametrize(
+    ("replies", "due"),
+    [
+        ({}, "conforms"),
+        ({"reopen": REFUSED}, "lost_durability"),
+        ({"reopen": FAULT}, "no_verdict:crash"),
+        ({"reopen": "hang"}, "no_verdict:hang"),
+        ({"^then.0": rows(lambda _: [])}, "lost_durability"),
+        ({"^then.1 call put #": NEW}, "fail_open"),
+        ({"kill": "failed"}, "not_reached"),
+    ],
+    ids=str,
+)
+def test_what_was_acknowledged_is_there_after_a_kill(replies: Mapping[str, Reply], due: str) -> None:
+    assert played(SURVIVES, replies=replies) == due
+
+
+def test_a_stop_point_that_is_not_reached_shows_nothing() -> None:
+    emptied = {"^then.0": rows(lambda _: []), "^then.1": NEW}
+    assert played(HELD, replies={"reached": "failed"}) == "not_reached"
+    assert played(HELD, replies=emptied) == "conforms"
+
+
+def test_a_started_call_is_judged_when_it_is_finished() -> None:
+    when = ({"start": "put", "as": "first", "args": ENTRY}, {"finish": "first", "expect": ACCEPT_NEW})
+    case = replace(HELD, given=(), when=when, then=())
+    assert played(case) == "conforms"
+    assert played(case, replies={"finish": REFUSED}) == "over_refusal"
+    assert played(case, replies={"finish": "crash"}) == "no_verdict:crash"
+    assert played(case, replies={"finish": {"outcome": "refused", "reason": "MADE_UP"}}) == "no_verdict:garbage"
+
+
+def test_what_an_answer_lacks_for_a_later_step_is_not_reached() -> None:
+    case = one_call(ACCEPT_NEW, bind={"n": "value.entry.colour"})
+    assert played(case) == "not_reached"
+
+
+@pytest.mark.parametrize(
+    ("check", "due"),
+    [
+        ({"equals": 7}, "conforms"),
+        ({"equals": 8}, "fail_open"),
+        ({"differs": 8}, "conforms"),
+        ({"differs": 7}, "fail_open"),
+        ({"matches": {"$in": [6, 7]}}, "conforms"),
+        ({"matches": {"$in": [6]}}, "fail_open"),
+        ({"equals": 8, "else": "state_leak"}, "state_leak"),
+    ],
+    ids=str,
+)
+def test_a_plain_check_compares_values(check: Mapping[str, Any], due: str) -> None:
+    case = replace(AGAIN, given=(), when=({"check": "$seven", **check},), then=(), values={"seven": 7})
+    assert played(case) == due
+
+
+def test_a_repeated_call_must_meet_the_expectation_every_time() -> None:
+    args = {"key": "key-${i}", "nonce": "nonce-${i}"}
+    case = one_call(ACCEPT_NEW, repeat=3, args=args)
+    player = Player()
+    assert verdict_of(player.play(case)) == "conforms"
+    assert [r.request["args"]["key"] for r in player.records if r.request and "args" in r.request] == [
+        "key-0", "key-1", "key-2",
+    ]  # fmt: skip
+    assert played(one_call(ACCEPT_NEW, repeat=2)) == "over_refusal"
+
+
+@pytest.mark.parametrize("case", TOY.cases, ids=lambda case: case.id.rsplit("/")[-1])
+def test_an_honest_shelf_conforms(case: Case) -> None:
+    if case.id != HELD.id:
+        both_sides(case)

@@ -1,0 +1,220 @@
+"""The linter: each rule with something it finds and something it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from specs.lint import MutantNote, lint_contract
+from tests.specs.conftest import Spoilt
+
+AGAIN = "a-second-put-of-a-key-is-refused"
+SHELF = "a-put-key-stands-on-the-shelf"
+CLAUSES = ("TOY-01", "TOY-02", "TOY-03", "TOY-04", "TOY-05")
+MUTANTS = tuple(MutantNote(f"forgets-{name[-1]}", (name,)) for name in CLAUSES)
+
+
+@pytest.fixture
+def clean(toy: Spoilt) -> Spoilt:
+    """The toy contract with mutants and digests, in which the linter finds nothing."""
+    for name, mutant in zip(CLAUSES, MUTANTS, strict=True):
+        toy.clause(name)["mutants"] = [mutant.name]
+    note_digests(toy)
+    return toy
+
+
+def note_digests(toy: Spoilt) -> None:
+    """What `holdfast lint specs --update` does."""
+    clauses = toy.read().clauses
+    for case in (*toy.once["cases"], *toy.hard["cases"]):
+        case["clause_digests"] = {name: clauses[name].digest for name in (case["clause"], *case.get("also", ()))}
+
+
+def found(
+    toy: Spoilt,
+    mutants: Sequence[MutantNote] = MUTANTS,
+    suite: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[str]:
+    """What the linter says."""
+    return lint_contract(toy.read(), mutants=mutants, suite_clauses=suite or {})
+
+
+def one(problems: list[str], *words: str) -> None:
+    """Exactly one problem, with these words."""
+    assert len(problems) == 1, problems
+    missing = [word for word in words if word not in problems[0]]
+    assert not missing, problems
+
+
+def test_nothing_is_found_where_nothing_is_wrong(clean: Spoilt) -> None:
+    assert found(clean) == []
+
+
+def test_a_clause_that_nothing_covers_is_found(clean: Spoilt) -> None:
+    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    one(found(clean), "clause TOY-03", "no case and no suite test covers it")
+
+
+def test_a_suite_test_covers_a_clause_as_well(clean: Spoilt) -> None:
+    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    assert found(clean, suite={"toy/suite/any-garbage-is-malformed": ("TOY-03",)}) == []
+
+
+def test_a_clause_that_is_not_testable_needs_no_case(clean: Spoilt) -> None:
+    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    clean.clause("TOY-03")["not_testable"] = "there is no way to see it from outside"
+    assert found(clean) == []
+
+
+def test_a_clause_that_only_a_live_surface_proves_needs_no_case(clean: Spoilt) -> None:
+    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    clean.clause("TOY-03").update(proof="fitness", mutants=[])
+    assert found(clean, [note for note in MUTANTS if note.must_fail != ("TOY-03",)]) == []
+
+
+def test_a_clause_that_is_not_testable_and_covered_is_found(clean: Spoilt) -> None:
+    clean.clause("TOY-03")["not_testable"] = "there is no way to see it from outside"
+    one(found(clean), "clause TOY-03", "listed as not testable, yet a case covers it")
+
+
+def test_a_refusal_without_a_twin_is_found(clean: Spoilt) -> None:
+    clean.case(AGAIN).pop("twin")
+    one(found(clean), AGAIN, "a refusal without a twin proves nothing")
+
+
+def expect(case: dict[str, Any], expectation: dict[str, Any]) -> None:
+    """Change what the first step of `when` expects."""
+    case["when"][0]["expect"] = expectation
+
+
+def test_a_refusal_that_expects_none_is_found(clean: Spoilt) -> None:
+    expect(clean.case(AGAIN), {"outcome": "accepted"})
+    one(found(clean), AGAIN, "no step of `when` or `then` expects one")
+
+
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        {"outcome": "refused", "reason": ["DUPLICATE", "NONCE_CONSUMED"]},
+        {"any": [{"outcome": "refused", "reason": "DUPLICATE"}, {"outcome": "indeterminate"}]},
+    ],
+)
+def test_a_refusal_may_be_one_of_several_answers(clean: Spoilt, expectation: dict[str, Any]) -> None:
+    expect(clean.case(AGAIN), expectation)
+    assert found(clean) == []
+
+
+def test_a_malformed_call_counts_as_a_refusal(clean: Spoilt) -> None:
+    clean.case("an-empty-key-is-malformed")["when"][0].pop("expect")
+    assert found(clean) == []
+
+
+def test_a_twin_that_is_not_to_be_accepted_is_found(clean: Spoilt) -> None:
+    clean.case(AGAIN)["twin"]["expect"] = {"outcome": "refused", "reason": "DUPLICATE"}
+    one(found(clean), AGAIN, "its twin must expect `outcome: accepted`")
+
+
+def test_a_behaviour_that_only_refuses_is_found(clean: Spoilt) -> None:
+    case = clean.case(SHELF)
+    expect(case, {"outcome": "refused", "reason": "DUPLICATE"})
+    one(found(clean), SHELF, "expects a refusal and nothing accepted")
+
+
+@pytest.mark.parametrize("first", [{"call": "put", "args": "$first"}, {"call": "put", "expect": {"outcome": "accepted"}}])
+def test_a_behaviour_that_refuses_beside_an_acceptance_is_left_alone(clean: Spoilt, first: dict[str, Any]) -> None:
+    case = clean.case(SHELF)
+    case["given"] = [first]
+    expect(case, {"outcome": "refused", "reason": "DUPLICATE"})
+    assert found(clean) == []
+
+
+def test_a_case_without_a_digest_of_its_clause_is_found(clean: Spoilt) -> None:
+    clean.case(AGAIN)["clause_digests"].clear()
+    one(found(clean), AGAIN, "has no digest of clause TOY-01", "--update")
+
+
+def test_a_case_written_for_another_text_is_found_until_it_is_reviewed(clean: Spoilt) -> None:
+    clean.clause("TOY-02")["text"] += " Not even once."
+    one(found(clean), "a-consumed-nonce-puts-no-other-key", "was written for another text of clause TOY-02")
+    note_digests(clean)
+    assert found(clean) == []
+
+
+@pytest.mark.parametrize("member", ["level", "basis", "section", "harm", "proof"])
+def test_everything_that_a_clause_binds_is_in_its_digest(clean: Spoilt, member: str) -> None:
+    other = {"level": "SHOULD", "basis": "derived", "section": "7", "harm": "Other harm.", "proof": "fitness"}
+    clean.clause("TOY-02")[member] = other[member]
+    assert any("written for another text of clause TOY-02" in problem for problem in found(clean))
+
+
+def test_what_does_not_bind_is_not_in_the_digest(clean: Spoilt) -> None:
+    clean.clause("TOY-02")["unbreakable"] = "says the test"
+    assert found(clean) == []
+
+
+def test_a_digest_of_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None:
+    digests = clean.case(AGAIN)["clause_digests"]
+    digests["TOY-05"] = digests["TOY-01"]
+    one(found(clean), AGAIN, "has a digest of clause TOY-05, which it does not prove")
+
+
+def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
+    one(found(clean, [*MUTANTS, MutantNote("stray", ("TOY-77",))]), "mutant stray", "TOY-77, which does not exist")
+
+
+def test_a_mutant_that_its_clause_does_not_name_is_found(clean: Spoilt) -> None:
+    one(
+        found(clean, [*MUTANTS, MutantNote("another", ("TOY-01",))]),
+        "clause TOY-01",
+        "does not name the mutant another",
+    )
+
+
+def test_a_named_mutant_that_does_not_exist_is_found(clean: Spoilt) -> None:
+    clean.clause("TOY-01")["mutants"].append("ghost")
+    one(found(clean), "clause TOY-01", "names the mutant ghost, which does not exist")
+
+
+def test_a_named_mutant_that_breaks_another_clause_is_found(clean: Spoilt) -> None:
+    clean.clause("TOY-01")["mutants"].append("forgets-2")
+    one(found(clean), "clause TOY-01", "forgets-2, which is not declared to break it")
+
+
+def without_mutant(toy: Spoilt, **changes: Any) -> list[str]:
+    """What is said when TOY-02 has no mutant and these changes."""
+    toy.clause("TOY-02").update({"mutants": [], **changes})
+    note_digests(toy)
+    return found(toy, [note for note in MUTANTS if note.must_fail != ("TOY-02",)])
+
+
+def test_an_explicit_must_that_no_mutant_breaks_is_found(clean: Spoilt) -> None:
+    one(without_mutant(clean), "clause TOY-02", "no mutant breaks it")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"unbreakable": "nothing in the reference holds it alone"}, {"level": "SHOULD"}, {"basis": "derived"}]
+)
+def test_other_clauses_need_no_mutant(clean: Spoilt, changes: dict[str, str]) -> None:
+    assert without_mutant(clean, **changes) == []
+
+
+def test_a_case_without_twin_and_mutant_has_no_teeth(clean: Spoilt) -> None:
+    clean.clause("TOY-05").update(mutants=[], basis="derived")
+    note_digests(clean)
+    problems = found(clean, [note for note in MUTANTS if note.must_fail != ("TOY-05",)])
+    one(problems, "one-of-two-concurrent-puts-wins", "nothing shows its teeth")
+
+
+def test_a_suite_test_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
+    one(found(clean, suite={"toy/suite/x": ("TOY-01", "TOY-66")}), "suite test toy/suite/x", "TOY-66")
+
+
+def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
+    clean.case(AGAIN).pop("twin")
+    clean.case(SHELF)["clause_digests"].clear()
+    clean.clause("TOY-01")["mutants"].append("ghost")
+    assert len(found(clean)) == 3
+
+

@@ -1,0 +1,167 @@
+"""The loader: what it returns is whole and consistent, what is not is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specs import SpecError, contract_names, load_contract, load_terms
+from specs.loader import contract_folders, read_contract
+from specs.schema import check_schema
+from tests.specs.conftest import TOY, Change, Spoilt
+
+SCHEMAS = Path(__file__).resolve().parent.parent.parent / "specs" / "schemas"
+AGAIN = "a-second-put-of-a-key-is-refused"
+SURVIVES = "an-acknowledged-put-survives-a-kill"
+RACE = "one-of-two-concurrent-puts-wins"
+HELD = "a-put-killed-before-its-commit-left-nothing"
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_published_schema_is_a_schema_and_names_itself(path: Path) -> None:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    check_schema(schema, name=path.name)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["$id"].endswith(f"/{path.name}")
+
+
+@pytest.mark.parametrize("name", [name for name, path in contract_folders().items() if path.parent == SCHEMAS.parent])
+def test_every_shipped_contract_can_be_loaded_with_and_without_its_cases(name: str) -> None:
+    contract, terms = load_contract(name), load_terms(name)
+    assert contract.cases
+    assert not terms.cases
+    assert terms.digest == contract.digest
+    assert all(clause in contract.clauses for case in contract.cases for clause in case.clauses)
+    assert name in contract_names()
+
+
+def test_the_unspoilt_copy_is_the_toy_contract(toy: Spoilt) -> None:
+    made, original = toy.read(), read_contract(TOY)
+    assert made.digest == original.digest
+    assert [case.id for case in made.cases] == [case.id for case in original.cases]
+
+
+def test_an_unknown_contract_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(SpecError, match=r"unknown contract 'no-such'; known contracts: .*rs4a-replay"):
+        load_contract("no-such")
+
+
+def test_a_shipped_contract_cannot_be_shadowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rs4a-replay").mkdir()
+    (tmp_path / "rs4a-replay" / "contract.yaml").write_text("a: [", encoding="utf-8")
+    monkeypatch.setenv("HOLDFAST_SPECS", str(tmp_path))
+    assert contract_folders()["rs4a-replay"] == SCHEMAS.parent / "rs4a-replay"
+
+
+def test_malformed_yaml_is_named_with_line_and_column(toy: Spoilt) -> None:
+    toy.read()
+    (toy.folder / "methods.yaml").write_text("contract: toy\nversion: [", encoding="utf-8")
+    with pytest.raises(SpecError, match=r"methods\.yaml, line \d+, column \d+"):
+        read_contract(toy.folder)
+
+
+def test_a_missing_file_is_named(toy: Spoilt) -> None:
+    toy.read()
+    (toy.folder / "methods.yaml").unlink()
+    with pytest.raises(SpecError, match=r"methods\.yaml: expected a YAML file, found nothing"):
+        read_contract(toy.folder)
+
+
+def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
+    """One step of a case."""
+    found: dict[str, Any] = toy.case(words)[phase][index]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.contract.update(contract="other"), "must agree on name and version"),
+        (lambda t: t.methods.update(contract="other"), "must agree on name and version"),
+        (lambda t: t.methods.update(version="9.9.9"), "must agree on name and version"),
+        (lambda t: t.once.update(contract="other"), "is for contract 'other'"),
+        (lambda t: t.contract.pop("title"), "does not fit contract.schema.json"),
+        (lambda t: t.contract.update(surprise=1), "does not fit contract.schema.json"),
+        (lambda t: t.methods["operations"]["put"].pop("effects"), "does not fit methods.schema.json"),
+        (lambda t: t.case(AGAIN).update(kind="rumour"), "does not fit cases.schema.json"),
+        (lambda t: t.case(AGAIN).update(surprise=1), "does not fit cases.schema.json"),
+        (lambda t: t.methods["$defs"].update(name={"type": "nonsense"}), "not a JSON Schema"),
+        (lambda t: t.methods["operations"]["put"]["reasons"].append("NO_SUCH"), "put: undeclared reason NO_SUCH"),
+        (lambda t: t.methods["observations"].update(put={"title": "Another of that name", "result": {}}), "used in another group"),
+        (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
+        (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
+        (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),
+        (lambda t: t.contract["clauses"].append(t.clause("TOY-01")), "clause TOY-01 stands there twice"),
+        (lambda t: t.add(AGAIN, id=t.case(AGAIN)["id"]), "stands there twice"),
+        (lambda t: t.case(AGAIN).update(clause="TOY-99"), "unknown clause TOY-99"),
+        (lambda t: t.case(AGAIN).update(also=["TOY-98"]), "unknown clause TOY-98"),
+        (lambda t: step(t, AGAIN, "when").update(call="state"), "state is not one of the contract's operations"),
+        (lambda t: step(t, AGAIN, "when").update(call="no_such"), "no_such is not one of the contract's operations"),
+        (lambda t: step(t, AGAIN, "then").update(observe="put"), "put is not one of the contract's observations"),
+        (lambda t: step(t, HELD, "given").update(provoke="audit"), "audit is not one of the contract's provocations"),
+        (lambda t: step(t, HELD, "when").update(start="audit"), "audit is not one of the contract's operations"),
+        (lambda t: step(t, RACE, "when").update(race="audit"), "audit is not one of the contract's operations"),
+        (lambda t: step(t, AGAIN, "given").update(label="again"), "label again stands there twice"),
+        (lambda t: step(t, AGAIN, "given").update(worker=1), "worker: 1 in a case with 1"),
+        (lambda t: step(t, SURVIVES, "when").update(kill=1), "kill: 1 in a case with 1"),
+        (lambda t: step(t, SURVIVES, "when", 1).update(reopen=3), "reopen: 3 in a case with 1"),
+        (lambda t: t.case(SURVIVES)["when"].append({"restart": 1}), "restart: 1 in a case with 1"),
+        (lambda t: t.case(RACE).update(workers=1), "a race needs at least two workers"),
+        (lambda t: t.case(HELD)["then"].append({"finish": "nobody"}), "nothing was started as 'nobody'"),
+        (lambda t: step(t, AGAIN, "when")["expect"].update(reason="NO_SUCH"), "reason NO_SUCH, which is none of put's"),
+        (
+            lambda t: step(t, AGAIN, "when").update(expect={"any": [{"outcome": "accepted"}, {"reason": "DUPLICATE"}]}),
+            "not said to be refused",
+        ),
+        (lambda t: step(t, AGAIN, "given").update(expect={"effect": "new"}), "not said to be accepted"),
+        (lambda t: step(t, AGAIN, "given").update(expect={"value": {"entry": 1}}), "a value without an outcome"),
+        (lambda t: step(t, RACE, "when")["expect"].update(rest=[{"outcome": "refused", "reason": "X"}]), "reason X"),
+        (lambda t: t.case(AGAIN)["twin"].update(step="nowhere"), "twin names the step 'nowhere'"),
+        (lambda t: t.case(AGAIN)["twin"].update(at="nowhere"), "twin names the step 'nowhere'"),
+        (lambda t: t.case(AGAIN)["twin"].update(at="open"), "which is no call"),
+        (lambda t: t.case(AGAIN)["twin"].update(set={}), "does not fit cases.schema.json"),
+        (lambda t: t.case(AGAIN)["twin"].update(set={"args.key": 1, "args.nonce": 2}), "cases.schema.json"),
+        (lambda t: t.case(AGAIN)["twin"].update(expect={"effect": "new"}), "twin: expects effect new"),
+    ],
+)
+def test_what_is_inconsistent_is_named(toy: Spoilt, change: Change, words: str) -> None:
+    change(toy)
+    with pytest.raises(SpecError) as caught:
+        toy.read()
+    assert words in str(caught.value)
+
+
+def test_a_twin_that_ends_before_the_step_it_changes_is_named(toy: Spoilt) -> None:
+    step(toy, AGAIN, "given")["label"] = "first"
+    toy.case(AGAIN)["twin"]["at"] = "first"
+    with pytest.raises(SpecError, match="ends at 'first', before the step 'again'"):
+        toy.read()
+
+
+def test_a_twin_that_ends_where_nothing_is_called_is_named(toy: Spoilt) -> None:
+    step(toy, AGAIN, "then")["label"] = "look"
+    toy.case(AGAIN)["twin"]["at"] = "look"
+    with pytest.raises(SpecError, match="ends at 'look', which is no call"):
+        toy.read()
+
+
+def test_many_problems_are_counted_and_not_all_printed(toy: Spoilt) -> None:
+    for number in range(20):
+        toy.add(AGAIN, id=f"toy/once/another-{number}", clause="TOY-99")
+    with pytest.raises(SpecError, match=r"and \d+ more"):
+        toy.read()
+
+
+def test_the_digest_covers_terms_and_the_cases_digest_covers_cases(toy: Spoilt) -> None:
+    before = toy.read()
+    toy.case(AGAIN)["title"] = "Another title of the same case"
+    other_case = toy.read()
+    assert (other_case.digest, other_case.cases_digest != before.cases_digest) == (before.digest, True)
+    toy.clause("TOY-01")["text"] += " Never."
+    other_text = toy.read()
+    assert other_text.digest != before.digest
+    assert other_text.clauses["TOY-01"].digest != before.clauses["TOY-01"].digest
+    assert other_text.clauses["TOY-02"].digest == before.clauses["TOY-02"].digest

@@ -1,0 +1,155 @@
+"""Strict JSON: one reading of every text, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specs import strictjson
+from specs.errors import StrictJsonError
+
+SAFE = 2**53 - 1
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-SAFE, SAFE)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not SAFE < abs(number) < 1e21)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a":1,"a":1}', "duplicate member name 'a'"),
+        ('{"a":1,"\\u0061":2}', "duplicate member name 'a'"),
+        ('{"x":[{"\\u00e9":1,"é":2}]}', "duplicate member name 'é'"),
+        ('"\\ud800"', "lone surrogate"),
+        ('"\\udc00\\ud800"', "lone surrogate"),
+        ('{"\\udfff":1}', "lone surrogate"),
+        ('[["a",{"b":"\\uD800x"}]]', "lone surrogate"),
+        ("NaN", "NaN is not JSON"),
+        ('{"a":[Infinity]}', "Infinity is not JSON"),
+        ("-Infinity", "-Infinity is not JSON"),
+        ("1e400", "number out of range"),
+        ("-1e400", "number out of range"),
+        (str(SAFE + 1), "beyond 2^53"),
+        (str(-SAFE - 1), "beyond 2^53"),
+        ("9" * 100_000, "beyond 2^53"),
+        ("9007199254740992.0", "beyond 2^53"),
+        ("-1e20", "beyond 2^53"),
+        ("[" * 201 + "]" * 201, "nested deeper than 200"),
+        ("[" * 1_000_000, "nested deeper than 200"),
+        ('{"a":' * 201 + "1" + "}" * 201, "nested deeper than 200"),
+        ("\ufeff1", "byte order mark"),
+        ("[1] x", "at character 4"),
+        ("1\n2", "at character 2"),
+        ("", "at character 0"),
+        ("01", "at character 1"),
+        ("'a'", "at character 0"),
+        ("[1,]", "at character"),
+        ('"a\nb"', "control character"),
+        ("// x\n1", "at character 0"),
+    ],
+)
+def test_what_has_two_readings_or_none_is_refused(text: str, why: str) -> None:
+    for data in (text, text.encode("utf-8", "surrogatepass")):
+        with pytest.raises(StrictJsonError, match=r".*") as caught:
+            strictjson.loads(data)
+        assert why.lower() in str(caught.value).lower()
+        assert len(str(caught.value)) < 300
+
+
+def test_bytes_that_are_not_utf_8_are_refused_with_their_place() -> None:
+    with pytest.raises(StrictJsonError, match="not UTF-8 at byte 2"):
+        strictjson.loads(b'"a\xff"')
+    with pytest.raises(StrictJsonError, match="not UTF-8 at byte 1"):
+        strictjson.loads(b'"\xed\xa0\x80"')
+    with pytest.raises(StrictJsonError):
+        strictjson.loads('{"a":1}'.encode("utf-16"))
+
+
+def test_a_text_with_a_raw_surrogate_is_refused() -> None:
+    with pytest.raises(StrictJsonError, match="lone surrogate"):
+        strictjson.loads('["\ud800"]')
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (" \t\r\n1 \n", 1),
+        (str(SAFE), SAFE),
+        (str(-SAFE), -SAFE),
+        ("-0", 0),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('"' + "[" * 500 + '"', "[" * 500),
+        ('"\\"' + "[" * 500 + '"', '"' + "[" * 500),
+        ('{"A":1,"a":2}', {"A": 1, "a": 2}),
+        ("1E5", 1e5),
+        ("1e21", 1e21),
+    ],
+)
+def test_what_has_one_reading_is_read(text: str, value: Any) -> None:
+    assert strictjson.loads(text) == value
+    assert strictjson.loads(text.encode()) == value
+
+
+def test_nesting_is_allowed_up_to_the_limit_and_a_caller_may_lower_it() -> None:
+    deep = "[" * 200 + "]" * 200
+    assert strictjson.loads(deep) is not None
+    with pytest.raises(StrictJsonError, match="nested deeper than 100 levels"):
+        strictjson.loads(deep, max_depth=100)
+
+
+@given(JSON)
+def test_the_canonical_form_is_read_back_as_the_same_value(value: Any) -> None:
+    data = strictjson.canonical(value)
+    assert strictjson.canonical(strictjson.loads(data)) == data
+    assert strictjson.canonical(json.loads(json.dumps(value))) == data
+
+
+@given(JSON, JSON)
+def test_values_that_differ_as_json_have_different_digests(left: Any, right: Any) -> None:
+    alike = strictjson.canonical(left) == strictjson.canonical(right)
+    assert (strictjson.digest(left) == strictjson.digest(right)) is alike
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_read_or_refused_and_nothing_else_is_raised(data: bytes) -> None:
+    try:
+        strictjson.loads(data)
+    except StrictJsonError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, 2**53, "\ud800", {"\udfff": 1}, {1: 2}, {"a": {1, 2}}, b"x"], ids=repr
+)
+def test_what_json_cannot_hold_has_no_canonical_form(value: Any) -> None:
+    with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
+        strictjson.canonical(value)
+
+
+def test_a_value_nested_beyond_the_stack_has_no_canonical_form() -> None:
+    value: list[Any] = []
+    for _ in range(20_000):
+        value = [value]
+    with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
+        strictjson.canonical(value)
+
+
+def test_a_digest_names_its_function() -> None:
+    expected = "sha256:" + hashlib.sha256(b'{"a":1,"b":2}').hexdigest()
+    assert strictjson.digest({"b": 2, "a": 1}) == expected
+    assert strictjson.digest_bytes(b'{"a":1,"b":2}') == expected
