@@ -41,8 +41,8 @@ class Examination:
 
 
 _HELLO_ADVICE = {
-    Silence.CRASH: "The program ended before it answered. Run it by hand, type the hello line, read its standard error.",
-    Silence.EOF: "The program ended, or closed standard output, unanswered. It must read standard input in a loop.",
+    Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
+    Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
     Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
     "to its end before answering.",
     Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "

@@ -55,8 +55,8 @@ def trusted_validator(schema: Mapping[str, Any]) -> Validator:
 class Variants:
     """A published schema that says, for each value of one member, what the whole object looks like.
 
-    Such a schema tries every `if` on every object. Here the branch is looked up instead, so that a message on a hot path
-    costs one branch; whatever does not fit is explained by the schema as it is published.
+    Such a schema tries every `if` on every object. Here the branch is looked up instead, so that a message on a hot
+    path costs one branch; whatever does not fit is explained by the schema as it is published.
     """
 
     def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:

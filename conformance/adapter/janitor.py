@@ -136,10 +136,10 @@ def _kill_processes(processes: Iterable[int]) -> None:
 
 def _remove(folder: Path) -> None:
     deadline = time.monotonic() + FOLDER_GRACE_S
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(_POLL_S)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
 
 
 def _serve(mark: str) -> None:

@@ -107,7 +107,7 @@ class AdapterProcess:
             thread.start()
 
     def _read_lines(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with stream, contextlib.suppress(OSError, ValueError):
             while True:
                 line = stream.readline(MAX_LINE + 1)
                 if not line:
@@ -124,7 +124,7 @@ class AdapterProcess:
                 return
 
     def _read_log(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with stream, contextlib.suppress(OSError, ValueError):
             while chunk := os.read(stream.fileno(), 65536):
                 room = MAX_STDERR - len(self._stderr)
                 self._stderr += chunk[:room]
@@ -219,11 +219,8 @@ class AdapterProcess:
         self._child.wait()
         with contextlib.suppress(OSError):
             self._stdin.close()
-        for thread, stream in zip(self._threads, (self._child.stdout, self._child.stderr), strict=True):
+        for thread in self._threads:
+            # Each closes its own pipe. What left the group may still hold the other end: then the reader, a daemon,
+            # waits for that process, which the janitor ends with the run, and the kit does not wait with it.
             thread.join(timeout=GONE_S)
-            # Something that left the group may still hold the pipe. Closing it would wait for the reader, which
-            # waits for that process; the janitor ends it with the run, and the reader, a daemon, with it.
-            if not thread.is_alive() and stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
         self._janitor.forget_group(self.pid)

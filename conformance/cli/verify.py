@@ -393,12 +393,15 @@ def _pytest_went_well(status: int) -> bool:
 @contextlib.contextmanager
 def _own_pytest_environment() -> Iterator[None]:
     """pytest without the user's plugins, options and variables, which could change what a run shows."""
-    saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_")}
+    # xdist starts its workers with `python -c`, which would import from the current folder first.
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONSAFEPATH": "1"}
+    saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_") or name in own}
     for name in saved:
         del os.environ[name]
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ.update(own)
     try:
         yield
     finally:
-        del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        for name in own:
+            del os.environ[name]
         os.environ.update(saved)
