@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +29,8 @@ from specs.model import Kind
 
 # Nothing written here survives a power cut, so nothing can be said about durability.
 _VOLATILE = frozenset({"tmpfs", "ramfs"})
+# By the file hierarchy standard what is here survives a reboot, so it lies on a disk.
+_ON_DISK = Path("/var/tmp")  # noqa: S108 - a new folder of our own is made there
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ class Engine:
         """Start what the run needs. Raises StartError, OSError."""
         with contextlib.ExitStack() as stack:
             self._janitor = stack.enter_context(Janitor())
-            parent = None if self.settings.workdir is None else Path(self.settings.workdir)
+            parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
             self.root = self._janitor.make_folder(parent=parent)
             self._config = dict(self.settings.config)
             if self.settings.launcher:
@@ -118,6 +123,9 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            # Ctrl-C above all: the deadlines of an orderly end, times --slow, are not for someone who wants out.
+            self.pool.abort()
         self._stack.close()
 
     def greet(self) -> Greeting:
@@ -153,10 +161,17 @@ class Engine:
         refused = self._cannot_run(case)
         if refused is not None:
             return CaseResult(case.id, case.clauses, refused, (), (), 0.0)
-        judgement, main = self._side(contract, case, Side.MAIN)
         twin: tuple[Record, ...] = ()
-        if judgement.verdict is Verdict.CONFORMS and case.twin is not None:
-            judgement, twin = self._side(contract, case, Side.TWIN)
+        twin_judgement = Judgement(Verdict.CONFORMS)
+        # Which side comes first is up to the seed, so that an adapter cannot tell the two by their order.
+        twin_first = case.twin is not None and twin_goes_first(case, self.settings.seed)
+        if twin_first:
+            twin_judgement, twin = self._side(contract, case, Side.TWIN)
+        judgement, main = self._side(contract, case, Side.MAIN)
+        if judgement.verdict is Verdict.CONFORMS and case.twin is not None and not twin_first:
+            twin_judgement, twin = self._side(contract, case, Side.TWIN)
+        if judgement.verdict is Verdict.CONFORMS:
+            judgement = twin_judgement
         return self._result(case.id, case.clauses, judgement, main, twin, started)
 
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
@@ -230,6 +245,12 @@ class Engine:
         return None
 
 
+def twin_goes_first(case: Case, seed: str) -> bool:
+    """Whether the twin of `case` runs before the case itself under `seed`; a coin fixed by both."""
+    coin = hashlib.sha256(f"{seed}\x1f{case.id}\x1forder".encode()).digest()
+    return coin[0] % 2 == 1
+
+
 def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
     """What an exception says. Hypothesis bundles several failures; the worst finding counts."""
     findings = list(_findings_in(error))
@@ -254,6 +275,14 @@ def _exhausted() -> Judgement:
         detail="three workers in a row had died before, so the case was not started",
         advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
     )
+
+
+def default_parent() -> Path:
+    """Where workdirs go unless --workdir says otherwise: the temp folder, or a disk if that one keeps nothing."""
+    temp = Path(tempfile.gettempdir())
+    if filesystem_of(temp) in _VOLATILE and os.access(_ON_DISK, os.W_OK) and filesystem_of(_ON_DISK) not in _VOLATILE:
+        return _ON_DISK
+    return temp
 
 
 def filesystem_of(folder: Path) -> str:

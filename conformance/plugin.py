@@ -21,6 +21,7 @@ from conformance.verdict import Silence, Verdict
 from specs import Contract, load_contract
 
 _OPTION = "holdfast_settings"
+_CLAUSES = "holdfast_clauses"
 _ATTRIBUTE = "holdfast"
 
 
@@ -49,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """One option: the settings of the run, as `holdfast verify` writes them."""
     group = parser.getgroup("holdfast")
     group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
+    group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,6 +86,14 @@ class _Runner:
         file: ContractFile = ContractFile.from_parent(parent, path=file_path)
         file.runner = self
         return file
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Narrow to the clauses asked for; here, because under xdist only the workers collect."""
+        wanted = set(config.getoption(_CLAUSES))
+        if wanted:
+            kept = [item for item in items if isinstance(item, CaseItem) and wanted & set(item.planned.clauses)]
+            config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+            items[:] = kept
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:

@@ -25,6 +25,11 @@ SUPERUSER = "postgres"
 _UNPRIVILEGED = "nobody"
 # sun_path holds 108 bytes with its end; the rest of the name is "/.s.PGSQL.5432".
 _SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.5432")
+_RUN_BY_ALL = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+# The kit removes only folders that are called so.
+_PREFIX = "holdfast-pg-"
+# Where everybody can get to, if the folder asked for is closed or too deep.
+_COMMON_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folders for a new folder of our own
 _START_S = 30.0
 _STOP_S = 5.0
 _POLL_S = 0.02
@@ -54,7 +59,7 @@ class EmbeddedServer:
     def __init__(self, *, parent: Path) -> None:
         """Initialise and start it, in a new folder under `parent` if a server can live there. Raises ServerError."""
         self._account = pwd.getpwnam(_UNPRIVILEGED) if os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="hf-pg-", dir=_home_for_server(parent, self._account)))
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_home_for_server(parent, self._account)))
         self._process: subprocess.Popen[bytes] | None = None
         try:
             if self._account is not None:
@@ -92,14 +97,17 @@ class EmbeddedServer:
         programs = _wheel_programs()
         if self._account is None or _open_to_others(programs / "postgres"):
             return programs
-        shutil.copytree(programs.parent, self.folder / "install", symlinks=True)
-        for path in (self.folder / "install").rglob("*"):
+        # Laid out as in site-packages: the programs look for their libraries beside the package (RPATH).
+        package = programs.parent.parent
+        copy = self.folder / "wheel"
+        for source in (programs.parent, package.with_name(f"{package.name}.libs")):
+            target = copy / source.relative_to(package.parent)
+            shutil.copytree(source, target, symlinks=True)
+        for path in (copy, *copy.rglob("*")):
             if not path.is_symlink():
-                path.chmod(path.stat().st_mode | stat.S_IRGRP | stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
-        (self.folder / "install").chmod(0o755)
-        for path in (self.folder / "install" / "bin").iterdir():
-            path.chmod(0o755)
-        return self.folder / "install" / "bin"
+                runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+                path.chmod(path.stat().st_mode | stat.S_IRGRP | stat.S_IROTH | (_RUN_BY_ALL if runs else 0))
+        return copy / programs.relative_to(package.parent)
 
     def _identity(self) -> dict[str, object]:
         if self._account is None:
@@ -208,7 +216,13 @@ def _open_to_others(program: Path) -> bool:
 
 def _home_for_server(parent: Path, account: pwd.struct_passwd | None) -> Path:
     """`parent`, unless a socket path there would be too long or the server's account could not get there."""
-    here = parent.resolve()
-    short = len(os.fsencode(here / "hf-pg-12345678")) <= _SOCKET_FOLDER_MAX
-    reachable = account is None or all(path.stat().st_mode & stat.S_IXOTH for path in (here, *here.parents))
-    return here if short and reachable else Path(tempfile.gettempdir())
+    for place in (parent, Path(tempfile.gettempdir()), *map(Path, _COMMON_FOLDERS)):
+        here = place.resolve()
+        short = len(os.fsencode(here / f"{_PREFIX}12345678")) <= _SOCKET_FOLDER_MAX
+        reachable = account is None or all(path.stat().st_mode & stat.S_IXOTH for path in (here, *here.parents))
+        if here.is_dir() and short and reachable:
+            return here
+    raise ServerError(
+        f"expected a folder for the server that its account can reach, with a short path; {parent} and "
+        f"{', '.join(_COMMON_FOLDERS)} are none; set TMPDIR to one"
+    )

@@ -18,7 +18,7 @@ def parse_instant(text: str) -> datetime:
     if match is None:
         raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {text!r}")
     try:
-        whole = datetime.strptime(match[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
+        whole = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
     except ValueError as error:
         raise InstantError(f"no such day or time: {text!r}") from error
     return whole.replace(microsecond=int((match[2] or "").ljust(6, "0")))
@@ -26,7 +26,4 @@ def parse_instant(text: str) -> datetime:
 
 def format_instant(instant: datetime) -> str:
     """Write an aware datetime; without a fraction when it has none."""
-    in_utc = instant.astimezone(UTC)
-    shape = "%Y-%m-%dT%H:%M:%S.%fZ" if in_utc.microsecond else "%Y-%m-%dT%H:%M:%SZ"
-    # strftime does not pad years below 1000 on every platform.
-    return in_utc.strftime(shape).rjust(len("2026-01-01T00:00:00Z"), "0")
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"

@@ -186,6 +186,19 @@ class AdapterProcess:
             return Event(Silence.CRASH, f"the adapter exited with status {code}")
         return Event(Silence.EOF, "the adapter exited with status 0 before it answered")
 
+    def pause(self) -> None:
+        """Stop the whole process group where it stands; `resume` lets it go on."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused process group go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if not self._ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
     def kill(self) -> None:
         """SIGKILL to the whole process group, and wait until the child is gone. Again is nothing."""
         if self._ended:
@@ -219,8 +232,9 @@ class AdapterProcess:
         self._child.wait()
         with contextlib.suppress(OSError):
             self._stdin.close()
+        ends = time.monotonic() + GONE_S
         for thread in self._threads:
             # Each closes its own pipe. What left the group may still hold the other end: then the reader, a daemon,
             # waits for that process, which the janitor ends with the run, and the kit does not wait with it.
-            thread.join(timeout=GONE_S)
+            thread.join(timeout=max(0.0, ends - time.monotonic()))
         self._janitor.forget_group(self.pid)

@@ -6,7 +6,8 @@ import contextlib
 import secrets
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,9 +74,7 @@ class Worker:
         )
         self._greeting: Greeting | None = None
         self._challenge = secrets.token_hex(16)
-        self.send(
-            {"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": self._challenge}
-        )
+        self.send({"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": self._challenge})
 
     def await_greeting(self, *, timeout: float | None = None) -> Greeting:
         """What the adapter says in its hello; waits for it the first time, the start deadline unless told otherwise.
@@ -138,15 +137,20 @@ class Worker:
 
     def receive(self, *, timeout: float, hello: bool = False) -> Reply:
         """The reply to the oldest request that is still open. After an Event the worker is dead."""
-        request_id, sent = self._outstanding.popleft()
+        request_id, sent = self._outstanding[0]
         if self.dead is not None:
+            self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
+        # Only then is it no longer owed: who is interrupted here leaves a worker that is known to be busy.
         got = self._process.receive(timeout=timeout)
+        self._outstanding.popleft()
         if isinstance(got, Event):
             self.dead = got
             return Reply(None, got, sent, self._now_us())
         moment, line = got
         answer = decode_answer(line, expected_id=request_id, hello=hello)
+        if not isinstance(answer, Event) and self._now_us(moment) < sent:
+            answer = Event(Silence.GARBAGE, f"the answer to request {request_id!r} came before the request was sent")
         if isinstance(answer, Event):
             self.dead = answer
             return Reply(None, answer, sent, self._now_us(moment))
@@ -156,6 +160,14 @@ class Worker:
         """Send one request and wait for its reply."""
         self.send(request)
         return self.receive(timeout=timeout, hello=hello)
+
+    def pause(self) -> None:
+        """Stop the worker's process group where it stands."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._process.resume()
 
     @property
     def log(self) -> str:
@@ -308,9 +320,17 @@ class WorkerPool:
         return logs
 
     def close(self) -> None:
-        """Shut every worker down in order; one that still owes an answer is ended at once."""
-        for number, worker in list(self._workers.items()):
-            if worker.dead is not None or worker.busy:
-                self.kill(number)
-            else:
-                self.stop(number)
+        """Shut every worker down in order, all at the same time; one that still owes an answer is ended at once."""
+        self._end_all(lambda worker: worker.kill() if worker.dead is not None or worker.busy else worker.shut_down())
+
+    def abort(self) -> None:
+        """End every worker at once: the run is over before its time, and nobody waits for good manners."""
+        self._end_all(Worker.kill)
+
+    def _end_all(self, end: Callable[[Worker], None]) -> None:
+        workers = list(self._workers.values())
+        self._workers.clear()
+        with ThreadPoolExecutor(max_workers=max(1, len(workers))) as threads:
+            list(threads.map(end, workers))
+        for worker in workers:
+            self._keep_log(worker)

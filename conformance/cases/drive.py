@@ -84,7 +84,7 @@ class Driver:
             self._write_reply(action, worker, request, reply)
 
     def _race(self, action: Action) -> None:
-        # The workers are up and idle, and every line is made beforehand: writing them in one go is the barrier.
+        # The barrier: workers are up and idle, every line is made beforehand, nobody runs until all have theirs.
         workers: list[Worker] = []
         for number, request in action.requests:
             worker = self._pool.current(number)
@@ -96,8 +96,14 @@ class Driver:
             worker.prepare(self._located(request))
             for worker, (_, request) in zip(workers, action.requests, strict=True)
         ]
-        for worker, line in zip(workers, lines, strict=True):
-            worker.send_prepared(line)
+        for worker in workers:
+            worker.pause()
+        try:
+            for worker, line in zip(workers, lines, strict=True):
+                worker.send_prepared(line)
+        finally:
+            for worker in workers:
+                worker.resume()
         for number, request in action.requests:
             self._write_reply(action, number, request, self._receive(number, self._pool.deadlines.op))
 

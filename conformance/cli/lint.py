@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from conformance.baselines import load_baseline
 from conformance.cli.console import Format, out, stop
 from conformance.cli.mutants import planted
 from conformance.plan import plan_of
@@ -65,7 +66,10 @@ def problems_of(contract: Contract) -> list[str]:
         MutantNote(mutant.name, tuple(mutant.must_fail)) for mutant in planted() if mutant.contract == contract.name
     ]
     suite = {case.id: case.clauses for case in plan_of(contract) if not case.scripted}
-    return lint_contract(contract, mutants=mutants, suite_clauses=suite)
+    problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
+    if load_baseline(contract) is None:
+        problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
+    return problems
 
 
 _CASE_START = re.compile(r"^( *)- id: (\S+)\s*$")

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -157,6 +157,7 @@ def run(options: Options) -> Exit:
                 assert failure is not None
                 return _never_started(options, requested, failure)
             contracts = _claimed(requested, greeting)
+            _known_clauses(options.clauses, contracts)
             return _Run(options, contracts, greeting, expectations, engine).go()
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
@@ -218,6 +219,12 @@ def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract
     return contracts
 
 
+def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
+    for name in names:
+        if not any(name in contract.clauses for contract in contracts):
+            stop(Exit.USAGE, f"--clause: expected the id of a clause, got {name!r}; `holdfast list clauses` names them")
+
+
 def _recorder(options: Options) -> Recorder:
     try:
         return Recorder(options.evidence, redactor=_redactor(options.settings))
@@ -267,16 +274,20 @@ class _Run:
         """The issue under which a result is expected."""
         return xfail.excuse_of(self._expectations, result)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Narrow to the clauses asked for, and note what is left to run."""
-        wanted = set(self._options.clauses)
-        if wanted:
-            keep = [item for item in items if wanted & item.extra_keyword_matches]
-            config.hook.pytest_deselected(items=[item for item in items if item not in keep])
-            items[:] = keep
-        self._selected = {item.name for item in items}
-        self._face.begin(len(items))
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what is to run, where this process collects."""
+        if session.items:
+            self._select(item.name for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
+        """Note what is to run, where the processes of xdist collect; all of them collect the same."""
+        self._select(name.rpartition("::")[2] for name in ids)
+
+    def _select(self, names: Iterable[str]) -> None:
+        if self._selected is None:
+            self._selected = set(names)
+            self._face.begin(len(self._selected))
 
     def pytest_holdfast_result(self, result: CaseResult) -> None:
         """Write it down before anything else runs."""
@@ -327,6 +338,8 @@ class _Run:
             ]
             if options.expression is not None:
                 words += ["-k", options.expression]
+            for clause in options.clauses:
+                words += ["--holdfast-clause", clause]
             if options.exit_first:
                 words.append("-x")
             if options.jobs > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -129,6 +129,12 @@ class Session:
         """Wait for a started call."""
         record = self._one(Action(Verb.FINISH, f"finish {handle.method}", worker=handle.worker))
         return self._answer(record, handle.method)
+
+    def race(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Answer]:
+        """One call from each worker at once, behind a barrier; the answers in the order of the workers."""
+        pairs = tuple((worker, self._request(method, args)) for worker, (method, args) in enumerate(calls))
+        records = self._bench.execute(self._driver, Action(Verb.RACE, f"race of {len(pairs)}", pairs))
+        return [self._answer(record, method) for record, (method, _) in zip(records, calls, strict=True)]
 
     def reached(self, point: str) -> None:
         """Wait for a stop point; not reaching it ends the test as not reached."""

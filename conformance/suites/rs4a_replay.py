@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.suites import clause
-from conformance.suites.bench import Answer, Bench, Handle, Session
+from conformance.suites.bench import Answer, Bench, Session
 from conformance.suites.rs4a_history import OPENING, STEPS, Play, Step, issue, request, shown
 from vectors.derive import derive
 
@@ -157,9 +157,8 @@ def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> N
 
 def _raced(bench: Bench, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
     """The answers of one call a worker, all under way at once; None if they did not overlap."""
-    handles: list[Handle] = [session.start(method, args, worker) for worker, (method, args) in enumerate(calls)]
+    answers = session.race(calls)
     sent_us = [record.sent_us or 0 for record in bench.records[-len(calls) :]]
-    answers = [session.finish(handle) for handle in handles]
     received_us = [record.received_us or 0 for record in bench.records[-len(calls) :]]
     return answers if max(sent_us) < min(received_us) else None
 

@@ -72,7 +72,7 @@ class Rs4aReplay:
             reader=reader,
             validator=make.validator(settings, reader, keys),
             verifier=verifier,
-            registrar=make.registrar(settings, ports, keys, verifier, stops),
+            registrar=make.registrar(settings, ports, verifier, stops),
             authority=make.authority(settings, ports, keys, methods["issue_nonce"].args),
             custody=make.custody(settings, ports, methods["resolve_status"].args),
             ports=ports,

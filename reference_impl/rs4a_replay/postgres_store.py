@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import psycopg
@@ -19,7 +20,9 @@ from reference_impl.rs4a_replay.settings import Isolation, Settings
 from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
 from reference_impl.rs4a_replay.store import (
     AuditError,
+    Committed,
     CommitUncertainError,
+    Conflict,
     Consumption,
     Insert,
     RolledBackError,
@@ -46,10 +49,21 @@ _LEVELS = {
 _POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
 # SQLSTATE classes whose meaning is "the transaction failed", as against "the connection or the server did".
 _CERTAIN_CLASSES = ("22", "23", "25", "40", "42", "55")
+# At COMMIT only what a deferred check or a concurrent transaction raises: the read-back after it can raise the others.
+_CERTAIN_AT_COMMIT = ("23", "40")
 
 
 class _AgainError(Exception):
     """The database aborted the transaction for a concurrent one; the same transaction may succeed now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A surface as judged, the catalogue entries that it consists of, and the marks that they had."""
+
+    oids: str
+    marks: str | None
+    report: SurfaceReport
 
 
 class PostgresLine:
@@ -96,39 +110,50 @@ class PostgresStore:
             synchronous_commit=self.synchronous_commit,
             lock_timeout=str(READ_LOCK_TIMEOUT_MS),
             statement_timeout=str(STATEMENT_TIMEOUT_MS),
+            # Every statement looks one key up; planning it anew each time costs more than running it.
+            plan_cache_mode="force_generic_plan",
         )
         self._link = Link(self._dsn)
         self._judge = judge
-        self._judged: tuple[list[Any], SurfaceReport] | None = None
+        self._judged: _Judged | None = None
 
     # Reading
 
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
-        """See `store.Store`. The catalogue and the rows are read anew each time: nothing is trusted from before."""
+        """See `store.Store`. Rows and the catalogue's marks are read anew each time, in one statement."""
 
         def read(connection: Connection) -> Sight:
-            with connection.pipeline():
-                catalogue = connection.execute(statements.CATALOGUE, prepare=True)
-                found = connection.execute(statements.LOOK, (logical_request_key, nonce), prepare=True)
-            surface = self._report(catalogue.fetchall())
-            row: Any = found.fetchone()
-            return Sight(surface, *row)
+            if self._judged is None:
+                self._judged = self._judge_catalogue(connection)
+            found = self._marks_and_rows(connection, self._judged, logical_request_key, nonce)
+            if found[0] != self._judged.marks:
+                # Something of the surface was made, dropped or altered: judge it again, and look again.
+                self._judged = self._judge_catalogue(connection)
+                found = self._marks_and_rows(connection, self._judged, logical_request_key, nonce)
+                self._judged = replace(self._judged, marks=found[0])
+            return Sight(self._judged.report, *found[1:])
 
         try:
             return self._read(read)
         except errors.UndefinedTable:
-            return Sight(self._read(lambda c: self._report(c.execute(statements.CATALOGUE).fetchall())))
+            self._judged = None
+            return Sight(self._read(self._judge_catalogue).report)
 
-    def _report(self, rows: list[Any]) -> SurfaceReport:
-        if self._judged is None or self._judged[0] != rows:
-            seen = {
-                name: SeenRelation(
-                    frozenset(columns), frozenset(tuple(index) for index in unique or ()), durable=bool(durable)
-                )
-                for name, durable, columns, unique in rows
-            }
-            self._judged = (rows, self._judge.judge(seen))
-        return self._judged[1]
+    def _marks_and_rows(
+        self, connection: Connection, judged: _Judged, logical_request_key: str | None, nonce: str | None
+    ) -> tuple[Any, ...]:
+        look = self._link.execution(statements.LOOK, (judged.oids, logical_request_key, nonce))
+        return connection.execute(look.encode()).fetchone() or (None,)
+
+    def _judge_catalogue(self, connection: Connection) -> _Judged:
+        """Read the whole catalogue of the surface and judge it."""
+        found: list[Any] = connection.execute(statements.CATALOGUE).fetchall()
+        seen = {
+            name: SeenRelation(frozenset(columns), frozenset(map(tuple, unique or ())), durable=bool(durable))
+            for name, durable, columns, unique, _ in found
+        }
+        oids = ",".join(str(oid) for *_, numbers in found for oid in numbers)
+        return _Judged("{" + oids + "}", None, self._judge.judge(seen))
 
     def _read(self, reading: Callable[[Connection], _T]) -> _T:
         try:
@@ -144,11 +169,6 @@ class PostgresStore:
             raise
         except psycopg.Error as error:
             raise SurfaceUnreadableError(_first_line(error)) from error
-
-    def registration_of(self, decision_id: str) -> Row | None:
-        """See `store.Store`."""
-        found: Any = self._read(lambda c: c.execute(statements.DECISION, (decision_id,), prepare=True).fetchone())
-        return None if found is None else found[0]
 
     def untombstoned(self) -> Sequence[Row]:
         """See `store.Store`."""
@@ -172,7 +192,7 @@ class PostgresStore:
             line = PostgresLine(connection)
             if not self._insert(connection, line, inserts, stops, xids):
                 self._roll_back(xids)
-                return Consumption.CONFLICT
+                return Conflict()
             # A connection already lost shows here for free, and then the commit is certainly not sent. Twice: the first
             # may only get to read the server's last words.
             connection.pgconn.consume_input()
@@ -183,14 +203,14 @@ class PostgresStore:
         except errors.UniqueViolation:
             # A unique index that is no arbiter (replay_key) may notice a concurrent twin first.
             self._roll_back(xids)
-            return Consumption.CONFLICT
+            return Conflict()
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             self._roll_back(xids)
             raise _AgainError from error
         except (psycopg.Error, AbortedError, StoreError) as error:
             self._roll_back(xids)
             raise RolledBackError(_first_line(error)) from error
-        return self._commit(connection, line, stops)
+        return self._commit(connection, line, stops, inserts[-1])
 
     def _insert(
         self,
@@ -215,13 +235,15 @@ class PostgresStore:
                 stops.reach(point, line)
             stops.reach(Point.BEFORE_COMMIT, line)
             return True
-        with connection.pipeline():
-            connection.execute(begin)
-            connection.execute(patience)
-            cursors = [connection.execute(statement, values, prepare=True) for statement, values in ready]
-        rows: list[Any] = [cursor.fetchone() for cursor in cursors]
-        xids += [row[0] for row in rows if row is not None]
-        return None not in rows
+        messages = [begin, patience, *(self._link.execution(statement, values) for statement, values in ready)]
+        cursor = connection.execute("; ".join(messages).encode())
+        rows: list[Any] = []
+        for _ in messages:
+            rows.append(cursor.fetchone() if cursor.description is not None else None)
+            cursor.nextset()
+        inserted = rows[-len(ready) :]
+        xids += [row[0] for row in inserted if row is not None]
+        return None not in inserted
 
     def insert_statement(self, insert: Insert) -> str:
         """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
@@ -230,21 +252,27 @@ class PostgresStore:
     def _values(self, relation: str, row: Row) -> tuple[str | bool | None, ...]:
         return tuple(row[column] for column in self._settings.relations[relation].columns)
 
-    def _commit(self, connection: Connection, line: PostgresLine, stops: StopPoints) -> Consumption:
+    def _commit(self, connection: Connection, line: PostgresLine, stops: StopPoints, last: Insert) -> Consumption:
+        """Commit, and read the last row back in the same message: after the COMMIT, hence as durable."""
+        relation = self._settings.relations[last.relation]
+        read_back = self._link.execution(statements.read_back(relation), [last.row[relation.primary_key[0]]])
         try:
-            status = connection.execute("COMMIT").statusmessage
+            cursor = connection.execute(f"COMMIT; {read_back}".encode())
+            status = cursor.statusmessage
+            cursor.nextset()
+            durable: Any = cursor.fetchone()
             with contextlib.suppress(AbortedError):
                 stops.reach(Point.AFTER_COMMIT, line)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             raise _AgainError from error
         except (psycopg.Error, AnswerLostError) as error:
             self._link.drop()
-            if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _CERTAIN_CLASSES:
+            if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _CERTAIN_AT_COMMIT:
                 raise RolledBackError(_first_line(error)) from error
             raise CommitUncertainError(_first_line(error)) from error
         if status != "COMMIT":
             raise RolledBackError(f"the database answered {status} to COMMIT")
-        return Consumption.COMMITTED
+        return Committed(None if durable is None else durable[0])
 
     def _roll_back(self, xids: Sequence[str]) -> None:
         """Roll back, and where the connection is lost, prove it. Raises CommitUncertainError without a proof."""
@@ -301,10 +329,7 @@ class PostgresStore:
 
 
 class PostgresAudit:
-    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of.
-
-    Nothing is prepared here: the probe ends with ROLLBACK, at which psycopg forgets every prepared statement.
-    """
+    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of."""
 
     def __init__(self, dsn: str, settings: Settings) -> None:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
@@ -315,6 +340,7 @@ class PostgresAudit:
                 synchronous_commit="on",
                 lock_timeout=str(READ_LOCK_TIMEOUT_MS),
                 statement_timeout=str(STATEMENT_TIMEOUT_MS),
+                plan_cache_mode="force_generic_plan",
             )
         )
 
@@ -322,16 +348,15 @@ class PostgresAudit:
         """See `store.AuditSink`."""
 
         def attempt(connection: Connection) -> None:
-            with connection.pipeline():
-                connection.execute("BEGIN")
-                connection.execute(self._statement, self._values(record), prepare=False)
-                connection.execute("ROLLBACK")
+            insert = self._link.execution(self._statement, self._values(record))
+            connection.execute(f"BEGIN; {insert}; ROLLBACK".encode())
 
         self._run(attempt)
 
     def write(self, record: Row) -> None:
         """See `store.AuditSink`. Written twice after a lost answer, it still is one record: its id is the key."""
-        self._run(lambda connection: connection.execute(self._statement, self._values(record), prepare=False))
+        values = self._values(record)
+        self._run(lambda connection: connection.execute(self._link.execution(self._statement, values).encode()))
 
     def _values(self, record: Row) -> tuple[str | bool | None, ...]:
         return tuple(record[column] for column in self._relation.columns)

@@ -10,12 +10,11 @@ from typing import Any
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant, parse_instant
 from reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, Rule, decision_of, uncertain
-from reference_impl.rs4a_replay.keys import Keys
 from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.store import (
+    Committed,
     CommitUncertainError,
-    Consumption,
     Insert,
     RolledBackError,
     Row,
@@ -33,9 +32,8 @@ _UNARMED = StopPoints(Path())
 class Registrar(Admission):
     """Decides registrations and compensations. Never trusts the validator for anything that needs the store."""
 
-    def __init__(self, settings: Settings, ports: Ports, keys: Keys, verifier: Verifier, stops: StopPoints) -> None:
+    def __init__(self, settings: Settings, ports: Ports, verifier: Verifier, stops: StopPoints) -> None:
         super().__init__(settings, ports)
-        self._keys = keys
         self._verifier = verifier
         self._stops = stops
 
@@ -146,7 +144,7 @@ class Registrar(Admission):
 
     def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
         """The two rows of one registration: the consumed nonce, and the inert effect that is the consumed key."""
-        submission, keys = _submission(attempt), self._keys.derive(_submission(attempt))
+        submission, keys = _submission(attempt), _keys(attempt)
         registration: Row = {
             "decision_id": f"decision-{uuid.uuid4().hex}",
             "logical_request_key": keys.logical_request_key,
@@ -182,21 +180,21 @@ class Registrar(Admission):
         """Consume key and nonce and write the inert registration, all in one transaction, then verify."""
         inserts = self.effect_rows(attempt)
         answer = self.transact(attempt, inserts, self._stops)
-        return self.verify(attempt, inserts[-1].row) if answer is None else answer
+        return self.verify(attempt, inserts[-1].row, answer.durable) if isinstance(answer, Committed) else answer
 
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | None:
-        """Run the one transaction; None if it committed."""
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | Committed:
+        """Run the one transaction; an answer if it did not commit."""
         try:
             outcome = self.store.consume(inserts, stops)
         except RolledBackError as error:
             return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
         except CommitUncertainError as error:
             return uncertain(error)
-        return None if outcome is Consumption.COMMITTED else self.refuse(attempt, self.lost_race(attempt))
+        return outcome if isinstance(outcome, Committed) else self.refuse(attempt, self.lost_race(attempt))
 
     def lost_race(self, attempt: Attempt) -> Refusal:
         """S4: somebody was first and committed; the store says who, and on which axis (traps R9, R10)."""
-        submission, keys = _submission(attempt), self._keys.derive(_submission(attempt))
+        submission, keys = _submission(attempt), _keys(attempt)
         sight = self.look(keys.logical_request_key, submission.authorization_nonce)
         spent = sight.consume is not None and sight.consume["logical_request_key"] != keys.logical_request_key
         if spent:
@@ -209,13 +207,12 @@ class Registrar(Admission):
         """Whether a sight after the conflict shows the winner's effect."""
         return sight.compensation is not None if attempt.method == "compensate" else sight.registration is not None
 
-    def verify(self, attempt: Attempt, written: Row) -> Answer:
-        """P4: read the durable row back; a rejection is recorded and takes nothing away (S3)."""
-        decision_id = str(written["decision_id"])
+    def verify(self, attempt: Attempt, written: Row, durable: Row | None) -> Answer:
+        """P4: the durable row must be the one that was written; a rejection is recorded and takes nothing away (S3)."""
         verification = None
         try:
-            if not self._verifier.accepts(written, self.store.registration_of(decision_id)):
-                verification = self.rejection(attempt, decision_id)
+            if not self._verifier.accepts(written, durable):
+                verification = self.rejection(attempt, str(written["decision_id"]))
                 self.store.append("verification", [verification])
         except StoreError as error:
             return uncertain(error)
@@ -251,7 +248,7 @@ class Registrar(Admission):
         """Consume the fresh nonce and write the compensation, in one transaction."""
         submission, registration = _submission(attempt), attempt.sight.registration
         assert registration is not None
-        keys = self._keys.derive(submission)
+        keys = _keys(attempt)
         compensation: Row = {
             "decision_id": registration["decision_id"],
             "logical_request_key": keys.logical_request_key,
@@ -265,7 +262,7 @@ class Registrar(Admission):
             Insert("compensation", compensation),
         )
         answer = self.transact(attempt, inserts, _UNARMED)
-        if answer is not None:
+        if not isinstance(answer, Committed):
             return answer
         sight = self.look(keys.logical_request_key, submission.authorization_nonce)
         if sight.compensation is None:
@@ -275,6 +272,11 @@ class Registrar(Admission):
 
 def _decided(sight: Sight) -> dict[str, Any]:
     return {"decision": decision_of(sight), "replayed": False}
+
+
+def _keys(attempt: Attempt) -> DerivedKeys:
+    assert attempt.verdict.keys is not None, "an admitted request has its keys"
+    return attempt.verdict.keys
 
 
 def _submission(attempt: Attempt) -> Submission:

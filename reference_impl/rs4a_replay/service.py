@@ -126,13 +126,14 @@ class Service:
             self._parts.stops.disarm()
 
     def _arrive(self, method: str, args: Any, verdict: Verdict) -> Attempt:
-        identities = legible_identities(args)
         if verdict.submission is not None and verdict.keys is not None:
             identities = Identities(
                 verdict.keys.logical_request_key,
                 verdict.submission.authorization_nonce,
                 verdict.submission.attempt_id,
             )
+        else:
+            identities = legible_identities(args)
         return self._parts.registrar.arrive(method, verdict, identities, now=self._now)
 
     # Observations

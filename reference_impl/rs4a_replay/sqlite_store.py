@@ -15,7 +15,9 @@ from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
 from reference_impl.rs4a_replay.store import (
     AuditError,
+    Committed,
     CommitUncertainError,
+    Conflict,
     Consumption,
     Insert,
     RolledBackError,
@@ -185,10 +187,6 @@ class SqliteStore:
             self._database.drop()
             raise SurfaceUnreadableError(str(error)) from error
 
-    def registration_of(self, decision_id: str) -> Row | None:
-        """See `store.Store`."""
-        return self._read(lambda connection: self._row(connection, "registration", "decision_id", decision_id))
-
     def untombstoned(self) -> Sequence[Row]:
         """See `store.Store`."""
         statement = (
@@ -207,7 +205,7 @@ class SqliteStore:
             for insert, point in zip(inserts, _POINTS[: len(inserts)], strict=True):
                 if connection.execute(self.insert_statement(insert), self._values(insert)).fetchone() is None:
                     self._roll_back()
-                    return Consumption.CONFLICT
+                    return Conflict()
                 stops.reach(point, line)
             stops.reach(Point.BEFORE_COMMIT, line)
         except AnswerLostError as error:
@@ -215,7 +213,7 @@ class SqliteStore:
             raise CommitUncertainError(str(error)) from error
         except sqlite3.IntegrityError:
             self._roll_back()
-            return Consumption.CONFLICT
+            return Conflict()
         except (sqlite3.Error, AbortedError) as error:
             self._roll_back()
             raise RolledBackError(str(error)) from error
@@ -223,9 +221,13 @@ class SqliteStore:
         try:
             with contextlib.suppress(AbortedError):
                 stops.reach(Point.AFTER_COMMIT, line)
-        except AnswerLostError as error:
+            return Committed(self._read_back(connection, inserts[-1]))
+        except (sqlite3.Error, AnswerLostError) as error:
             raise CommitUncertainError(str(error)) from error
-        return Consumption.COMMITTED
+
+    def _read_back(self, connection: sqlite3.Connection, insert: Insert) -> Row | None:
+        (key,) = self._relations[insert.relation].primary_key
+        return self._row(connection, insert.relation, key, str(insert.row[key]))
 
     def _begin(self) -> sqlite3.Connection:
         """Take the one write lock; waiting for it is waiting for the other's outcome."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, unique
 from typing import Protocol
 
 from reference_impl.rs4a_replay.stoppoints import StopPoints
@@ -34,12 +33,19 @@ class AuditError(StoreError):
     """The failure audit cannot be written."""
 
 
-@unique
-class Consumption(Enum):
-    """How a Phase-3 transaction ended, if it did not fail."""
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A Phase-3 transaction met a committed row of somebody else, and rolled back as a whole."""
 
-    COMMITTED = "committed"
-    CONFLICT = "conflict"
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A Phase-3 transaction committed; `durable` is its last row as read back after the commit, for the verifier."""
+
+    durable: Row | None
+
+
+Consumption = Committed | Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,7 @@ class Store(Protocol):
     def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
         """Insert all rows in one transaction, or none.
 
-        CONFLICT means that an arbiter found a committed row of someone else, and everything rolled back; it is
-        decided only after the other's outcome is known. Raises RolledBackError or CommitUncertainError.
+        A conflict is decided only after the other's outcome is known. Raises RolledBackError or CommitUncertainError.
         """
 
     def append(self, relation: str, rows: Sequence[Row]) -> int:
@@ -84,9 +89,6 @@ class Store(Protocol):
 
         Raises RolledBackError or CommitUncertainError.
         """
-
-    def registration_of(self, decision_id: str) -> Row | None:
-        """The registration with that decision id, as durable. Raises SurfaceUnreadableError."""
 
     def untombstoned(self) -> Sequence[Row]:
         """Registrations that have no tombstone. Raises SurfaceUnreadableError."""

@@ -16,7 +16,9 @@ from reference_impl.rs4a_replay.registrar import Registrar
 from reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.store import (
+    Committed,
     CommitUncertainError,
+    Conflict,
     Consumption,
     Insert,
     RolledBackError,
@@ -31,16 +33,16 @@ class NonceConsumedFirst(Registrar):
         consumed, effect = self.effect_rows(attempt)
         self.store.append("nonce_consume", [consumed.row])
         answer = self.transact(attempt, [effect], self._stops)
-        return self.verify(attempt, effect.row) if answer is None else answer
+        return self.verify(attempt, effect.row, answer.durable) if isinstance(answer, Committed) else answer
 
 
 class EffectCommittedFirst(Registrar):
     def consume(self, attempt: Attempt) -> Answer:
         consumed, effect = self.effect_rows(attempt)
         answer = self.transact(attempt, [effect], self._stops)
-        if answer is None:
+        if isinstance(answer, Committed):
             self.store.append("nonce_consume", [consumed.row])
-            return self.verify(attempt, effect.row)
+            return self.verify(attempt, effect.row, answer.durable)
         return answer
 
 
@@ -54,12 +56,12 @@ class ConsumedOnArrival(Registrar):
 
 
 class UncertainIsFailed(Registrar):
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | None:
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | Committed:
         try:
             outcome = self.store.consume(inserts, stops)
         except (RolledBackError, CommitUncertainError) as error:
             return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
-        return None if outcome is Consumption.COMMITTED else self.refuse(attempt, self.lost_race(attempt))
+        return outcome if isinstance(outcome, Committed) else self.refuse(attempt, self.lost_race(attempt))
 
 
 class FailureIsSuccess(Registrar):
@@ -68,8 +70,8 @@ class FailureIsSuccess(Registrar):
         try:
             outcome = self.store.consume(inserts, self._stops)
         except StoreError:
-            outcome = Consumption.COMMITTED
-        if outcome is Consumption.CONFLICT:
+            outcome = Committed(None)
+        if isinstance(outcome, Conflict):
             return self.refuse(attempt, self.lost_race(attempt))
         sight = replace(attempt.sight, registration=inserts[1].row)
         return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})
@@ -152,7 +154,7 @@ class RivalNotAwaited(SqliteStore):
             probe.execute("BEGIN IMMEDIATE")
             probe.execute("ROLLBACK")
         except Exception:
-            return Consumption.CONFLICT
+            return Conflict()
         return super().consume(inserts, stops)
 
 
@@ -163,7 +165,7 @@ class SerializationIsSuccess(PostgresStore):
             return super().consume(inserts, stops)
         except RolledBackError as error:
             if "concurrent" in str(error):
-                return Consumption.COMMITTED
+                return Committed(inserts[-1].row)
             raise
 
 

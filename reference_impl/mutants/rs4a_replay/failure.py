@@ -44,7 +44,7 @@ class NonceGivenBack(Registrar):
 
 
 class FailureUnflagged(Registrar):
-    def verify(self, attempt: Attempt, written: Row) -> Answer:
+    def verify(self, attempt: Attempt, written: Row, durable: Row | None) -> Answer:
         # The verifier's word is asked for, and then only logged.
         self._verifier.accepts(written, written)
         sight = replace(attempt.sight, registration=written)

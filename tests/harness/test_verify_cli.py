@@ -1,0 +1,295 @@
+"""`holdfast verify` and its neighbours as a user meets them: options, reports, formats, and a hostile current folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specs.schema import explain, published_validator
+from tests.harness.play import TOY
+from tests.hostile.verify import HERE, LIMIT_S, Outcome, assert_nothing_remains, environment, temp_folder, verify
+
+ADAPTERS = HERE / "adapters"
+FAKE = Path(__file__).resolve().parent / "fake_adapter.py"
+LEAKS = (sys.executable, str(ADAPTERS / "leaks.py"))
+HONEST = (sys.executable, str(ADAPTERS / "honest.py"))
+AGAIN = "toy/once/a-second-put-of-a-key-is-refused"
+SHELF = "toy/once/a-put-key-stands-on-the-shelf"
+
+
+@pytest.fixture
+def temp() -> Iterator[Path]:
+    """A temp folder of its own for the run, in which nothing may remain."""
+    with temp_folder() as folder:
+        yield folder
+        assert_nothing_remains(folder)
+
+
+def command(*words: str, temp: Path, cwd: Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as its console script runs, without the current folder on the path."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "conformance.cli", *words],
+        cwd=cwd,
+        env={**environment(temp), **extra},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def as_json(ended: subprocess.CompletedProcess[str] | Outcome, schema: str) -> dict[str, Any]:
+    """Standard output as JSON that fits the published schema."""
+    data: dict[str, Any] = json.loads(ended.stdout)
+    assert explain(published_validator(schema), data) is None
+    return data
+
+
+# Reports of others
+
+
+def test_junit_xml_has_every_case_and_says_what_failed(tmp_path: Path) -> None:
+    path = tmp_path / "reports" / "junit.xml"
+    outcome = verify(LEAKS, options=["--junitxml", str(path), "--clause", "TOY-01"], cwd=tmp_path)
+    assert outcome.exit == 10, outcome.stderr
+    suite = ET.parse(path).getroot().find("testsuite")
+    assert suite is not None
+    cases = {str(case.get("name")): case for case in suite.iter("testcase")}
+    assert set(cases) == set(outcome.verdicts)
+    failure = cases[AGAIN].find("failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert "state_leak" in failure.text
+    assert "TOY-01" in failure.text
+    assert cases[SHELF].find("failure") is None
+
+
+def test_allure_results_have_the_failing_case(tmp_path: Path) -> None:
+    folder = tmp_path / "allure"
+    outcome = verify(LEAKS, options=["--alluredir", str(folder), "--clause", "TOY-01"], cwd=tmp_path)
+    assert outcome.exit == 10, outcome.stderr
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
+    found = {result["name"]: result for result in results}
+    assert set(found) == set(outcome.verdicts)
+    assert found[AGAIN]["status"] != "passed"
+    assert "state_leak" in found[AGAIN]["statusDetails"]["trace"]
+    assert found[SHELF]["status"] == "passed"
+
+
+# Narrowing
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-k", "shelf"], {"a-put-key-stands-on-the-shelf"}),
+        (["-k", "TOY-05"], {"one-of-two-concurrent-puts-wins"}),
+        (["-k", AGAIN], {"a-second-put-of-a-key-is-refused"}),
+        (["--clause", "TOY-03"], {"an-empty-key-is-malformed"}),
+        (
+            ["--clause", "TOY-02", "--clause", "TOY-03"],
+            {"a-consumed-nonce-puts-no-other-key", "an-empty-key-is-malformed"},
+        ),
+        (["--clause", "TOY-01", "-k", "refused"], {"a-second-put-of-a-key-is-refused"}),
+    ],
+    ids=str,
+)
+def test_a_narrowed_run_runs_what_was_asked_for_and_proves_nothing_more(
+    options: list[str], words: set[str], tmp_path: Path
+) -> None:
+    outcome = verify(HONEST, options=options, cwd=tmp_path)
+    assert {case.rsplit("/", 1)[1] for case in outcome.verdicts} == words, outcome.stderr
+    assert set(outcome.verdicts.values()) == {"conforms"}
+    assert outcome.exit == 12
+    assert len(outcome.plan) == len(TOY.cases)
+    assert outcome.lines[0]["selection"]["expression"]
+
+
+def test_with_x_the_run_ends_at_the_first_failure(tmp_path: Path) -> None:
+    outcome = verify(LEAKS, options=["-x"], cwd=tmp_path)
+    verdicts = [outcome.verdicts.get(case) for case in outcome.plan]
+    first = next(index for index, verdict in enumerate(verdicts) if verdict != "conforms")
+    assert verdicts[first] == "state_leak"
+    assert set(verdicts[first + 1 :]) <= {None}
+    assert outcome.exit == 10
+
+
+# Reproducibility
+
+
+def requests(outcome: Outcome) -> dict[str, list[Any]]:
+    """What was asked, by case and side, without what the answers brought."""
+    found: dict[str, list[Any]] = {}
+    for line in outcome.exchanges:
+        if line["request"] is not None:
+            found.setdefault(f"{line['case']} {line['side']}", []).append(line["request"])
+    return found
+
+
+def runs(tmp_path: Path, *options: Sequence[str]) -> list[Outcome]:
+    """One run of the honest adapter for each."""
+    outcomes = []
+    for number, words in enumerate(options):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        outcomes.append(verify(HONEST, options=words, cwd=folder))
+    return outcomes
+
+
+def test_the_same_seed_makes_the_same_requests_and_another_seed_others(tmp_path: Path) -> None:
+    once, again, other, fresh = runs(tmp_path, ["--seed", "s1"], ["--seed", "s1"], ["--seed", "s2"], [])
+    assert requests(once) == requests(again)
+    for different in (other, fresh):
+        assert requests(once).keys() == requests(different).keys()
+        keys = {request["args"]["key"] for sent in requests(different).values() for request in sent if "key" in str(request.get("args"))}
+        assert not keys & {request["args"]["key"] for sent in requests(once).values() for request in sent if "key" in str(request.get("args"))}
+
+
+def test_several_processes_of_the_kit_come_to_the_same_verdicts_and_requests(tmp_path: Path) -> None:
+    one, two = runs(tmp_path, ["--seed", "s1"], ["--seed", "s1", "--jobs", "2"])
+    assert one.verdicts == two.verdicts
+    assert requests(one) == requests(two)
+    assert (one.exit, two.exit) == (0, 0)
+    assert one.plan == two.plan
+
+
+# Formats
+
+
+def test_the_summary_as_json_fits_its_schema_and_the_evidence(tmp_path: Path) -> None:
+    outcome = verify(LEAKS, options=["--format", "json"], cwd=tmp_path)
+    data = as_json(outcome, "verify")
+    assert data["exit"] == outcome.exit == outcome.footer["exit"]
+    assert {row["case"]: row["verdict"] for row in data["cases"]} == outcome.verdicts
+    assert data["counts"] == outcome.footer["counts"]
+
+
+@pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "reasons"])
+def test_a_list_as_json_fits_its_schema(what: str, temp: Path, tmp_path: Path) -> None:
+    data = as_json(command("list", what, "--format", "json", temp=temp, cwd=tmp_path), "list")
+    assert data["list"] == what
+    only = as_json(command("list", what, "--contract", "toy", "--format", "json", temp=temp, cwd=tmp_path), "list")
+    due = {"contracts": 1, "clauses": 5, "cases": len(TOY.cases), "reasons": 3}
+    assert len(only["rows"]) == due[what] < len(data["rows"])
+
+
+@pytest.mark.parametrize("name", ["TOY-01", AGAIN, "RS4A-RP-02"])
+def test_an_explanation_as_json_fits_its_schema(name: str, temp: Path, tmp_path: Path) -> None:
+    ended = command("explain", name, "--format", "json", temp=temp, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    data = as_json(ended, "explain")
+    assert name in (data.get("clause"), data.get("case"))
+
+
+def test_what_the_linter_finds_as_json_fits_its_schema(temp: Path, tmp_path: Path) -> None:
+    ended = command("lint", "specs", "--contract", "toy", "--format", "json", temp=temp, cwd=tmp_path)
+    data = as_json(ended, "lint")
+    # The toy contract has no mutants of its own.
+    assert data["problems"]
+    assert ended.returncode == 20
+
+
+# The current folder
+
+TRAP = "import pathlib\npathlib.Path({hit!r}).open('a').write(__name__ + '\\n')\nraise SystemExit('trapped')\n"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_nothing_in_the_current_folder_or_of_the_users_pytest_matters(jobs: str, temp: Path, tmp_path: Path) -> None:
+    hit = tmp_path / "hit"
+    cwd = tmp_path / "hostile folder"
+    (cwd / "conformance").mkdir(parents=True)
+    modules = ("json", "yaml", "conftest", "pytest", "logging", "conformance/__init__", "conformance/plugin", "sitecustomize")
+    for name in modules:
+        (cwd / f"{name}.py").write_text(TRAP.format(hit=str(hit)), encoding="utf-8")
+    (cwd / "pytest.ini").write_text("[pytest]\naddopts = --collect-only -k nothing\npython_files = *\n", encoding="utf-8")
+    (cwd / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = '-k nothing'\n", encoding="utf-8")
+    (cwd / "tox.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
+    variables = {
+        "PYTEST_ADDOPTS": "-k nothing --collect-only",
+        "PYTEST_PLUGINS": "json,conftest",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "",
+        "PYTEST_XDIST_AUTO_NUM_WORKERS": "0",
+    }
+    words = ("verify", "--contract", "toy", "--jobs", jobs, "--evidence", "run.jsonl", "--", *HONEST)
+    ended = command(*words, temp=temp, cwd=cwd, **variables)
+    assert not hit.exists(), hit.read_text(encoding="utf-8")
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    lines = [json.loads(line) for line in (cwd / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sum(line["type"] == "verdict" for line in lines) == len(TOY.cases)
+
+
+# The doctor
+
+
+def doctor(argv: Sequence[str], temp: Path, cwd: Path, *options: str) -> tuple[int, dict[str, dict[str, str]]]:
+    """Exit status and examinations by name."""
+    ended = command("doctor", "--format", "json", *options, "--", *argv, temp=temp, cwd=cwd)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    data = as_json(ended, "doctor")
+    return ended.returncode, {row["name"]: row for row in data["examinations"]}
+
+
+def test_the_doctor_finds_nothing_wrong_with_an_honest_adapter(temp: Path, tmp_path: Path) -> None:
+    status, found = doctor(HONEST, temp, tmp_path)
+    assert status == 0, found
+    assert {row["health"] for row in found.values()} == {"good"}
+    assert {"start", "hello", "claim toy", "open", "clock", "observe state", "unknown method", "close", "shutdown"} <= (
+        found.keys()
+    )
+
+
+def fake(script: Sequence[Any], greeting: str = "ok") -> tuple[str, ...]:
+    """The fake adapter: its script begins with the answer to `open`."""
+    return (sys.executable, "-S", str(FAKE), json.dumps(script), greeting)
+
+
+# Reads all of its standard input before it answers, and does not flush: the two classics.
+UNFLUSHED = "import json, sys\nfor line in sys.stdin:\n    print(json.dumps({'id': json.loads(line)['id']}))\n"
+TO_THE_END = "import sys\nsys.stdin.read()\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "where", "words"),
+    [
+        ((str(Path("/no/such/adapter")),), 13, "start", "does not exist"),
+        ((sys.executable, str(ADAPTERS / "banner.py")), 13, "hello", "Shelf Server 1.0"),
+        ((sys.executable, str(ADAPTERS / "banner.py")), 13, "hello", "a banner"),
+        ((sys.executable, "-c", UNFLUSHED), 13, "hello", "not flushed after each line"),
+        ((sys.executable, "-c", TO_THE_END), 13, "hello", "to its end before answering"),
+        ((sys.executable, "-c", "raise ValueError('no config file')"), 13, "hello", "no config file"),
+        ((sys.executable, "-c", "raise SystemExit(0)"), 13, "hello", "in a loop"),
+        (fake([], "wrong-id"), 13, "hello", "got id '8'"),
+        (fake([], "no-outcome"), 13, "hello", "does not fit protocol-hello.schema.json"),
+        ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "challenge"), 13, "hello", "canned transcript"),
+        ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "nothing"), 11, "claims", "none"),
+        ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "version"), 11, "claim toy", "this kit has 0.1.0"),
+        (fake([["exit", 3]]), 11, "open", "exited with status 3"),
+        (fake(["garbage"]), 11, "open", "Standard output carries protocol lines only"),
+        (fake(["wrong-id"]), 11, "open", "each request is answered once"),
+        (fake(["nothing"]), 11, "open", "No answer"),
+        (fake(["twice"]), 11, "clock", "each request is answered once"),
+        (fake([["fault", "x"]]), 11, "open", "exited with status 1"),
+        ((sys.executable, str(ADAPTERS / "accept_all.py")), 11, "unknown method", "never accepted"),
+        (fake([]), 11, "unknown method", "is a `fault`"),
+        ((sys.executable, str(ADAPTERS / "ignores_sigterm.py")), 11, "shutdown", "still running"),
+    ],
+    ids=lambda value: str(value)[-60:],
+)
+def test_the_doctor_names_the_usual_mistakes(
+    argv: tuple[str, ...], status: int, where: str, words: str, temp: Path, tmp_path: Path
+) -> None:
+    code, found = doctor(argv, temp, tmp_path, "--slow", "0.1")
+    assert where in found, found
+    assert found[where]["health"] == "bad"
+    assert words in found[where]["found"] + found[where]["advice"], found[where]
+    assert found[where]["advice"]
+    assert code == status

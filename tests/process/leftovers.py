@@ -1,0 +1,120 @@
+"""Starts the command line in a temp folder of its own, and looks for what it left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.hostile.verify import environment, temp_folder
+
+STUBBORN = Path(__file__).resolve().parent / "stubborn.py"
+# On a busy machine a server may take so long to come up.
+APPEARS_S = 60.0
+# And this is how long the end of the kit may take to be the end of everything.
+GOES_S = 12.0
+
+
+@dataclass
+class Run:
+    """A run of the command line: its process, its temp folder, and where it was started."""
+
+    kit: subprocess.Popen[bytes]
+    temp: Path
+    cwd: Path
+
+    @property
+    def evidence(self) -> list[dict[str, Any]]:
+        """The lines of evidence so far."""
+        path = self.cwd / "run.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    @property
+    def output(self) -> str:
+        """What the kit printed."""
+        return (self.cwd / "log").read_text(encoding="utf-8", errors="replace")
+
+    def interrupt(self, number: signal.Signals) -> int:
+        """Signal the kit's process group, as a terminal does, or the kit alone if it is to die without a word."""
+        if number is signal.SIGKILL:
+            self.kit.kill()
+        else:
+            os.killpg(self.kit.pid, number)
+        return self.kit.wait(timeout=GOES_S)
+
+
+@contextlib.contextmanager
+def running(*words: str, cwd: Path) -> Iterator[Run]:
+    """`holdfast verify` with these words; ended at the end, and nothing of it may remain."""
+    with temp_folder() as temp, (cwd / "log").open("wb") as log:
+        kit = subprocess.Popen(
+            [sys.executable, "-P", "-m", "conformance.cli", "verify", "--evidence", str(cwd / "run.jsonl"), *words],
+            cwd=cwd,
+            env=environment(temp),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield Run(kit, temp, cwd)
+            nothing_remains(temp)
+        finally:
+            if kit.poll() is None:
+                kit.kill()
+                kit.wait()
+            for process in processes_of(temp):
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+
+
+def processes_of(temp: Path) -> list[psutil.Process]:
+    """Every process that has to do with the folder: by its environment, its arguments or where it stands."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            places = [*process.cmdline(), _cwd(process), *process.environ().values()]
+            if any(str(temp) in place for place in places):
+                found.append(process)
+    return found
+
+
+def _cwd(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return process.cwd()
+    return ""
+
+
+def nothing_remains(temp: Path) -> None:
+    """No process and no folder, within GOES_S."""
+    until(lambda: not processes_of(temp) and not any(temp.iterdir()), within=GOES_S)
+    left = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in processes_of(temp)]
+    assert not left, f"still running: {left}"
+    assert not list(temp.iterdir()), f"left in the temp folder: {sorted(map(str, temp.rglob('*')))[:20]}"
+
+
+def until(fact: Callable[[], bool], *, within: float) -> bool:
+    """Whether it becomes a fact in time."""
+    deadline = time.monotonic() + within
+    while not fact():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.03)
+    return True
+
+
+def adapter(*words: str) -> Sequence[str]:
+    """The stubborn adapter behind the options."""
+    return ("--", sys.executable, str(STUBBORN), *words)

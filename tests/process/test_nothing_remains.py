@@ -1,0 +1,110 @@
+"""No process, no server and no temp folder outlives a run, however it ends: by itself, by Ctrl-C, by SIGKILL."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.process.leftovers import APPEARS_S, Run, adapter, processes_of, running, until
+
+ENDS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+TOY = ("--contract", "toy")
+
+
+def assert_cut_off(run: Run, number: signal.Signals, status: int) -> None:
+    """A run that was cut off has no footer, and says by its status that it proves nothing."""
+    assert not [line for line in run.evidence if line["type"] == "footer"], run.output
+    if number is signal.SIGKILL:
+        assert status == -signal.SIGKILL
+    else:
+        assert status == 12, run.output
+        assert "interrupted" in run.output
+        assert "Traceback" not in run.output
+
+
+def in_flight(run: Run) -> bool:
+    """Whether a case waits for an answer."""
+    return any(run.temp.rglob("in-flight"))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
+    # Two workers and a kill, shut down one after the other because they ignore what they are told.
+    some = ("-k", "kill or concurrent", "--slow", "0.2", "--jobs", str(jobs))
+    with running(*TOY, *some, *adapter(), cwd=tmp_path) as run:
+        assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
+        assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}, run.output
+        assert run.evidence[-1]["type"] == "footer"
+
+
+@ENDS
+def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, tmp_path: Path) -> None:
+    # Long deadlines: it is the end of the kit that ends the adapter, not the patience with it.
+    with running(*TOY, "--slow", "20", "-k", "shelf", *adapter("hang"), cwd=tmp_path) as run:
+        assert until(lambda: in_flight(run), within=APPEARS_S), run.output
+        # The kit, its janitor, the adapter, its child and its daemon.
+        assert len(processes_of(run.temp)) >= 5
+        assert_cut_off(run, number, run.interrupt(number))
+
+
+@ENDS
+def test_after_an_end_in_the_middle_of_a_case_with_several_processes_of_the_kit(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with running(*TOY, "--slow", "20", "--jobs", "2", *adapter("hang"), cwd=tmp_path) as run:
+        assert until(lambda: len(list(run.temp.rglob("in-flight"))) >= 2, within=APPEARS_S), run.output
+        assert_cut_off(run, number, run.interrupt(number))
+
+
+def is_server(process: psutil.Process) -> bool:
+    """Whether it is a PostgreSQL server."""
+    try:
+        return process.name().startswith("postgres")
+    except psutil.Error:
+        return False
+
+
+def assert_no_traces(before: set[Path]) -> None:
+    """PostgreSQL leaves sockets and the wheel lock files in /tmp unless it is told otherwise."""
+    assert traces() <= before
+
+
+def traces() -> set[Path]:
+    """What a server could leave outside the folder it was given."""
+    return {path for pattern in (".s.PGSQL*", "*pgserver*", "*pixeltable*") for path in Path("/tmp").glob(pattern)}
+
+
+@pytest.mark.xdist_group("embedded")
+def test_after_a_normal_end_of_the_reference(tmp_path: Path) -> None:
+    before = traces()
+    with running("-k", "second-effect", "reference", cwd=tmp_path) as run:
+        assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
+        # Narrowed, so incomplete; what ran conforms.
+        assert run.kit.returncode == 12, run.output
+        assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}
+    assert_no_traces(before)
+
+
+@pytest.mark.xdist_group("embedded")
+@ENDS
+def test_after_an_end_in_the_middle_of_the_reference(number: signal.Signals, tmp_path: Path) -> None:
+    before = traces()
+    with running("reference", cwd=tmp_path) as run:
+        assert until(
+            lambda: any(line["type"] == "verdict" for line in run.evidence) or run.kit.poll() is not None,
+            within=APPEARS_S,
+        ), run.output
+        assert any(map(is_server, processes_of(run.temp)))
+        assert_cut_off(run, number, run.interrupt(number))
+    assert_no_traces(before)
+
+
+@pytest.mark.xdist_group("embedded")
+@ENDS
+def test_after_an_end_while_the_server_is_being_made(number: signal.Signals, tmp_path: Path) -> None:
+    with running("reference", cwd=tmp_path) as run:
+        assert until(lambda: any(run.temp.rglob("PG_VERSION")), within=APPEARS_S), run.output
+        assert_cut_off(run, number, run.interrupt(number))
