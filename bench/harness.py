@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from conformance.adapter.janitor import Janitor
@@ -171,14 +172,13 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             subject.lock_step(sizes.window)
         for _ in range(sizes.rounds):
             for name, subject in subjects.items():
-                once = _seconds(lambda subject=subject: subject.lock_step(ops))
+                once = _seconds(partial(subject.lock_step, ops))
                 taken["lock_step"].setdefault(name, []).append(once / ops * 1e6)
             for name, subject in subjects.items():
-                once = _seconds(lambda subject=subject: subject.pipelined(ops, sizes.window))
+                once = _seconds(partial(subject.pipelined, ops, sizes.window))
                 taken["pipelined"].setdefault(name, []).append(once / ops * 1e6)
     medians = {
-        manner: {name: statistics.median(times) for name, times in by_name.items()}
-        for manner, by_name in taken.items()
+        manner: {name: statistics.median(times) for name, times in by_name.items()} for manner, by_name in taken.items()
     }
     return {
         "ops": ops,

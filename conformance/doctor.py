@@ -77,8 +77,8 @@ def examine(
             )
             if name is not None:
                 folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
-                found += _session(worker, name, folder)
-            found.append(_shutdown(worker))
+                found += _session(worker, name, folder, deadlines)
+            found.append(_shutdown(worker, deadlines))
         finally:
             worker.kill()
     return found
@@ -121,7 +121,7 @@ def _claims(greeting: Greeting) -> list[Examination]:
     return found
 
 
-def _session(worker: Worker, name: str, folder: Path) -> list[Examination]:
+def _session(worker: Worker, name: str, folder: Path, deadlines: Deadlines) -> list[Examination]:
     found: list[Examination] = []
     open_: dict[str, object] = {
         "op": "open",
@@ -148,7 +148,7 @@ def _session(worker: Worker, name: str, folder: Path) -> list[Examination]:
     steps.append(("close", {"op": "close"}, "ok", "`close` answers ok and the process stays."))
     for label, request, wanted, advice in steps:
         start = label == "open"
-        timeout = Deadlines().start if start else Deadlines().op
+        timeout = deadlines.start if start else deadlines.op
         reply = worker.exchange(request, timeout=timeout)
         if reply.answer is None:
             assert reply.event is not None
@@ -164,16 +164,16 @@ def _session(worker: Worker, name: str, folder: Path) -> list[Examination]:
     return found
 
 
-def _shutdown(worker: Worker) -> Examination:
+def _shutdown(worker: Worker, deadlines: Deadlines) -> Examination:
     if worker.dead is not None:
         return Examination("shutdown", Health.SKIPPED, f"already gone: {worker.dead.detail}")
-    reply = worker.exchange({"op": "bye"}, timeout=Deadlines().op)
-    ended: Event | None = worker.wait_for_end(timeout=Deadlines().quit)
+    reply = worker.exchange({"op": "bye"}, timeout=deadlines.op)
+    ended: Event | None = worker.wait_for_end(timeout=deadlines.quit)
     if reply.answer is None or reply.answer.get("outcome") != "ok":
         return Examination("shutdown", Health.BAD, "`bye` was not answered with ok", "Answer `bye`, then exit.")
     if ended is None:
         advice = "Exit after `bye` and at end of file on standard input; otherwise the process is killed."
-        return Examination("shutdown", Health.BAD, "still running 2 s after `bye`", advice)
+        return Examination("shutdown", Health.BAD, f"still running {deadlines.quit:g} s after `bye`", advice)
     if ended.kind is not Silence.EOF:
         return Examination("shutdown", Health.BAD, ended.detail, "Exit with status 0 after `bye`.")
     return Examination("shutdown", Health.GOOD, "exits with status 0 after `bye`")

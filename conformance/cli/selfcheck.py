@@ -95,7 +95,7 @@ def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
         run = _verify(reference_target(store=mutant.store, mutant=mutant.name), contract, mutant.store, clauses)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
-    kill = _judge(mutant, run, whole=whole)
+    kill = judge_kill(mutant, run, whole=whole)
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
@@ -127,7 +127,7 @@ def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[st
         return run
 
 
-def _judge(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
+def judge_kill(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
     """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases."""
     by_clause: dict[str, list[Verdict]] = {}
     for line in run.verdicts:

@@ -1,4 +1,4 @@
-"""Judging again: the records of a live run give the judgement of the live run, and changed records never a better one."""
+"""Judging again: the records of a live run give its judgement, and changed records never a better one."""
 
 from __future__ import annotations
 
@@ -78,6 +78,11 @@ HONEST = {case.id: both_sides(case) for case in CASES}
 SIDES = [(case, side) for case in CASES for side in ("main", "twin") if HONEST[case.id][side == "twin"]]
 
 
+EVERY_SIDE = pytest.mark.parametrize(
+    ("case", "side"), SIDES, ids=[f"{case.id.rsplit('/')[-1]}-{side}" for case, side in SIDES]
+)
+
+
 def with_side(case: Case, side: str, records: Sequence[Record]) -> tuple[Sequence[Record], Sequence[Record]]:
     """Both sides of an honest run, one of them changed."""
     main, twin = HONEST[case.id]
@@ -97,7 +102,7 @@ def test_a_transcript_belongs_to_one_seed_and_one_case(case: Case) -> None:
             assert verdict(case, *HONEST[other.id]) is not Verdict.CONFORMS
 
 
-@pytest.mark.parametrize(("case", "side"), SIDES, ids=str)
+@EVERY_SIDE
 def test_a_transcript_with_a_record_less_or_more_never_conforms(case: Case, side: str) -> None:
     records = HONEST[case.id][side == "twin"]
     for index in range(len(records)):
@@ -118,7 +123,7 @@ def meaning(record: Record) -> tuple[object, ...]:
     return record.worker, record.request, answer, None if record.event is None else record.event["kind"]
 
 
-@pytest.mark.parametrize(("case", "side"), SIDES, ids=str)
+@EVERY_SIDE
 def test_records_in_another_order_never_conform(case: Case, side: str) -> None:
     records = HONEST[case.id][side == "twin"]
     for left in range(len(records)):

@@ -296,7 +296,7 @@ class Protocol(RuleBasedStateMachine):
         assert self.janitor._child.returncode == 0
 
 
-class TestProtocol(Protocol.TestCase):  # type: ignore[misc, name-defined, valid-type]
+class TestProtocol(Protocol.TestCase):  # type: ignore[misc, valid-type]
     """Hypothesis drives the machine."""
 
     settings = settings(max_examples=30, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck))
@@ -497,8 +497,8 @@ def test_a_pipe_held_by_what_left_the_group_does_not_hold_the_kit(tmp_path: Path
     """A daemon in a session of its own survives the group; the kit goes on, and the janitor finds it at the end."""
     noted = tmp_path / "pid"
     daemon = (
-        "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+        "import subprocess, sys\nwords = [sys.executable, '-S', '-c', 'import time; time.sleep(600)']\n"
+        "child = subprocess.Popen(words, start_new_session=True)\n"
         f"open({str(noted)!r}, 'w').write(str(child.pid))\n"
         f"sys.argv[1:] = ['[]']\nexec(open({FAKE!r}).read())\n"
     )

@@ -151,8 +151,8 @@ def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: Kind, due: str
 @pytest.mark.parametrize("word", ["fail_open", "state_leak", "lost_durability", "wrong_reason", "over_refusal"])
 def test_a_step_may_say_what_a_wrong_value_means_and_an_outcome_says_it_itself(word: str) -> None:
     expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
-    assert verdict(expect, NEW, one_call(expect, **{"else": word})) == word
-    assert verdict(REFUSE, NEW, one_call(REFUSE, **{"else": word})) == "fail_open"
+    assert verdict(expect, NEW, one_call(expect, Kind.BEHAVIOUR, **{"else": word})) == word
+    assert verdict(REFUSE, NEW, one_call(REFUSE, Kind.BEHAVIOUR, **{"else": word})) == "fail_open"
 
 
 @pytest.mark.parametrize(("answer", "due"), [("crash", "conforms"), ("eof", "conforms"), ("hang", "no_verdict:hang")])
@@ -234,14 +234,14 @@ RECORD = {"audit_id": "9", "code": "X"}
 @pytest.mark.parametrize(
     ("pattern", "change"),
     [
-        ("^state after", lambda found: []),
+        ("^state after", lambda _: []),
         ("^state after", lambda found: [*found, {"key": "leak", "nonce": "leak"}]),
         ("^state after", lambda found: [{**found[0], "nonce": "another"}]),
-        ("^state before", lambda found: []),
-        ("^audit after", lambda found: []),
+        ("^state before", lambda _: []),
+        ("^audit after", lambda _: []),
         ("^audit after", lambda found: [*found, RECORD]),
-        ("^audit before", lambda found: [RECORD]),
-        ("^audit before", lambda found: [RECORD, RECORD]),
+        ("^audit before", lambda _: [RECORD]),
+        ("^audit before", lambda _: [RECORD, RECORD]),
     ],
 )
 def test_a_refusal_that_changes_more_than_its_audit_leaks(pattern: str, change: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hostile" / "adapters"))
 
-from honest import Adapter  # type: ignore[import-not-found] # noqa: E402
+from honest import Adapter  # type: ignore[import-not-found]
 
 SLEEP = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; time.sleep(600)"
 

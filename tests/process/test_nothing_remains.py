@@ -32,8 +32,8 @@ def in_flight(run: Run) -> bool:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
-    # Two workers and a kill, shut down one after the other because they ignore what they are told.
-    some = ("-k", "kill or concurrent", "--slow", "0.2", "--jobs", str(jobs))
+    # Two workers, shut down by force because they ignore what they are told.
+    some = ("-k", "shelf or concurrent", "--slow", "0.2", "--jobs", str(jobs))
     with running(*TOY, *some, *adapter(), cwd=tmp_path) as run:
         assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
         assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}, run.output

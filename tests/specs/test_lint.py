@@ -122,7 +122,9 @@ def test_a_behaviour_that_only_refuses_is_found(clean: Spoilt) -> None:
     one(found(clean), SHELF, "expects a refusal and nothing accepted")
 
 
-@pytest.mark.parametrize("first", [{"call": "put", "args": "$first"}, {"call": "put", "expect": {"outcome": "accepted"}}])
+@pytest.mark.parametrize(
+    "first", [{"call": "put", "args": "$first"}, {"call": "put", "expect": {"outcome": "accepted"}}]
+)
 def test_a_behaviour_that_refuses_beside_an_acceptance_is_left_alone(clean: Spoilt, first: dict[str, Any]) -> None:
     case = clean.case(SHELF)
     case["given"] = [first]
@@ -216,5 +218,3 @@ def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
     clean.case(SHELF)["clause_digests"].clear()
     clean.clause("TOY-01")["mutants"].append("ghost")
     assert len(found(clean)) == 3
-
-

@@ -90,7 +90,10 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.case(AGAIN).update(surprise=1), "does not fit cases.schema.json"),
         (lambda t: t.methods["$defs"].update(name={"type": "nonsense"}), "not a JSON Schema"),
         (lambda t: t.methods["operations"]["put"]["reasons"].append("NO_SUCH"), "put: undeclared reason NO_SUCH"),
-        (lambda t: t.methods["observations"].update(put={"title": "Another of that name", "result": {}}), "used in another group"),
+        (
+            lambda t: t.methods["observations"].update(put={"title": "Another of that name", "result": {}}),
+            "used in another group",
+        ),
         (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
         (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
         (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),

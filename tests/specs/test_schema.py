@@ -68,7 +68,9 @@ def test_an_explanation_has_its_place_and_a_bounded_length() -> None:
     validator = compile_schema(schema, name="mine")
     assert explain(validator, {"a": ["x"]}) is None
     assert explain(validator, {"a": ["x", 7]}) == "at a/1: 7 is not of type 'string'"
-    assert explain(compile_schema({"type": "string"}, name="mine"), 7) == "at the whole value: 7 is not of type 'string'"
+    assert (
+        explain(compile_schema({"type": "string"}, name="mine"), 7) == "at the whole value: 7 is not of type 'string'"
+    )
     long = explain(validator, {"a": [["x" * 5000]]})
     assert long is not None
     assert len(long) < 400

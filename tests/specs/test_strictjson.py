@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -127,10 +128,8 @@ def test_values_that_differ_as_json_have_different_digests(left: Any, right: Any
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_read_or_refused_and_nothing_else_is_raised(data: bytes) -> None:
-    try:
+    with contextlib.suppress(StrictJsonError):
         strictjson.loads(data)
-    except StrictJsonError as error:
-        assert str(error)
 
 
 @pytest.mark.parametrize(
