@@ -91,7 +91,7 @@ def measure(*, batches: int, batch: int) -> tuple[list[float], list[float]]:
         Path(scratch).chmod(0o711)
         workdir = Path(scratch) / "w"
         workdir.mkdir()
-        launched = launch(store="postgres", parent=Path(scratch), dsn=None, mutant=None)
+        launched = launch({}, parent=Path(scratch), mutant=None)
         implementation = Rs4aReplay()
         try:
             config = launched.ready.config

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
@@ -52,7 +52,12 @@ _HELLO_ADVICE = {
 
 
 def examine(
-    argv: Sequence[str], *, contract: str | None, deadlines: Deadlines, passed: Sequence[str] = ()
+    argv: Sequence[str],
+    *,
+    contract: str | None,
+    deadlines: Deadlines,
+    config: Mapping[str, str],
+    passed: Sequence[str] = (),
 ) -> list[Examination]:
     """Examine the adapter `argv`. The list ends at the first thing without which the next makes no sense."""
     found: list[Examination] = []
@@ -77,7 +82,7 @@ def examine(
             )
             if name is not None:
                 folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
-                found += _session(worker, name, folder, deadlines)
+                found += _session(worker, name, folder, config=config, deadlines=deadlines)
             found.append(_shutdown(worker, deadlines))
         finally:
             worker.kill()
@@ -121,7 +126,9 @@ def _claims(greeting: Greeting) -> list[Examination]:
     return found
 
 
-def _session(worker: Worker, name: str, folder: Path, deadlines: Deadlines) -> list[Examination]:
+def _session(
+    worker: Worker, name: str, folder: Path, *, config: Mapping[str, str], deadlines: Deadlines
+) -> list[Examination]:
     found: list[Examination] = []
     open_: dict[str, object] = {
         "op": "open",
@@ -131,7 +138,7 @@ def _session(worker: Worker, name: str, folder: Path, deadlines: Deadlines) -> l
         "workdir": str(folder),
         "clock": START,
         "seed": "doctor",
-        "config": {},
+        "config": dict(config),
     }
     contract = load_contract(name)
     steps: list[tuple[str, dict[str, object], str, str]] = [

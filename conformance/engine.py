@@ -22,7 +22,7 @@ from conformance.cases.drive import Driver
 from conformance.cases.interpret import interpret
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.plan import PlannedCase
-from conformance.suites.bench import Bench
+from conformance.suites.bench import Bench, Limits
 from conformance.verdict import Verdict
 from specs import Case, Contract
 from specs.model import Kind
@@ -92,6 +92,7 @@ class Engine:
         self._stack = contextlib.ExitStack()
         self._count = 0
         self._greeting: Greeting | None = None
+        self._configs: dict[str, Mapping[str, str]] = {}
 
     def __enter__(self) -> Engine:
         """Start what the run needs. Raises StartError, OSError."""
@@ -99,17 +100,6 @@ class Engine:
             self._janitor = stack.enter_context(Janitor())
             parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
             self.root = self._janitor.make_folder(parent=parent)
-            self._config = dict(self.settings.config)
-            if self.settings.launcher:
-                provisions = self.root / "launcher"
-                provisions.mkdir()
-                launcher = Launcher(
-                    (*self.settings.launcher, "--dir", str(provisions)),
-                    janitor=self._janitor,
-                    passed=self.settings.passed_environment,
-                )
-                stack.callback(launcher.close)
-                self._config = {**launcher.config, **self._config}
             command = AdapterCommand(
                 self.settings.adapter,
                 scrubbed_environment(self.settings.passed_environment),
@@ -144,9 +134,29 @@ class Engine:
         folder.mkdir()
         return folder
 
-    def driver(self) -> Driver:
-        """A driver for one session in a fresh workdir."""
-        return Driver(self.pool, self._workdir(), config=self._config)
+    def provision(self, contract: str) -> Mapping[str, str]:
+        """The config of every session of `contract`; its launcher is started the first time. Raises StartError."""
+        if contract not in self._configs:
+            self._configs[contract] = self._launch(contract) if self.settings.launcher else self.settings.config
+        return self._configs[contract]
+
+    def _launch(self, contract: str) -> Mapping[str, str]:
+        folder = self.root / f"launcher-{contract}"
+        folder.mkdir()
+        launcher = Launcher(
+            self.settings.launcher,
+            contract=contract,
+            folder=folder,
+            config=self.settings.config,
+            janitor=self._janitor,
+            passed=self.settings.passed_environment,
+        )
+        self._stack.callback(launcher.close)
+        return launcher.config
+
+    def driver(self, contract: str) -> Driver:
+        """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
+        return Driver(self.pool, self._workdir(), config=self.provision(contract))
 
     def claim(self, contract: str) -> Claim | None:
         """The adapter's claim of that contract; None if it has none or cannot be asked."""
@@ -167,6 +177,9 @@ class Engine:
         twin_first = case.twin is not None and twin_goes_first(case, self.settings.seed)
         if twin_first:
             twin_judgement, twin = self._side(contract, case, Side.TWIN)
+            if self.pool.exhausted:
+                # No worker is left for the other side; what ended the last one is what there is to say.
+                return self._result(case.id, case.clauses, twin_judgement, (), twin, started)
         judgement, main = self._side(contract, case, Side.MAIN)
         if judgement.verdict is Verdict.CONFORMS and case.twin is not None and not twin_first:
             twin_judgement, twin = self._side(contract, case, Side.TWIN)
@@ -183,8 +196,9 @@ class Engine:
             contract=contract,
             case=planned.id,
             seed=self.settings.seed,
-            make_driver=self.driver,
+            make_driver=lambda: self.driver(contract.name),
             claim=self.claim(contract.name),
+            limits=self._limits(),
         )
         try:
             test(bench)
@@ -193,6 +207,14 @@ class Engine:
             judgement = _judgement_of(error, "the suite test itself failed")
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
+
+    def _limits(self) -> Limits:
+        kind = filesystem_of(self.root)
+        try:
+            workers = self.greet().max_workers
+        except (StartError, GreetingError, Exhausted):
+            workers = 0
+        return Limits(workers, kind if kind in _VOLATILE else None)
 
     def _result(
         self,
@@ -210,7 +232,7 @@ class Engine:
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
         claim = self.claim(contract.name)
         self.pool.warm_up(case.workers)
-        driver = self.driver()
+        driver = self.driver(contract.name)
         reading = interpret(
             contract, case, side, seed=self.settings.seed, not_claimed={} if claim is None else claim.not_claimed
         )

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from conformance.suites import ClauseMark, mark_of
-from specs import Case, Contract
+from specs import Case, Contract, SpecError
 from specs.model import Group, Proof
 
 
@@ -45,11 +45,13 @@ def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], .
     module = suite_module(contract)
     if module is None:
         return ()
-    found = [
-        (function, mark)
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if name.startswith("test_") and function.__module__ == module.__name__ and (mark := mark_of(function))
-    ]
+    found = []
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        if name.startswith("test_") and function.__module__ == module.__name__:
+            mark = mark_of(function)
+            if mark is None:
+                raise SpecError(f"{module.__name__}.{name}: a suite test names its clauses; mark it with @clause(…)")
+            found.append((function, mark))
     return tuple(sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno))
 
 

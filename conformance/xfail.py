@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.engine import CaseResult
-from conformance.summary import Summary
 from conformance.verdict import Exit, Verdict
 from specs import schema
 
@@ -94,11 +93,6 @@ class Applied:
             *(f"expected failures: {problem.text}" for problem in self.problems),
             *(f"excused {_excuse(entry)}" for entry in others),
         )
-
-    def excuses_all(self, summary: Summary) -> bool:
-        """Whether nothing but excused results keeps the run from its exit 0."""
-        failing = (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS)
-        return not summary.notes and all(result.case in self.excused for result in failing)
 
 
 def _excuse(entry: Expectation) -> str:

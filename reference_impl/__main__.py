@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from reference_impl.registry import contract_names, entry_module, implementation
@@ -31,11 +31,18 @@ def _adapter(options: argparse.Namespace) -> None:
 
 
 def _launch(options: argparse.Namespace) -> None:
-    from reference_impl.launching import run
+    from reference_impl.launching import Launched, Nothing, Wanted, run
 
-    package = entry_module(options.contract).rpartition(".")[0]
-    launch = import_module(f"{package}.launch").launch
-    run(lambda: launch(store=options.store, parent=options.dir, dsn=options.dsn, mutant=options.mutant))
+    def start(wanted: Wanted) -> Launched:
+        package = entry_module(wanted.contract).rpartition(".")[0]
+        if find_spec(f"{package}.launch") is None:
+            return Nothing()
+        launched: Launched = import_module(f"{package}.launch").launch(
+            wanted.config, parent=wanted.folder, mutant=options.mutant
+        )
+        return launched
+
+    run(start)
 
 
 def _provision(options: argparse.Namespace) -> None:
@@ -77,11 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
     adapter = command("adapter", _adapter, "Speak adapter protocol v1 on standard input and output.")
     adapter.add_argument("--mutant", metavar="NAME", help="with this planted bug")
-    launch = command("launch", _launch, "Provision what the adapter needs, print one JSON line, end at end of file.")
-    launch.add_argument("--contract", choices=contract_names(), default=contract_names()[0])
-    launch.add_argument("--store", choices=("postgres", "sqlite"), default="postgres")
-    launch.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()), help="where to make its folder")
-    launch.add_argument("--dsn", help="use this PostgreSQL server instead of the embedded one")
+    launch = command("launch", _launch, "Provision what one JSON line on standard input asks for, until end of file.")
     launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
     provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
     provision.add_argument("--contract", choices=contract_names(), default=contract_names()[0])

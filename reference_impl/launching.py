@@ -9,8 +9,12 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Protocol
+
+from specs.errors import StrictJsonError
+from specs.strictjson import loads
 
 # How often a launcher looks for session stores whose workdir is gone; a session of the kit lasts about this long.
 SWEEP_S = 0.15
@@ -43,14 +47,54 @@ def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
-def run(start: Callable[[], Launched]) -> None:
-    """Start, print one JSON line, wait for end of file on standard input or for a signal, and take it down."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the kit asks a launcher for: the contract, a folder to use, and the config of the sessions to come."""
+
+    contract: str
+    folder: Path
+    config: Mapping[str, str]
+
+
+class Nothing:
+    """Implements `Launched` for a contract that needs nothing provisioned."""
+
+    ready = Ready({}, (), ())
+
+    def sweep(self) -> None:
+        """See `Launched`."""
+
+    def stop(self) -> None:
+        """See `Launched`."""
+
+
+def _wanted(line: bytes) -> Wanted:
+    try:
+        asked = loads(line)
+        return Wanted(asked["contract"], Path(asked["dir"]), dict(asked["config"]))
+    except (StrictJsonError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            "expected one JSON line with contract, dir and config on standard input, "
+            f"got {len(line)} bytes that are none: {error}"
+        ) from error
+
+
+def _first_line() -> bytes:
+    """One line of standard input, read byte for byte so that nothing after it is taken along."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
+        line += byte
+    return line
+
+
+def run(start: Callable[[Wanted], Launched]) -> None:
+    """Read what is wanted, start it, print one JSON line, wait for end of file or a signal, and take it down."""
     ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in ending:
         signal.signal(number, _leave)
     launched: Launched | None = None
     try:
-        launched = start()
+        launched = start(_wanted(_first_line()))
         ready = launched.ready
         line = {"config": dict(ready.config), "processes": list(ready.processes), "paths": list(ready.paths)}
         print(json.dumps(line), flush=True)

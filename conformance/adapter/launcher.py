@@ -1,7 +1,8 @@
 """A launcher provisions what the adapter needs (a server, a template) before any case, and takes it down at the end.
 
-It is a command that prints one JSON line `{"config": {…}, "processes": […], "paths": […]}` when it is ready, waits for
-end of file on its standard input, and then cleans up. So it ends with the kit, however the kit ends.
+It reads one JSON line `{"contract", "dir", "config"}` on its standard input, provisions, answers with one JSON line
+`{"config": {…}, "processes": […], "paths": […]}`, waits for end of file, and cleans up. So it ends with the kit,
+however the kit ends, and nothing secret stands on an argument list (docs/adapter-protocol.md, Launchers).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import IO
 
 from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor
 from conformance.adapter.process import StartError, scrubbed_environment
-from specs import strictjson
+from specs import schema, strictjson
 from specs.errors import StrictJsonError
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
@@ -27,10 +28,19 @@ READY_S = 60.0
 
 
 class Launcher:
-    """A running launcher. `config` is merged under the session's own config."""
+    """A running launcher. `config` goes into every session; what the launcher says wins over what it was given."""
 
-    def __init__(self, command: Sequence[str], *, janitor: Janitor, passed: Sequence[str] = ()) -> None:
-        """Start it and wait until it is ready. Raises StartError with what it said."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        contract: str,
+        folder: Path,
+        config: Mapping[str, str],
+        janitor: Janitor,
+        passed: Sequence[str] = (),
+    ) -> None:
+        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError."""
         self._janitor = janitor
         # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
@@ -47,10 +57,18 @@ class Launcher:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         janitor.watch_launcher(self._child.pid)
         try:
-            self.config = self._ready()
+            self._ask({"contract": contract, "dir": str(folder), "config": dict(config)})
+            self.config = {**config, **self._ready()}
         except BaseException:
             self.close()
             raise
+
+    def _ask(self, request: Mapping[str, object]) -> None:
+        assert self._child.stdin is not None
+        # A launcher that is gone already will be noticed by its missing answer.
+        with contextlib.suppress(OSError):
+            self._child.stdin.write(strictjson.canonical(request) + b"\n")
+            self._child.stdin.flush()
 
     def _ready(self) -> Mapping[str, str]:
         assert self._child.stdout is not None
@@ -64,6 +82,9 @@ class Launcher:
             raise StartError(f"the launcher did not become ready: {said or 'it said nothing'}")
         try:
             said_json = strictjson.loads(line)
+            problem = schema.explain(schema.published_validator("launcher"), said_json)
+            if problem is not None:
+                raise StartError(f"the launcher's line does not fit launcher.schema.json {problem}")
             config = dict(said_json["config"])
             for process in said_json.get("processes", ()):
                 self._janitor.watch_process(int(process))

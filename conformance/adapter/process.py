@@ -72,7 +72,6 @@ class AdapterProcess:
         self._ended = False
         self._stderr = bytearray()
         self._stderr_dropped = 0
-        self._ended = False
         try:
             self._child = subprocess.Popen(
                 list(command),

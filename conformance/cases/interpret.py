@@ -41,7 +41,6 @@ class _State:
     phase: str = "open"
     surface: str = "ready"
     config: Mapping[str, str] = field(default_factory=dict)
-    twin_seen: bool = False
 
 
 class _Reader:
@@ -219,10 +218,11 @@ class _Reader:
             answer = records[0].answer
             if answer is None or before is None:
                 continue
-            after = yield from self._seen(worker, note, "after")
             if answer["outcome"] == "refused":
+                after = yield from self._seen(worker, note, "after")
                 self._must_be_inert(before, after, str(answer["reason"]), method)
             elif proof and answer.get("effect") == "new":
+                after = yield from self._seen(worker, note, "after")
                 self._must_have_changed(before, after)
         self._bind(step, records[0])
 

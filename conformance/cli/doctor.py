@@ -11,7 +11,7 @@ from rich.table import Table
 
 from conformance.adapter.process import Deadlines
 from conformance.cli.console import Format, out, plain, stop
-from conformance.cli.target import target_of
+from conformance.cli.target import config_of, target_of
 from conformance.doctor import Health, examine
 from conformance.verdict import Exit
 from specs import contract_names
@@ -22,6 +22,7 @@ _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow
 def doctor(
     context: typer.Context,
     contract: Annotated[str | None, typer.Option("--contract", help="open a session of this contract")] = None,
+    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for the session; repeat for more")] = None,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
@@ -32,7 +33,13 @@ def doctor(
     target = target_of(context.args)
     if target.launcher:
         stop(Exit.USAGE, "expected `-- COMMAND…`; the reference needs its launcher, try `holdfast verify reference`")
-    found = examine(target.adapter, contract=contract, deadlines=Deadlines().scaled(slow), passed=pass_env or ())
+    found = examine(
+        target.adapter,
+        contract=contract,
+        deadlines=Deadlines().scaled(slow),
+        config=config_of(config or []),
+        passed=pass_env or (),
+    )
     if format_ is Format.JSON:
         rows = [
             {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice}

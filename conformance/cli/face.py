@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from conformance.baselines import Policy
 from conformance.cases.record import Record
+from conformance.cases.values import at_path, is_missing
 from conformance.cli.console import err, out
 from conformance.engine import CaseResult
 from conformance.plan import PlannedCase
@@ -165,7 +167,8 @@ def _print_failure(
         console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
         console.print(f"harm     {clause.harm}", markup=False)
         if case.twin is not None:
-            console.print(f"twin     differs in {case.twin.step}: {case.twin.path}", markup=False)
+            was, becomes = _twin_values(case)
+            console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
     kind = "" if judged.silence is None else f" ({judged.silence.value})"
     for name, text in (
         ("detail", judged.detail + kind),
@@ -183,6 +186,28 @@ def _print_failure(
     for record in shown:
         console.print(_transcript(record), markup=False, style="dim")
     console.print(f"again    {again(result.case, options)}\n", markup=False)
+
+
+def _twin_values(case: Case) -> tuple[str, str]:
+    """What the twin changes, as the case has it and as the twin has it."""
+    assert case.twin is not None
+    steps = (*case.given, *case.when, *case.then)
+    step: Any = next((step for step in steps if step.get("label") == case.twin.step), None)
+    opened = {"open": {"surface": case.surface, "config": dict(case.config)}}
+    source = opened if case.twin.step == "open" else step
+    path = case.twin.path
+    if path.startswith("args.") and isinstance(step, Mapping):
+        # The place may lie inside a copied value, of which the step only says what it sets.
+        changes = step.get("args", {}).get("set", {}) if isinstance(step.get("args"), Mapping) else {}
+        if path.removeprefix("args.") in changes:
+            return _short_value(changes[path.removeprefix("args.")]), _short_value(case.twin.value)
+    found = at_path(source, path)
+    return "what the case says" if is_missing(found) else _short_value(found), _short_value(case.twin.value)
+
+
+def _short_value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def _transcript(record: Record) -> str:
@@ -211,13 +236,13 @@ def again(case: str, options: Options) -> str:
     words += ["-k", case, "--seed", settings.seed]
     if settings.slow != 1.0:
         words += ["--slow", f"{settings.slow:g}"]
-    for name, value in settings.config.items():
-        words += ["--config", f"{name}={value}" if "://" not in value else f"{name}=…"]
+    for name, value in options.redactor.named(settings.config).items():
+        words += ["--config", f"{name}={value}"]
     if is_reference and "--mutant" not in settings.adapter:
         return shlex.join([*words, "reference"])
     if settings.launcher:
         words += ["--launcher", shlex.join(settings.launcher)]
-    return shlex.join([*words, "--", *settings.adapter])
+    return shlex.join([*words, "--", *options.redactor.command(settings.adapter)])
 
 
 def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -92,7 +93,7 @@ def selfcheck(
 def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
     clauses = () if whole else tuple(mutant.must_fail)
     try:
-        run = _verify(reference_target(store=mutant.store, mutant=mutant.name), contract, mutant.store, clauses)
+        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
     kill = judge_kill(mutant, run, whole=whole)
@@ -112,7 +113,7 @@ def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[st
         for clause in clauses:
             words += ["--clause", clause]
         if target.launcher:
-            words += ["--config", f"store={store}", "--launcher", " ".join(target.launcher)]
+            words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
         words += ["--", *target.adapter]
         try:
             done = subprocess.run(words, capture_output=True, timeout=RUN_TIMEOUT_S, check=False)

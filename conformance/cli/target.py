@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class Target:
     name: str
 
 
-def target_of(words: Sequence[str], *, store: str = "postgres", launcher: str | None = None) -> Target:
+def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
     """Read the words that follow the options. Ends with a usage error when they name nothing."""
     if not words:
         stop(
@@ -30,17 +31,34 @@ def target_of(words: Sequence[str], *, store: str = "postgres", launcher: str | 
             "say `holdfast verify reference`, or `holdfast verify -- ./my-adapter` with your adapter's command",
         )
     if list(words) == ["reference"] and "--" not in sys.argv:
-        return reference_target(store=store)
+        return reference_target()
     if "--" not in sys.argv:
         stop(
             Exit.USAGE,
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
-    return Target(tuple(words), tuple(launcher.split()) if launcher else (), words[0])
+    return Target(tuple(words), _split(launcher) if launcher else (), words[0])
 
 
-def reference_target(*, store: str, mutant: str | None = None) -> Target:
+def _split(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        stop(Exit.USAGE, f"--launcher: expected a command as a shell reads it, got {command!r}: {error}")
+
+
+def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind the same adapter process as everyone else."""
     bug = ("--mutant", mutant) if mutant else ()
-    launch = ("launch", "--contract", "rs4a-replay", "--store", store)
-    return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, *launch, *bug), mutant or "reference")
+    return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, "launch", *bug), mutant or "reference")
+
+
+def config_of(pairs: Sequence[str]) -> dict[str, str]:
+    """The `--config NAME=VALUE` options as a mapping. Ends with a usage error when one is none."""
+    parsed: dict[str, str] = {}
+    for pair in pairs:
+        name, found, value = pair.partition("=")
+        if not found or not name:
+            stop(Exit.USAGE, f"expected --config NAME=VALUE, got {pair!r}")
+        parsed[name] = value
+    return parsed

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from conformance.baselines import load_baseline
 from conformance.cases.record import Judgement
 from conformance.cli.console import Format, err, stop
 from conformance.cli.face import Face, print_summary, summary_json
-from conformance.cli.target import Target, target_of
+from conformance.cli.target import config_of, target_of
 from conformance.engine import CaseResult, Engine, RunSettings
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
@@ -54,6 +54,13 @@ class Options:
     alluredir: Path | None
     format: Format
 
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets that the user handed to this run."""
+        settings = self.settings
+        environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
+        return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
+
 
 def verify(
     context: typer.Context,
@@ -79,13 +86,13 @@ def verify(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
-    parsed = _config(config or [])
-    target = target_of(context.args, store=parsed.get("store", "postgres"), launcher=launcher)
+    parsed = config_of(config or [])
+    target = target_of(context.args, launcher=launcher)
     settings = RunSettings(
         adapter=target.adapter,
         contracts=_contracts(contract or []),
         seed=_seed(seed),
-        launcher=_launcher(target, parsed),
+        launcher=target.launcher,
         config=parsed,
         slow=slow,
         passed_environment=tuple(pass_env or ()),
@@ -97,29 +104,12 @@ def verify(
     raise typer.Exit(int(run(options)))
 
 
-def _config(pairs: Sequence[str]) -> dict[str, str]:
-    parsed: dict[str, str] = {}
-    for pair in pairs:
-        name, found, value = pair.partition("=")
-        if not found or not name:
-            stop(Exit.USAGE, f"expected --config NAME=VALUE, got {pair!r}")
-        parsed[name] = value
-    return parsed
-
-
 def _seed(text: str | None) -> str:
     if text is None:
         return secrets.token_hex(8)
     if not text or not text.isascii() or not text.isprintable() or len(text) > 128:
         stop(Exit.USAGE, f"expected a seed of 1 to 128 printable ASCII characters, got {text!r}")
     return text
-
-
-def _launcher(target: Target, config: Mapping[str, str]) -> tuple[str, ...]:
-    """The reference's launcher provisions on the user's server if a DSN is given."""
-    if target.name == "reference" and target.launcher and "dsn" in config:
-        return (*target.launcher, "--dsn", config["dsn"])
-    return target.launcher
 
 
 def _contracts(names: Sequence[str]) -> tuple[str, ...]:
@@ -158,6 +148,8 @@ def run(options: Options) -> Exit:
                 return _never_started(options, requested, failure)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
+            for contract in contracts:
+                engine.provision(contract.name)
             return _Run(options, contracts, greeting, expectations, engine).go()
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
@@ -165,7 +157,9 @@ def run(options: Options) -> Exit:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
     except OSError as error:
-        stop(Exit.USAGE, f"the workdir cannot be used: {error}; give --workdir a folder you may write to")
+        stop(
+            Exit.USAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}; name a place you may write to"
+        )
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; the evidence has no footer and proves nothing")
 
@@ -201,6 +195,9 @@ def _never_started(options: Options, contracts: Sequence[Contract], failure: Jud
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
     """The contracts to run: the requested ones, or all that the adapter claims and this kit knows."""
     known = set(contract_names())
+    names = [claim.contract for claim in greeting.claims]
+    if len(set(names)) != len(names):
+        stop(Exit.ADAPTER, f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
     contracts = list(requested) or [load_contract(c.contract) for c in greeting.claims if c.contract in known]
     for claim in greeting.claims:
         if claim.contract not in known:
@@ -227,14 +224,9 @@ def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
 
 def _recorder(options: Options) -> Recorder:
     try:
-        return Recorder(options.evidence, redactor=_redactor(options.settings))
+        return Recorder(options.evidence, redactor=options.redactor)
     except EvidenceError as error:
         stop(Exit.USAGE, str(error))
-
-
-def _redactor(settings: RunSettings) -> Redactor:
-    environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
-    return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
 
 
 class _Run:
@@ -326,6 +318,8 @@ class _Run:
         folders = contract_folders()
         with tempfile.TemporaryDirectory(prefix="holdfast-pytest-", dir=self._engine.root) as scratch:
             handed = Path(scratch) / "settings.json"
+            # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
+            handed.touch(mode=0o600)
             handed.write_text(json.dumps(options.settings.as_json()), encoding="utf-8")
             ini = Path(scratch) / "pytest.ini"
             ini.write_text("[pytest]\n", encoding="utf-8")

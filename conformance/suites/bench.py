@@ -39,6 +39,14 @@ class Handle:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What this run cannot show: more workers than the adapter allows, durability on a volatile file system."""
+
+    max_workers: int
+    volatile: str | None
+
+
 class Session:
     """One session on a workdir of its own, with one or more workers."""
 
@@ -159,6 +167,7 @@ class Session:
 
     def kill(self, worker: int = 0) -> None:
         """SIGKILL to a worker's process group."""
+        self._bench.must_be_durable()
         self._one(Action(Verb.KILL, f"kill {worker}", worker=worker))
 
     def reopen(self, worker: int = 0) -> None:
@@ -167,6 +176,7 @@ class Session:
 
     def restart(self, worker: int = 0) -> None:
         """Close a worker in order and start it again on the same workdir."""
+        self._bench.must_be_durable()
         self._must_be_ok(
             self._one(Action(Verb.EXCHANGE, "restart: close", ((worker, {"op": "close"}),), worker=worker))
         )
@@ -194,8 +204,16 @@ class Bench:
     """What a suite test gets: sessions, and the way to state a non-conformance."""
 
     def __init__(
-        self, *, contract: Contract, case: str, seed: str, make_driver: Callable[[], Driver], claim: Claim | None
+        self,
+        *,
+        contract: Contract,
+        case: str,
+        seed: str,
+        make_driver: Callable[[], Driver],
+        claim: Claim | None,
+        limits: Limits,
     ) -> None:
+        self._limits = limits
         self.contract = contract
         self.seed = seed
         self.not_claimed: Mapping[str, str] = {} if claim is None else claim.not_claimed
@@ -217,6 +235,9 @@ class Bench:
         self, workers: int = 1, config: Mapping[str, str] | None = None, surface: str = "ready"
     ) -> Generator[Session, None, None]:
         """A session on a fresh store, closed in order if the test went well."""
+        if workers > self._limits.max_workers:
+            detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
         driver = self._make_driver()
         self._open_drivers.append(driver)
         opened = Session(self, driver, workers=workers, config=config or {}, surface=surface)
@@ -237,6 +258,14 @@ class Bench:
     def fail(self, verdict: str, message: str, *, expected: str = "", received: str = "") -> NoReturn:
         """State what was found; `verdict` is a name such as `fail_open`."""
         raise Finding(Judgement(Verdict(verdict), None, message, expected, received))
+
+    def must_be_durable(self) -> None:
+        """End the test as not reached if nothing in the workdir could survive anyway."""
+        if self._limits.volatile is not None:
+            detail = (
+                f"the workdir lies on {self._limits.volatile}, which keeps nothing; durability cannot be judged there"
+            )
+            raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, advice="Give --workdir a folder on a disk."))
 
     def conclude(self) -> Judgement:
         """The judgement of a test that ran to its end: it must have had a session that went through."""

@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,9 +119,13 @@ class OnSqlite:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def launch(*, store: str, parent: Path, dsn: str | None, mutant: str | None) -> Launched:
-    """Provision for `store`. With `dsn` on that server, which is left as it was; else embedded or as files."""
+def launch(config: Mapping[str, str], *, parent: Path, mutant: str | None) -> Launched:
+    """Provision for the `store` of the config. With `dsn` on that server, left as it was; else embedded or as files."""
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
+    if store not in {kind.value for kind in StoreKind}:
+        kinds = ", ".join(kind.value for kind in StoreKind)
+        raise ValueError(f"config store: expected one of {kinds}, got {store!r}")
     if StoreKind(store) is StoreKind.SQLITE:
         folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
         try:

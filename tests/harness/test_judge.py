@@ -316,3 +316,19 @@ def test_answers_of_fault_do_not_spend_the_budget_of_dead_workers(tmp_path: Path
     results = list(live((str(adapter),), slow=1.0, cases=cases))
     assert {result.judgement.verdict for result in results} == {Verdict.NO_VERDICT}
     assert not [result for result in results if result.restarts]
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c", "d", "e", "f"])
+def test_the_last_death_is_what_is_said_of_a_case_whichever_side_met_it(seed: str, tmp_path: Path) -> None:
+    """The seed decides which side goes first; a side for which no worker is left does not hide what ended the other."""
+    case = toy_case("a-second-put-of-a-key-is-refused")
+    with temp_folder() as folder:
+        adapter = (sys.executable, str(ADAPTERS / "crash_on_call.py"))
+        settings = RunSettings(adapter, ("toy",), seed=seed, slow=1.0, workdir=str(folder))
+        with Engine(settings) as engine:
+            engine.greet()
+            for _ in range(2):
+                engine.pool.abandon([], "the test says so", died=True)
+            result = engine.run_case(TOY, case)
+            assert (result.judgement.verdict, str(result.judgement.silence)) == (Verdict.NO_VERDICT, "Silence.CRASH")
+            assert engine.run_case(TOY, case).judgement.verdict is Verdict.NOT_REACHED

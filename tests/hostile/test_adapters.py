@@ -131,7 +131,8 @@ SCENARIOS = (
     Scenario(
         "answers_early.py",
         12,
-        UNDECIDED_LATER.format("no_verdict:garbage"),
+        # Whether the second line was there in time is up to the machine; then it answers another request.
+        "{0} {0}|not_reached {0} {0}|not_reached {0}|not_reached not_reached not_reached".format("no_verdict:garbage"),
     ),
     Scenario("log_on_stdout.py", 12, UNDECIDED.format("no_verdict:garbage")),
     Scenario("duplicate_names.py", 12, UNDECIDED.format("no_verdict:garbage")),

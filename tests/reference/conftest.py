@@ -86,7 +86,7 @@ Opener = Callable[..., Desk]
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launched = launch(store="postgres", parent=tmp_path_factory.mktemp("pg"), dsn=None, mutant=None)
+    launched = launch({}, parent=tmp_path_factory.mktemp("pg"), mutant=None)
     ended = threading.Event()
 
     def sweep() -> None:
@@ -104,7 +104,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 
 @pytest.fixture(scope="session")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launched = launch(store="sqlite", parent=tmp_path_factory.mktemp("sqlite"), dsn=None, mutant=None)
+    launched = launch({"store": "sqlite"}, parent=tmp_path_factory.mktemp("sqlite"), mutant=None)
     yield launched
     launched.stop()
 

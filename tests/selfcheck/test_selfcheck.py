@@ -96,7 +96,9 @@ def test_a_failure_that_is_not_declared_is_reported() -> None:
     assert declared.as_declared
 
 
-@pytest.mark.parametrize("clause", [c.id for c in load_contract("rs4a-replay").clauses.values() if c.proof is Proof.RUN])
+@pytest.mark.parametrize(
+    "clause", [c.id for c in load_contract("rs4a-replay").clauses.values() if c.proof is Proof.RUN]
+)
 def test_every_explicit_clause_has_a_mutant_or_says_why_none_can_break_it(clause: str) -> None:
     found = load_contract("rs4a-replay").clauses[clause]
     if found.basis is Basis.EXPLICIT:

@@ -1,0 +1,86 @@
+"""The main job, as the README has it: the whole contract against the reference, and what the gate says of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.plan import plan_of
+from reference_impl.embedded import EmbeddedServer
+from reports.evidence import read_evidence
+from specs import load_contract
+
+
+def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "conformance.cli", *words], capture_output=True, text=True, cwd=folder, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """One whole run on the default store."""
+    folder = tmp_path_factory.mktemp("run")
+    return folder, holdfast("verify", "reference", "--jobs", "2", folder=folder)
+
+
+def test_the_reference_conforms_in_every_case(
+    verified: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, done = verified
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    run = read_evidence(folder / "holdfast-out" / "run.jsonl")
+    planned = {case.id for case in plan_of(load_contract("rs4a-replay"))}
+    assert not run.defects
+    assert {line.case for line in run.verdicts} == planned
+    assert {line.verdict for line in run.verdicts} == {"conforms"}
+
+
+def test_the_run_prints_every_clause_beside_the_scores_of_the_mindless(
+    verified: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    _, done = verified
+    assert "accept-all" in done.stdout
+    assert "refuse-all" in done.stdout
+    assert all(clause in done.stdout for clause in load_contract("rs4a-replay").clauses)
+    assert "CAN_PROCEED = NO" in done.stdout
+    assert "fitness" in done.stdout
+
+
+def test_the_gate_holds_for_want_of_a_fitness_proof(
+    verified: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, _ = verified
+    done = holdfast("gate", "holdfast-out/run.jsonl", "--require", "rs4a-replay", "--format", "json", folder=folder)
+    decision = json.loads(done.stdout)
+    assert done.returncode == 12
+    assert decision["can_proceed"] == "NO"
+    assert [reason["code"] for reason in decision["reasons"]] == ["fitness_missing"]
+
+
+def test_a_server_of_the_users_own_is_used_and_left_as_it_was(tmp_path: Path) -> None:
+    server = EmbeddedServer(parent=tmp_path)
+    try:
+        words = ("verify", "reference", "--config", f"dsn={server.dsn('postgres')}", "--clause", "RS4A-RP-02")
+        done = holdfast(*words, "--format", "json", folder=tmp_path)
+        shown = json.loads(done.stdout)
+        assert shown["counts"] == {"conforms": len(shown["cases"])}, done.stderr
+        assert shown["cases"]
+    finally:
+        server.stop()
+
+
+def test_secrets_of_the_config_are_not_printed(tmp_path: Path) -> None:
+    words = ("--config", "api_token=topsecret-4711", "--config", "dsn=host=nowhere password=hunter2hunter2")
+    adapter = (sys.executable, "-P", "-m", "conformance.mindless", "accept-all")
+    done = holdfast("verify", "--contract", "rs4a-replay", "-k", "rp-02", *words, "--", *adapter, folder=tmp_path)
+    written = (tmp_path / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8")
+    assert done.returncode == 10
+    assert "holdfast verify" in done.stdout, "the command that reproduces a case is printed"
+    for secret in ("topsecret-4711", "hunter2hunter2"):
+        assert secret not in done.stdout + done.stderr + written
