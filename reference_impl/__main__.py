@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from reference_impl.registry import contract_names, entry_module, implementation
+from reference_impl.registry import contract_names, implementation, package_of
 
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
@@ -34,7 +34,7 @@ def _launch(options: argparse.Namespace) -> None:
     from reference_impl.launching import Launched, Nothing, Wanted, run
 
     def start(wanted: Wanted) -> Launched:
-        package = entry_module(wanted.contract).rpartition(".")[0]
+        package = package_of(wanted.contract)
         if find_spec(f"{package}.launch") is None:
             return Nothing()
         launched: Launched = import_module(f"{package}.launch").launch(
@@ -46,7 +46,7 @@ def _launch(options: argparse.Namespace) -> None:
 
 
 def _provision(options: argparse.Namespace) -> None:
-    package = entry_module(options.contract).rpartition(".")[0]
+    package = package_of(options.contract)
     provision = import_module(f"{package}.demo").provision
     for line in provision(dsn=options.dsn, folder=options.sqlite, writer=options.writer):
         print(line)

@@ -1,28 +1,35 @@
-"""Which package implements which contract. A new contract is one more line here and nothing in the adapter."""
+"""Which package implements which contract: found by name, so that a new contract is one more folder."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from importlib import import_module
-from types import MappingProxyType
+from importlib.util import find_spec
+from pathlib import Path
 
 from reference_impl.session import Implementation
 
-# Imported only when asked for: an adapter that serves one contract does not pay for the others.
-_MODULES = MappingProxyType({"rs4a-replay": "reference_impl.rs4a_replay.entry"})
-
 
 def contract_names() -> tuple[str, ...]:
-    """Every contract that has a reference implementation."""
-    return tuple(_MODULES)
+    """Every contract that has a reference implementation: a package here with a module `entry`."""
+    packages = pkgutil.iter_modules([str(Path(__file__).parent)], prefix="reference_impl.")
+    return tuple(
+        package.name.rpartition(".")[2].replace("_", "-")
+        for package in packages
+        if package.ispkg and find_spec(f"{package.name}.entry") is not None
+    )
 
 
-def entry_module(contract: str) -> str:
-    """The module of `contract` that offers `implementation` and `launch`. Raises KeyError for an unknown contract."""
-    return _MODULES[contract]
+def package_of(contract: str) -> str:
+    """The package of `contract`. Raises KeyError for a contract that has none."""
+    if contract not in contract_names():
+        known = ", ".join(contract_names())
+        raise KeyError(f"no reference implementation of {contract!r}; there are: {known}")
+    return f"reference_impl.{contract.replace('-', '_')}"
 
 
 def implementation(contract: str, *, mutant: str | None = None) -> Implementation:
     """The implementation of `contract`, with the planted bug `mutant` if one is named."""
-    make: Callable[..., Implementation] = import_module(entry_module(contract)).implementation
+    make: Callable[..., Implementation] = import_module(f"{package_of(contract)}.entry").implementation
     return make(mutant=mutant)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from specs import schema, strictjson, yamlfile
+from specs.consistency import check_consistent
 from specs.errors import SpecError
 from specs.model import (
     Basis,
@@ -32,14 +33,6 @@ _GROUPS = {
     "operations": Group.OPERATION,
     "observations": Group.OBSERVATION,
     "provocations": Group.PROVOCATION,
-}
-# Steps that name a method, by the group the method must be of.
-_STEP_GROUP = {
-    "call": Group.OPERATION,
-    "start": Group.OPERATION,
-    "race": Group.OPERATION,
-    "observe": Group.OBSERVATION,
-    "provoke": Group.PROVOCATION,
 }
 _NO_ARGS: Mapping[str, Any] = {"type": "object", "additionalProperties": False}
 # A colon-separated list of more folders with contracts: for contracts under development and the kit's own tests.
@@ -127,7 +120,7 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         digest=strictjson.digest({"contract": raw, "methods": methods_raw}),
         cases_digest=strictjson.digest([data for _, data in case_files]),
     )
-    _check_consistent(contract)
+    check_consistent(contract)
     return contract
 
 
@@ -256,91 +249,3 @@ def _twin(entry: Mapping[str, Any], path: Path) -> Twin | None:
         raise SpecError(f"{path}: case {entry['id']}: a twin changes exactly one path, not {len(data['set'])}")
     ((place, value),) = data["set"].items()
     return Twin(data["step"], place, value, data.get("at", data["step"]), data["expect"])
-
-
-def _check_consistent(contract: Contract) -> None:
-    """What schemas cannot say: every name that is used is declared."""
-    problems: list[str] = []
-    for method in contract.methods.values():
-        problems += [
-            f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
-        ]
-    if contract.inertness is not None:
-        for observed in filter(None, (contract.inertness.observe, contract.inertness.audit)):
-            known = contract.methods.get(observed)
-            if known is None or known.group is not Group.OBSERVATION:
-                problems.append(f"inertness: {observed} is not an observation")
-        if contract.inertness.audit is not None and contract.inertness.audit_list is None:
-            problems.append("inertness: audit needs audit_list, the member of its value that holds the records")
-    seen: set[str] = set()
-    for case in contract.cases:
-        if case.id in seen:
-            problems.append(f"case id {case.id} stands there twice")
-        seen.add(case.id)
-        problems += [f"case {case.id}: unknown clause {c}" for c in case.clauses if c not in contract.clauses]
-        problems += [f"case {case.id}: {text}" for text in _case_problems(contract, case)]
-    if problems:
-        more = f" (and {len(problems) - 8} more)" if len(problems) > 8 else ""
-        raise SpecError(f"contract {contract.name}: " + "; ".join(problems[:8]) + more)
-
-
-def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
-    started: set[str] = set()
-    labels = {"open"}
-    for step in (*case.given, *case.when, *case.then):
-        if "label" in step:
-            if step["label"] in labels:
-                yield f"label {step['label']} stands there twice"
-            labels.add(step["label"])
-        for action, group in _STEP_GROUP.items():
-            if action in step:
-                method = contract.methods.get(step[action])
-                if method is None or method.group is not group:
-                    yield f"{action}: {step[action]} is not one of the contract's {group.value}s"
-        for action in ("worker", "kill", "reopen", "restart"):
-            if step.get(action, 0) >= case.workers:
-                yield f"{action}: {step[action]} in a case with {case.workers} workers, which count from 0"
-        if "race" in step and case.workers < 2:
-            yield "a race needs at least two workers"
-        if "as" in step:
-            started.add(step["as"])
-        if "finish" in step and step["finish"] not in started:
-            yield f"finish: nothing was started as {step['finish']!r} before"
-        yield from _expect_problems(contract, step)
-    if case.twin is not None:
-        yield from _twin_problems(contract, case, case.twin, labels)
-
-
-def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[str]:
-    """An expectation that no answer of the method could meet, or that says less than it seems to."""
-    expect = step.get("expect", {})
-    pools = (expect, *expect.get("any", ()), expect.get("one", {}), *expect.get("rest", ()))
-    method = contract.methods.get(next((step[verb] for verb in ("call", "race", "start") if verb in step), ""))
-    for option in (part for pool in pools for part in (pool, *pool.get("any", ()))):
-        outcome = option.get("outcome")
-        if "effect" in option and outcome != "accepted":
-            yield f"expects effect {option['effect']} of an outcome that is not said to be accepted"
-        if "reason" in option and outcome != "refused":
-            yield f"expects reason {option['reason']} of an outcome that is not said to be refused"
-        reasons = option.get("reason", ())
-        for reason in [reasons] if isinstance(reasons, str) else reasons:
-            if reason not in (contract.reasons if method is None else method.reasons):
-                of = "the contract" if method is None else method.name
-                yield f"expects the reason {reason}, which is none of {of}'s"
-        if ("value" in option or "data" in option) and outcome is None and not {"observe", "provoke"} & step.keys():
-            yield "expects a value without an outcome; say `outcome: accepted`"
-
-
-def _twin_problems(contract: Contract, case: Case, twin: Twin, labels: set[str]) -> Iterable[str]:
-    for label in (twin.step, twin.at):
-        if label not in labels:
-            yield f"twin names the step {label!r}, which has no such label"
-    steps = [step for step in (*case.given, *case.when, *case.then) if "label" in step]
-    order = ["open", *(step["label"] for step in steps)]
-    if {twin.step, twin.at} <= set(order) and order.index(twin.at) < order.index(twin.step):
-        yield f"twin ends at {twin.at!r}, before the step {twin.step!r} that it changes"
-    ends = next((step for step in steps if step["label"] == twin.at), {})
-    if not {"call", "finish"} & ends.keys():
-        yield f"twin ends at {twin.at!r}, which is no call: nothing could be accepted there"
-    else:
-        yield from (f"twin: {text}" for text in _expect_problems(contract, {**ends, "expect": twin.expect}))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any
 
-# The modules of each contract's mutants; each has a tuple MUTANTS.
-_MODULES = MappingProxyType({"rs4a-replay": ("reference_impl.mutants.rs4a_replay",)})
+_HERE = "reference_impl.mutants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,12 @@ class Mutant:
 
 @cache
 def all_mutants() -> Sequence[Mutant]:
-    """Every mutant of every contract, in the order of their files."""
+    """Every mutant of every contract: each module or package here but this one has a tuple MUTANTS."""
     return tuple(
-        mutant for modules in _MODULES.values() for module in modules for mutant in import_module(module).MUTANTS
+        mutant
+        for module in pkgutil.iter_modules([str(Path(__file__).parent)])
+        if module.name != "catalogue"
+        for mutant in import_module(f"{_HERE}.{module.name}").MUTANTS
     )
 
 

@@ -1,25 +1,27 @@
 """Expected keys and fingerprints by name, for the harness.
 
 Every contract whose cases compare keys has one module here, written from the contract and never from the reference
-implementation, so that one misreading cannot hide in both.
+implementation, so that one misreading cannot hide in both. A name is `MODULE.KEY`; the module's `DERIVATIONS` maps
+each key to the function that computes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
-
-from vectors.derive import rs4a
-
-_DERIVATIONS: dict[str, Callable[[Any], str]] = {
-    "rs4a.logical_request_key": rs4a.logical_request_key,
-    "rs4a.replay_key": rs4a.replay_key,
-}
 
 
 def names() -> tuple[str, ...]:
     """Every name that `derive` knows, in order."""
-    return tuple(sorted(_DERIVATIONS))
+    modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(f"{module}.{key}" for module in modules for key in sorted(_derivations(module)))
+
+
+def _derivations(module: str) -> Mapping[str, Callable[[Any], str]]:
+    found: Mapping[str, Callable[[Any], str]] = import_module(f"{__name__}.{module}").DERIVATIONS
+    return found
 
 
 def derive(name: str, value: Any) -> str:
@@ -27,7 +29,9 @@ def derive(name: str, value: Any) -> str:
 
     Raises ValueError for an unknown name and for a value that has no such key.
     """
-    derivation = _DERIVATIONS.get(name)
+    module, _, key = name.partition(".")
+    known = {found.name for found in pkgutil.iter_modules(__path__)}
+    derivation = _derivations(module).get(key) if module in known else None
     if derivation is None:
         raise ValueError(f"no derivation is called {name!r}; known names: {', '.join(names())}")
     return derivation(value)

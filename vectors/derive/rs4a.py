@@ -139,3 +139,6 @@ def _escaped(character: str) -> str:
     if short is not None:
         return short
     return f"\\u{ord(character):04x}" if character < " " else character
+
+
+DERIVATIONS = {"logical_request_key": logical_request_key, "replay_key": replay_key}

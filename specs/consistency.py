@@ -1,0 +1,159 @@
+"""What schemas cannot say of a contract: every name that is used is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from specs.errors import SpecError
+from specs.model import Case, Contract, Group, Twin
+
+# Steps that name a method, by the group the method must be of.
+_STEP_GROUP = {
+    "call": Group.OPERATION,
+    "start": Group.OPERATION,
+    "race": Group.OPERATION,
+    "observe": Group.OBSERVATION,
+    "provoke": Group.PROVOCATION,
+}
+
+
+def check_consistent(contract: Contract) -> None:
+    """Every name that is used is declared. Raises SpecError with the first problems."""
+    problems = [*_terms_problems(contract), *_relation_problems(contract)]
+    for method in contract.methods.values():
+        problems += [
+            f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
+        ]
+    if contract.inertness is not None:
+        for observed in filter(None, (contract.inertness.observe, contract.inertness.audit)):
+            known = contract.methods.get(observed)
+            if known is None or known.group is not Group.OBSERVATION:
+                problems.append(f"inertness: {observed} is not an observation")
+        if contract.inertness.audit is not None and contract.inertness.audit_list is None:
+            problems.append("inertness: audit needs audit_list, the member of its value that holds the records")
+    seen: set[str] = set()
+    for case in contract.cases:
+        if case.id in seen:
+            problems.append(f"case id {case.id} stands there twice")
+        seen.add(case.id)
+        problems += [f"case {case.id}: unknown clause {c}" for c in case.clauses if c not in contract.clauses]
+        problems += [f"case {case.id}: {text}" for text in _case_problems(contract, case)]
+    if problems:
+        more = f" (and {len(problems) - 8} more)" if len(problems) > 8 else ""
+        raise SpecError(f"contract {contract.name}: " + "; ".join(problems[:8]) + more)
+
+
+def _terms_problems(contract: Contract) -> Iterable[str]:
+    """Reasons, states, keys: the parts of contract.yaml that name each other."""
+    raw = contract.raw
+    for entry in raw.get("decision_order", ()):
+        for name in (entry.get("reason"), entry.get("or")):
+            if name is not None and name not in contract.reasons:
+                yield f"decision_order: undeclared reason {name}"
+    states = raw.get("states", {})
+    for transition in raw.get("transitions", ()):
+        for name in (transition["from"], transition["to"]):
+            if name not in states:
+                yield f"transitions: undeclared state {name}"
+    for name, key in raw.get("keys", {}).items():
+        if key["tag"] not in contract.parameters:
+            yield f"keys: {name} has the tag {key['tag']}, which is no parameter"
+    declared = {
+        member
+        for method in contract.methods.values()
+        if method.refusal_data is not None
+        for member in _members(method.refusal_data.schema)
+    }
+    for reason in contract.reasons.values():
+        for member in reason.data:
+            if member not in declared:
+                yield f"reason {reason.name}: its data has {member}, which no method's refusal_data declares"
+    if contract.inertness is not None and contract.inertness.seen_by == "harness":
+        # Saying so would claim a trust that nothing here earns yet.
+        yield "inertness: seen_by harness needs an inspection of the store by the harness, which does not exist yet"
+
+
+def _members(schema: Any) -> Iterable[str]:
+    """The members an object schema declares, through one reference to the file's $defs."""
+    if not isinstance(schema, Mapping):
+        return ()
+    target = schema
+    if "$ref" in schema:
+        target = schema.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
+    return tuple(target.get("properties", ()))
+
+
+def _relation_problems(contract: Contract) -> Iterable[str]:
+    for relation in contract.relations.values():
+        for what, columns in (("primary_key", relation.primary_key), *relation.unique.items()):
+            for column in columns:
+                if column not in relation.columns:
+                    yield f"relation {relation.name}: {what} names {column}, which is no column"
+    inertness = contract.inertness
+    if inertness is not None and inertness.audit is not None and inertness.audit_list is not None:
+        result = contract.methods[inertness.audit].result_schema if inertness.audit in contract.methods else None
+        if result is not None and inertness.audit_list not in _members(result):
+            yield f"inertness: {inertness.audit} has no member {inertness.audit_list}"
+
+
+def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
+    started: set[str] = set()
+    labels = {"open"}
+    for step in (*case.given, *case.when, *case.then):
+        if "label" in step:
+            if step["label"] in labels:
+                yield f"label {step['label']} stands there twice"
+            labels.add(step["label"])
+        for action, group in _STEP_GROUP.items():
+            if action in step:
+                method = contract.methods.get(step[action])
+                if method is None or method.group is not group:
+                    yield f"{action}: {step[action]} is not one of the contract's {group.value}s"
+        for action in ("worker", "kill", "reopen", "restart"):
+            if step.get(action, 0) >= case.workers:
+                yield f"{action}: {step[action]} in a case with {case.workers} workers, which count from 0"
+        if "race" in step and case.workers < 2:
+            yield "a race needs at least two workers"
+        if "as" in step:
+            started.add(step["as"])
+        if "finish" in step and step["finish"] not in started:
+            yield f"finish: nothing was started as {step['finish']!r} before"
+        yield from _expect_problems(contract, step)
+    if case.twin is not None:
+        yield from _twin_problems(contract, case, case.twin, labels)
+
+
+def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[str]:
+    """An expectation that no answer of the method could meet, or that says less than it seems to."""
+    expect = step.get("expect", {})
+    pools = (expect, *expect.get("any", ()), expect.get("one", {}), *expect.get("rest", ()))
+    method = contract.methods.get(next((step[verb] for verb in ("call", "race", "start") if verb in step), ""))
+    for option in (part for pool in pools for part in (pool, *pool.get("any", ()))):
+        outcome = option.get("outcome")
+        if "effect" in option and outcome != "accepted":
+            yield f"expects effect {option['effect']} of an outcome that is not said to be accepted"
+        if "reason" in option and outcome != "refused":
+            yield f"expects reason {option['reason']} of an outcome that is not said to be refused"
+        reasons = option.get("reason", ())
+        for reason in [reasons] if isinstance(reasons, str) else reasons:
+            if reason not in (contract.reasons if method is None else method.reasons):
+                of = "the contract" if method is None else method.name
+                yield f"expects the reason {reason}, which is none of {of}'s"
+        if ("value" in option or "data" in option) and outcome is None and not {"observe", "provoke"} & step.keys():
+            yield "expects a value without an outcome; say `outcome: accepted`"
+
+
+def _twin_problems(contract: Contract, case: Case, twin: Twin, labels: set[str]) -> Iterable[str]:
+    for label in (twin.step, twin.at):
+        if label not in labels:
+            yield f"twin names the step {label!r}, which has no such label"
+    steps = [step for step in (*case.given, *case.when, *case.then) if "label" in step]
+    order = ["open", *(step["label"] for step in steps)]
+    if {twin.step, twin.at} <= set(order) and order.index(twin.at) < order.index(twin.step):
+        yield f"twin ends at {twin.at!r}, before the step {twin.step!r} that it changes"
+    ends = next((step for step in steps if step["label"] == twin.at), {})
+    if not {"call", "finish"} & ends.keys():
+        yield f"twin ends at {twin.at!r}, which is no call: nothing could be accepted there"
+    else:
+        yield from (f"twin: {text}" for text in _expect_problems(contract, {**ends, "expect": twin.expect}))
