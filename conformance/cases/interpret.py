@@ -13,12 +13,13 @@ from typing import Any
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
+from conformance.cases.inertness import judge_changed, judge_inert
 from conformance.cases.match import mismatch, same
+from conformance.cases.race import judge_race
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path, shift
 from conformance.verdict import Verdict
 from specs import Case, Contract, Method
-from specs.strictjson import canonical
 
 # Every session starts here unless the case moves its clock; a date far from the machine's own, so that an
 # implementation which reads the machine's clock shows.
@@ -220,10 +221,10 @@ class _Reader:
                 continue
             if answer["outcome"] == "refused":
                 after = yield from self._seen(worker, note, "after")
-                self._must_be_inert(before, after, str(answer["reason"]), method)
+                self._hold(judge_inert(self.contract, method, str(answer["reason"]), before, after))
             elif proof and answer.get("effect") == "new":
                 after = yield from self._seen(worker, note, "after")
-                self._must_have_changed(before, after)
+                self._hold(judge_changed(self.contract, before, after))
         self._bind(step, records[0])
 
     def _settle(
@@ -259,6 +260,10 @@ class _Reader:
                 raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, path, ex.shown(record)))
             self.state.scope = self.state.scope.bind(name, found)
 
+    def _hold(self, judgement: Judgement | None) -> None:
+        if judgement is not None:
+            raise Finding(judgement)
+
     # Observation around refusals
 
     def _seen(self, worker: int, note: str, when: str) -> Generator[Action, Records, dict[str, Any] | None]:
@@ -281,37 +286,6 @@ class _Reader:
             assert records[0].answer is not None
             seen[name] = records[0].answer.get("value")
         return seen
-
-    def _must_be_inert(self, before: dict[str, Any], after: dict[str, Any] | None, reason: str, method: Method) -> None:
-        inertness = self.contract.inertness
-        assert inertness is not None
-        assert after is not None
-        if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
-            detail = f"refused with {reason}, yet the state changed: {_difference(before, after, inertness.observe)}"
-            raise Finding(Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail))
-        if inertness.audit is None or inertness.audit_list is None:
-            return
-        old = before[inertness.audit][inertness.audit_list]
-        new = after[inertness.audit][inertness.audit_list]
-        due = self.contract.reasons[reason].audit_records if method.audited else 0
-        if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
-            detail = (
-                f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
-            )
-            raise Finding(Judgement(Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail))
-
-    def _must_have_changed(self, before: dict[str, Any], after: dict[str, Any] | None) -> None:
-        inertness = self.contract.inertness
-        assert inertness is not None
-        assert after is not None
-        if canonical(before[inertness.observe]) == canonical(after[inertness.observe]):
-            detail = f"{inertness.observe} did not change although the twin was accepted with a new effect"
-            raise Finding(
-                Judgement(
-                    Verdict.NOT_REACHED, None, f"{detail}; the observation is blind", "a change", "none",
-                    "Let the observation show every stored row of the contract's relations.",
-                )
-            )  # fmt: skip
 
     # Time and processes
 
@@ -388,38 +362,12 @@ class _Reader:
             silent = ex.silence_of(record)
             if silent is not None:
                 raise Finding(silent)
-        winners = [record for record in records if self._fits(record, step["expect"]["one"], step)]
-        losers = [record for record in records if record not in winners]
-        if len(winners) > 1:
-            detail = f"{len(winners)} of {len(records)} concurrent calls won; at most one may"
-            raise Finding(Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records)))
-        for loser in losers:
-            if winners or loser is not losers[0]:
-                self._judge_loser(loser, step)
-        if not winners:
-            self._no_winner(records, step)
-        if not _overlapped(records):
-            detail = "the calls did not overlap, so nothing raced"
-            raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "overlapping calls", _tally(records)))
-        scope = self.state.scope.bind("winner", dict(winners[0].answer or {}))
-        self.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in losers])
-        self._bind(step, winners[0])
-
-    def _fits(self, record: Record, expect: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
-        return ex.judge_answer(record, expect, self.state.scope, step=step, kind=self.case.kind) is None
-
-    def _judge_loser(self, record: Record, step: Mapping[str, Any]) -> None:
-        rest = step["expect"]["rest"]
-        expect = rest[0] if len(rest) == 1 else {"any": rest}
-        judgement = ex.judge_answer(record, expect, self.state.scope, step=step, kind=self.case.kind)
-        if judgement is not None:
-            raise Finding(judgement)
-
-    def _no_winner(self, records: Records, step: Mapping[str, Any]) -> None:
-        judged = ex.judge_answer(records[0], step["expect"]["one"], self.state.scope, step=step, kind=self.case.kind)
-        assert judged is not None
-        detail = f"none of {len(records)} concurrent calls won: {judged.detail}"
-        raise Finding(Judgement(judged.verdict, judged.silence, detail, "exactly one winner", _tally(records)))
+        outcome = judge_race(records, step, self.state.scope, kind=self.case.kind)
+        if isinstance(outcome, Judgement):
+            raise Finding(outcome)
+        scope = self.state.scope.bind("winner", dict(outcome.winner.answer or {}))
+        self.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in outcome.losers])
+        self._bind(step, outcome.winner)
 
     # Files and plain assertions
 
@@ -443,38 +391,6 @@ class _Reader:
             raise Finding(
                 Judgement(ex.wrong_value(self.case.kind, step), None, problem, "see detail", repr(value)[:600])
             )
-
-
-def _overlapped(records: Records) -> bool:
-    """Whether at least half of the calls, and two of them, were under way before the first answer came."""
-    sent = [record.sent_us for record in records if record.sent_us is not None]
-    received = [record.received_us for record in records if record.received_us is not None]
-    if not (len(sent) == len(received) == len(records)):
-        return False
-    under_way = sum(moment < min(received) for moment in sent)
-    return under_way >= max(2, (len(records) + 1) // 2)
-
-
-def _tally(records: Records) -> str:
-    counts: dict[str, int] = {}
-    for record in records:
-        answer = record.answer or {}
-        key = " ".join(str(answer[part]) for part in ("outcome", "effect", "reason") if part in answer) or "no answer"
-        counts[key] = counts.get(key, 0) + 1
-    return ", ".join(f"{count} x {key}" for key, count in sorted(counts.items()))
-
-
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> str:
-    old, new = before[name], after[name]
-    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        return "it is another value"
-    changed = [key for key in sorted({*old, *new}) if not same(old.get(key), new.get(key))]
-    counts = [
-        f"{key} {len(old[key])} -> {len(new[key])} rows"
-        for key in changed
-        if isinstance(old.get(key), list) and isinstance(new.get(key), list)
-    ]
-    return "; ".join(counts) or ", ".join(changed)
 
 
 def interpret(

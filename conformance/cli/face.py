@@ -28,7 +28,7 @@ from specs.model import Proof
 from specs.strictjson import canonical
 
 if TYPE_CHECKING:
-    from conformance.cli.verify import Options
+    from conformance.cli.options import Options
     from conformance.gate import GateDecision
     from conformance.xfail import Applied
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,10 @@ from conformance.cli.console import stop
 from conformance.verdict import Exit
 
 REFERENCE = (sys.executable, "-P", "-m", "reference_impl")
+
+
+# As the protocol's schema has the names of a session's config.
+_CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ def config_of(pairs: Sequence[str]) -> dict[str, str]:
     parsed: dict[str, str] = {}
     for pair in pairs:
         name, found, value = pair.partition("=")
-        if not found or not name:
-            stop(Exit.USAGE, f"expected --config NAME=VALUE, got {pair!r}")
+        if not found or _CONFIG_NAME.fullmatch(name) is None:
+            # Only the name: the value may be a secret.
+            stop(Exit.USAGE, f"expected --config name=VALUE with a name in lower case, got the name {name[:40]!r}")
         parsed[name] = value
     return parsed

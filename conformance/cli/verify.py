@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import secrets
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import pytest
 import typer
 
 from conformance import xfail
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
-from conformance.baselines import load_baseline
 from conformance.cases.record import Judgement
 from conformance.cli.console import Format, err, stop
-from conformance.cli.face import Face, print_summary, summary_json
+from conformance.cli.options import Options
 from conformance.cli.target import config_of, target_of
+from conformance.cli.verification import Verification, recorder_of
 from conformance.engine import CaseResult, Engine, RunSettings
-from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
-from conformance.recorder import Recorder, header_of
-from conformance.summary import Summary, missing_result, summarise
-from conformance.verdict import Exit, Verdict, gravest
-from reports.evidence import EvidenceError, Redactor, read_evidence
+from conformance.recorder import header_of
+from conformance.verdict import Exit, Verdict
+from reports.evidence import EvidenceError
 from specs import Contract, SpecError, contract_names, load_contract
-from specs.loader import contract_folders
 
 DEFAULT_EVIDENCE = Path("holdfast-out") / "run.jsonl"
-# pytest's own exit status when -k selects nothing.
-_NOTHING_COLLECTED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line asks for."""
-
-    settings: RunSettings
-    evidence: Path
-    expression: str | None
-    clauses: tuple[str, ...]
-    xfail: Path | None
-    jobs: int
-    exit_first: bool
-    junitxml: Path | None
-    alluredir: Path | None
-    format: Format
-
-    @property
-    def redactor(self) -> Redactor:
-        """Knows the secrets that the user handed to this run."""
-        settings = self.settings
-        environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
-        return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
 
 
 def verify(
@@ -150,7 +116,7 @@ def run(options: Options) -> Exit:
             _known_clauses(options.clauses, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
-            return _Run(options, contracts, greeting, expectations, engine).go()
+            return Verification(options, contracts, greeting, expectations, engine).go()
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
     except EvidenceError as error:
@@ -179,7 +145,7 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
 def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
     header = header_of(options.settings, contracts, None, expression=options.expression)
-    recorder = _recorder(options)
+    recorder = recorder_of(options)
     recorder.begin(header)
     for contract in contracts:
         for planned in plan_of(contract):
@@ -220,195 +186,3 @@ def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
     for name in names:
         if not any(name in contract.clauses for contract in contracts):
             stop(Exit.USAGE, f"--clause: expected the id of a clause, got {name!r}; `holdfast list clauses` names them")
-
-
-def _recorder(options: Options) -> Recorder:
-    try:
-        return Recorder(options.evidence, redactor=options.redactor)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
-
-
-class _Run:
-    """One run, as a plugin of the pytest session that does the work."""
-
-    def __init__(
-        self,
-        options: Options,
-        contracts: Sequence[Contract],
-        greeting: Greeting,
-        expectations: Sequence[xfail.Expectation],
-        engine: Engine,
-    ) -> None:
-        self._options = options
-        self._contracts = contracts
-        self._expectations = expectations
-        self._engine = engine
-        self._plan = tuple(case for contract in contracts for case in plan_of(contract))
-        self._selected: set[str] | None = None
-        self._results: dict[str, CaseResult] = {}
-        self._broken: EvidenceError | None = None
-        expression = options.expression
-        if options.clauses:
-            expression = " or ".join(options.clauses) if expression is None else expression
-        header = header_of(options.settings, contracts, greeting, expression=expression)
-        self._recorder = _recorder(options)
-        self._recorder.begin(header)
-        self._face = Face(self._plan, quiet=options.format is Format.JSON)
-
-    # Hooks of the pytest session
-
-    def pytest_holdfast_engine(self) -> Engine:
-        """The engine that greeted the adapter runs the cases of this process."""
-        return self._engine
-
-    def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
-        """The issue under which a result is expected."""
-        return xfail.excuse_of(self._expectations, result)
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note what is to run, where this process collects."""
-        if session.items:
-            self._select(item.name for item in session.items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
-        """Note what is to run, where the processes of xdist collect; all of them collect the same."""
-        self._select(name.rpartition("::")[2] for name in ids)
-
-    def _select(self, names: Iterable[str]) -> None:
-        if self._selected is None:
-            self._selected = set(names)
-            self._face.begin(len(self._selected))
-
-    def pytest_holdfast_result(self, result: CaseResult) -> None:
-        """Write it down before anything else runs."""
-        if self._broken is not None:
-            return
-        self._results[result.case] = result
-        try:
-            self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
-        except EvidenceError as error:
-            self._broken = error
-            pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
-        self._face.result(result)
-
-    # The run
-
-    def go(self) -> Exit:
-        """Run pytest, complete the evidence, print."""
-        try:
-            with self._face:
-                status = self._pytest()
-            if self._broken is not None:
-                raise self._broken
-            if status == pytest.ExitCode.INTERRUPTED:
-                raise KeyboardInterrupt
-            if status == pytest.ExitCode.USAGE_ERROR:
-                stop(
-                    Exit.USAGE,
-                    f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
-                )
-            return self._conclude(status)
-        finally:
-            self._recorder.close()
-
-    def _pytest(self) -> int:
-        options = self._options
-        folders = contract_folders()
-        with tempfile.TemporaryDirectory(prefix="holdfast-pytest-", dir=self._engine.root) as scratch:
-            handed = Path(scratch) / "settings.json"
-            # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
-            handed.touch(mode=0o600)
-            handed.write_text(json.dumps(options.settings.as_json()), encoding="utf-8")
-            ini = Path(scratch) / "pytest.ini"
-            ini.write_text("[pytest]\n", encoding="utf-8")
-            words = [
-                *("-c", str(ini), "--rootdir", scratch, "--noconftest", "--import-mode=importlib"),
-                *("--basetemp", str(Path(scratch) / "temp")),
-                *("-p", "conformance.plugin", "--holdfast-settings", str(handed)),
-                *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:logging", "-p", "no:faulthandler"),
-                *("--capture", "no"),
-            ]
-            if options.expression is not None:
-                words += ["-k", options.expression]
-            for clause in options.clauses:
-                words += ["--holdfast-clause", clause]
-            if options.exit_first:
-                words.append("-x")
-            if options.jobs > 1:
-                words += ["-p", "xdist.plugin", "-n", str(options.jobs), "--dist", "load"]
-            if options.junitxml is not None:
-                words.append(f"--junitxml={options.junitxml.resolve()}")
-            if options.alluredir is not None:
-                words += ["-p", "allure_pytest.plugin", f"--alluredir={options.alluredir.resolve()}"]
-            words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
-            with _own_pytest_environment():
-                return int(pytest.main(words, plugins=[self]))
-
-    def _conclude(self, status: int) -> Exit:
-        narrowed = self._options.expression is not None or bool(self._options.clauses) or self._options.exit_first
-        selected = self._selected if self._selected is not None else set()
-        for planned in self._plan:
-            if planned.id in selected and planned.id not in self._results and not self._options.exit_first:
-                self.pytest_holdfast_result(missing_result(planned))
-        if self._broken is not None:
-            raise self._broken
-        results = [self._results[case.id] for case in self._plan if case.id in self._results]
-        applied = xfail.apply(
-            self._expectations,
-            results,
-            not_run=[case.id for case in self._plan if narrowed and case.id not in self._results],
-        )
-        summary = summarise(
-            self._contracts,
-            self._plan,
-            results,
-            narrowed=narrowed,
-            excused=applied.excused,
-            baselines={contract.name: load_baseline(contract) for contract in self._contracts},
-        )
-        final = gravest([summary.exit, applied.exit, *([] if _pytest_went_well(status) else [Exit.KIT])])
-        self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
-        self._print(summary, applied, final)
-        return final
-
-    def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:
-        if self._options.format is Format.JSON:
-            print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
-        else:
-            print_summary(
-                summary,
-                applied,
-                final,
-                decision=self._decision(),
-                options=self._options,
-                contracts=self._contracts,
-                plan=self._plan,
-            )
-
-    def _decision(self) -> GateDecision:
-        """What the gate says of the evidence as it stands in the file."""
-        requirements = [parse_requirement(contract.name) for contract in self._contracts]
-        return decide(read_evidence(self._options.evidence), requirements, now=datetime.now(UTC))
-
-
-def _pytest_went_well(status: int) -> bool:
-    return status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
-
-
-@contextlib.contextmanager
-def _own_pytest_environment() -> Iterator[None]:
-    """pytest without the user's plugins, options and variables, which could change what a run shows."""
-    # xdist starts its workers with `python -c`, which would import from the current folder first.
-    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONSAFEPATH": "1"}
-    saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_") or name in own}
-    for name in saved:
-        del os.environ[name]
-    os.environ.update(own)
-    try:
-        yield
-    finally:
-        for name in own:
-            del os.environ[name]
-        os.environ.update(saved)

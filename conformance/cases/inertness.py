@@ -1,0 +1,64 @@
+"""Judging what was seen around a call: a refusal changes nothing, and an accepted twin changes something. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.cases.match import same
+from conformance.cases.record import Judgement
+from conformance.verdict import Verdict
+from specs import Contract, Method
+from specs.strictjson import canonical
+
+Seen = Mapping[str, Any]
+
+
+def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None) -> Judgement | None:
+    """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares."""
+    inertness = contract.inertness
+    assert inertness is not None
+    assert after is not None
+    if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
+        detail = f"refused with {reason}, yet the state changed: {_difference(before, after, inertness.observe)}"
+        return Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail)
+    if inertness.audit is None or inertness.audit_list is None:
+        return None
+    old = before[inertness.audit][inertness.audit_list]
+    new = after[inertness.audit][inertness.audit_list]
+    due = contract.reasons[reason].audit_records if method.audited else 0
+    if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
+        detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
+        return Judgement(Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail)
+    return None
+
+
+def judge_changed(contract: Contract, before: Seen, after: Seen | None) -> Judgement | None:
+    """None if the accepted twin was seen to change the state; else the observation is blind and proves nothing."""
+    inertness = contract.inertness
+    assert inertness is not None
+    assert after is not None
+    if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
+        return None
+    detail = f"{inertness.observe} did not change although the twin was accepted with a new effect"
+    return Judgement(
+        Verdict.NOT_REACHED,
+        None,
+        f"{detail}; the observation is blind",
+        "a change",
+        "none",
+        "Let the observation show every stored row of the contract's relations.",
+    )
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> str:
+    old, new = before[name], after[name]
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return "it is another value"
+    changed = [key for key in sorted({*old, *new}) if not same(old.get(key), new.get(key))]
+    counts = [
+        f"{key} {len(old[key])} -> {len(new[key])} rows"
+        for key in changed
+        if isinstance(old.get(key), list) and isinstance(new.get(key), list)
+    ]
+    return "; ".join(counts) or ", ".join(changed)

@@ -1,0 +1,34 @@
+"""What the command line of `holdfast verify` asks for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cli.console import Format
+from conformance.engine import RunSettings
+from reports.evidence import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    settings: RunSettings
+    evidence: Path
+    expression: str | None
+    clauses: tuple[str, ...]
+    xfail: Path | None
+    jobs: int
+    exit_first: bool
+    junitxml: Path | None
+    alluredir: Path | None
+    format: Format
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets that the user handed to this run."""
+        settings = self.settings
+        environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
+        return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
