@@ -16,7 +16,7 @@ from conformance.adapter.janitor import Janitor
 from conformance.adapter.messages import Event
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
-from conformance.cases.interpret import START
+from conformance.cases.interpret import START, worker_count
 from conformance.verdict import Silence
 from specs import contract_names, load_contract
 
@@ -119,7 +119,7 @@ def _claims(greeting: Greeting) -> list[Examination]:
         else:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
             found.append(Examination(where, Health.GOOD, f"version {claim.version}{lacks}"))
-        if any(case.workers > greeting.max_workers for case in contract.cases):
+        if any(worker_count(contract, case) > greeting.max_workers for case in contract.cases):
             text = f"limits.workers is {greeting.max_workers}, some cases need more"
             advice = "Those cases will be `unsupported`. Let several processes share the store in one workdir."
             found.append(Examination("workers", Health.BAD, text, advice))

@@ -19,7 +19,7 @@ from conformance.adapter.launcher import Launcher
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Claim, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
-from conformance.cases.interpret import interpret
+from conformance.cases.interpret import interpret, worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.plan import PlannedCase
 from conformance.suites.bench import Bench, Limits
@@ -168,7 +168,7 @@ class Engine:
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""
         started = time.monotonic()
-        refused = self._cannot_run(case)
+        refused = self._cannot_run(contract, case)
         if refused is not None:
             return CaseResult(case.id, case.clauses, refused, (), (), 0.0)
         twin: tuple[Record, ...] = ()
@@ -231,7 +231,7 @@ class Engine:
 
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
         claim = self.claim(contract.name)
-        self.pool.warm_up(case.workers)
+        self.pool.warm_up(worker_count(contract, case))
         driver = self.driver(contract.name)
         reading = interpret(
             contract, case, side, seed=self.settings.seed, not_claimed={} if claim is None else claim.not_claimed
@@ -244,7 +244,7 @@ class Engine:
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 
-    def _cannot_run(self, case: Case) -> Judgement | None:
+    def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
         if self.pool.exhausted:
             return _exhausted()
         if case.kind is Kind.DURABILITY and (kind := filesystem_of(self.root)) in _VOLATILE:
@@ -258,10 +258,11 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and say so.
             return None
-        if case.workers > greeting.max_workers:
+        needed = worker_count(contract, case)
+        if needed > greeting.max_workers:
             return Judgement(
                 Verdict.UNSUPPORTED,
-                detail=f"the case needs {case.workers} workers, the adapter allows {greeting.max_workers}",
+                detail=f"the case needs {needed} workers, the adapter allows {greeting.max_workers}",
                 advice="Raise limits.workers in hello; concurrency is part of the contract.",
             )
         return None

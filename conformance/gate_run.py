@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from conformance.gate_model import GateReason, ReasonCode, Requirement, some_of
 from conformance.plan import plan_of
-from conformance.verdict import Exit, Verdict, worst
+from conformance.verdict import Exit, Verdict, exit_of, gravest, worst
 from reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
 
 # Clocks of machines in one installation differ by seconds; by more, a run claims to be from the future.
@@ -87,9 +87,27 @@ def _end(run: Run) -> Iterator[GateReason]:
         code, text = _ENDED[ended]
         yield GateReason(code, text, Exit.INCOMPLETE if ended is Exit.USAGE else ended)
     shown = worst(Verdict(line.verdict) for line in run.verdicts).value
+    due = _exit_due(run)
+    if ended not in _ENDED and ended is not due:
+        text = f"the footer says exit {int(ended)}, the verdict lines call for {int(due)}"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
     if run.verdicts and run.footer.verdict != shown:
         text = f"the footer says {run.footer.verdict}, the worst verdict is {shown}"
         yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+
+
+def _exit_due(run: Run) -> Exit:
+    """The exit status that the lines of a run call for by themselves."""
+    exits = [
+        exit_of(Verdict(line.verdict))
+        for line in run.verdicts
+        if not (line.excused is not None and exit_of(Verdict(line.verdict)) is Exit.NON_CONFORMING)
+    ]
+    planned = () if run.header is None else run.header.plan
+    shown = {line.case for line in run.verdicts}
+    if not run.verdicts or any(case not in shown for case in planned):
+        exits.append(Exit.INCOMPLETE)
+    return gravest(exits)
 
 
 def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason]:

@@ -59,7 +59,8 @@ def summarise(
 ) -> Summary:
     """Sum up. A narrowed run, an uncovered clause or no case at all is incomplete evidence.
 
-    `excused` are cases whose failure is expected: they do not bear on the exit status, unless something got through.
+    `excused` are cases whose failure is expected: they do not bear on the exit status, unless something got
+    through or nothing was proven.
     """
     by_id = {result.case: result for result in results}
     missing = tuple(case for case in plan if case.id not in by_id)
@@ -67,7 +68,7 @@ def summarise(
     exits = [
         exit_of(result.judgement.verdict)
         for result in results
-        if _counts(result, contracts) and (result.case not in excused or result.judgement.verdict.is_open)
+        if _counts(result, contracts) and not (result.case in excused and can_be_excused(result.judgement.verdict))
     ]
     if not results:
         notes.append("no case ran: nothing was shown")
@@ -100,6 +101,11 @@ def summarise(
         exit=gravest(exits),
         notes=tuple(notes),
     )
+
+
+def can_be_excused(verdict: Verdict) -> bool:
+    """Whether an expected failure may leave the exit status alone: what got through or was not proven never does."""
+    return exit_of(verdict) is Exit.NON_CONFORMING
 
 
 def _opened(result: CaseResult) -> bool:

@@ -22,6 +22,7 @@ from specs.model import (
     Kind,
     Level,
     Method,
+    Observer,
     Parameter,
     Proof,
     Reason,
@@ -112,6 +113,7 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
             observe=raw["inertness"]["observe"],
             audit=raw["inertness"].get("audit"),
             audit_list=raw["inertness"].get("audit_list"),
+            audit_code=raw["inertness"].get("audit_code"),
             seen_by=raw["inertness"]["seen_by"],
         )
         if "inertness" in raw
@@ -240,6 +242,7 @@ def _cases(path: Path, data: Mapping[str, Any], contract: str) -> Iterable[Case]
             config=dict(opened.get("config", {})),
             workers=entry.get("workers", 1),
             needs=frozenset(entry.get("needs", ())),
+            observer=Observer(entry.get("observer", "apart")),
             values={**shared, **entry.get("values", {})},
             given=tuple(entry.get("given", ())),
             when=tuple(entry.get("when", ())),

@@ -54,6 +54,14 @@ class Kind(Enum):
     RACE = "race"
 
 
+@unique
+class Observer(Enum):
+    """Through which worker the harness looks at the state: one of its own, or the one under test."""
+
+    APART = "apart"
+    OWN = "own"
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A value of the contract; None means unset (for a horizon: for ever)."""
@@ -142,6 +150,7 @@ class Inertness:
     observe: str
     audit: str | None
     audit_list: str | None
+    audit_code: str | None
     seen_by: str
 
 
@@ -170,6 +179,7 @@ class Case:
     config: Mapping[str, str]
     workers: int
     needs: frozenset[str]
+    observer: Observer
     values: Mapping[str, Any]
     given: tuple[Mapping[str, Any], ...]
     when: tuple[Mapping[str, Any], ...]

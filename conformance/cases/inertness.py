@@ -30,6 +30,11 @@ def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, a
     if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
         detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
         return Judgement(Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail)
+    if inertness.audit_code is not None:
+        codes = [record.get(inertness.audit_code) for record in new[len(old) :]]
+        if any(code != reason for code in codes):
+            detail = f"refused with {reason}, and the audit says {', '.join(map(str, codes))}"
+            return Judgement(Verdict.STATE_LEAK, None, detail, f"records with the code {reason}", detail)
     return None
 
 

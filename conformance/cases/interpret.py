@@ -20,6 +20,7 @@ from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path, shift
 from conformance.verdict import Verdict
 from specs import Case, Contract, Method
+from specs.model import Observer
 
 # Every session starts here unless the case moves its clock; a date far from the machine's own, so that an
 # implementation which reads the machine's clock shows.
@@ -53,6 +54,7 @@ class _Reader:
         self.side = side
         self.seed = seed
         self.not_claimed = not_claimed
+        self.workers = worker_count(contract, case)
         scope = Scope(seed=seed, case=case.id, side=side.value, defined=case.values, opened=START, now=START)
         self.state = _State(scope)
 
@@ -98,7 +100,7 @@ class _Reader:
             put_path(target, twin.path, self.state.scope.resolve(twin.value))
             surface, config = target["open"]["surface"], target["open"]["config"]
         self.state.surface, self.state.config = surface, config
-        for worker in range(self.case.workers):
+        for worker in range(self.workers):
             request = self._open_request("fresh" if worker == 0 else "existing", surface, config)
             records = yield Action(
                 Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True
@@ -113,12 +115,13 @@ class _Reader:
             "surface": surface,
             "workdir": WORKDIR,
             "clock": self.state.scope.now,
-            "seed": self.seed,
+            # Not the run's own seed: with it an adapter could compute which case and which side it is in.
+            "seed": self.state.scope.digits("adapter", "", 16),
             "config": dict(config),
         }
 
     def _close(self) -> Generator[Action, Records, None]:
-        for worker in reversed(range(self.case.workers)):
+        for worker in reversed(range(self.workers)):
             records = yield Action(Verb.EXCHANGE, f"close worker {worker}", ((worker, {"op": "close"}),), worker=worker)
             self._must_be_ok(records[0], "close")
 
@@ -271,6 +274,10 @@ class _Reader:
         if inertness is None:
             return None
         seen: dict[str, Any] = {}
+        # Through a worker that nothing else uses: looking at the one under test would refresh what it believes, write
+        # out what it holds back, and tell it which calls are expected to be refused.
+        if self.case.observer is Observer.APART:
+            worker = self.case.workers
         for name in filter(None, (inertness.observe, inertness.audit)):
             request = {"op": "call", "method": name, "args": {}}
             records = yield Action(Verb.EXCHANGE, f"{name} {when} [{note}]", ((worker, request),), worker=worker)
@@ -293,7 +300,7 @@ class _Reader:
         now = shift(self.state.scope.now, step["clock"])
         self.state.scope = self.state.scope.at(now)
         request = {"op": "clock", "now": now}
-        records = yield Action(Verb.EXCHANGE, note, tuple((worker, request) for worker in range(self.case.workers)))
+        records = yield Action(Verb.EXCHANGE, note, tuple((worker, request) for worker in range(self.workers)))
         for record in records:
             self._must_be_ok(record, "clock")
 
@@ -391,6 +398,16 @@ class _Reader:
             raise Finding(
                 Judgement(ex.wrong_value(self.case.kind, step), None, problem, "see detail", repr(value)[:600])
             )
+
+
+def worker_count(contract: Contract, case: Case) -> int:
+    """How many workers a case takes: its own, and one to observe through if it expects a refusal anywhere."""
+    steps = (*case.given, *case.when, *case.then)
+    refused = any(
+        step.get("malformed") or ex.expects_refusal(step.get("expect", {})) for step in steps if "call" in step
+    )
+    observed = contract.inertness is not None and case.observer is Observer.APART and (refused or case.twin is not None)
+    return case.workers + 1 if observed else case.workers
 
 
 def interpret(

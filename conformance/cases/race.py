@@ -36,6 +36,9 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
         detail = f"{len(winners)} of {len(records)} concurrent calls won; at most one may"
         return Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records))
     lost = rest[0] if len(rest) == 1 else {"any": rest}
+    if winners:
+        # What a loser is told of the winner can be compared with what the winner was told.
+        scope = scope.bind("winner", dict(winners[0].answer or {}))
     # Without a winner one of them stands for the missing one, and the others must still be proper losers.
     for loser in losers if winners else losers[1:]:
         problem = judged(loser, lost)

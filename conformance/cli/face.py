@@ -282,7 +282,7 @@ def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contra
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
     proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
-    console.print(f"clauses:  {proven} of {len(mine)} conform in every case", end="")
+    console.print(f"clauses:  {proven} of {len(mine)} that a run can prove conform in every case", end="")
     for policy in Policy:
         scored = [row for row in mine if row.baseline[policy] is not None]
         if scored:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from conformance.adapter.janitor import Janitor
 from conformance.baselines import Policy, baseline_json
 from conformance.cli.console import Format, err, out, stop
 from conformance.cli.lint import problems_of
@@ -73,15 +75,18 @@ def selfcheck(
             stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
         mutants = [found for found in mutants if found.name in mutant]
     if baselines:
-        for loaded in contracts:
-            _write_baseline(loaded)
+        with Janitor() as janitor:
+            for loaded in contracts:
+                _write_baseline(loaded, janitor)
         raise typer.Exit(int(Exit.OK))
     problems = [f"{loaded.name}: {text}" for loaded in contracts for text in problems_of(loaded)] if not mutant else []
     if not mutants:
         problems.append("no mutant was run, so nothing shows that the kit catches anything")
     by_name = {loaded.name: loaded for loaded in contracts}
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        kills = list(pool.map(lambda found: _kill(found, by_name[found.contract], whole=full), mutants))
+    with Janitor() as janitor, ThreadPoolExecutor(max_workers=jobs) as pool:
+        kills = list(
+            pool.map(lambda found: _kill(found, by_name[found.contract], whole=full, janitor=janitor), mutants)
+        )
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
         print(json.dumps(_json(kills, problems, good), ensure_ascii=False))
@@ -90,10 +95,10 @@ def selfcheck(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
+def _kill(mutant: Mutant, contract: Contract, *, whole: bool, janitor: Janitor) -> Kill:
     clauses = () if whole else tuple(mutant.must_fail)
     try:
-        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses)
+        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses, janitor=janitor)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
     kill = judge_kill(mutant, run, whole=whole)
@@ -104,7 +109,9 @@ def _kill(mutant: Mutant, contract: Contract, *, whole: bool) -> Kill:
     return kill
 
 
-def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[str], *, slow: float = 1.0) -> Run:
+def _verify(
+    target: Target, contract: Contract, store: str, clauses: Sequence[str], *, janitor: Janitor, slow: float = 1.0
+) -> Run:
     """Run `holdfast verify` in a process of its own and read its evidence. Raises RuntimeError if there is none."""
     with tempfile.TemporaryDirectory(prefix="holdfast-selfcheck-") as scratch:
         evidence = Path(scratch) / "run.jsonl"
@@ -115,13 +122,19 @@ def _verify(target: Target, contract: Contract, store: str, clauses: Sequence[st
         if target.launcher:
             words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
         words += ["--", *target.adapter]
+        # In a group of its own that the janitor knows, so that it ends with this process, however this one ends.
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        janitor.watch_group(child.pid)
         try:
-            done = subprocess.run(words, capture_output=True, timeout=RUN_TIMEOUT_S, check=False)
+            said = child.communicate(timeout=RUN_TIMEOUT_S)[1].decode(errors="replace").strip()[-600:]
         except subprocess.TimeoutExpired as error:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
             raise RuntimeError(f"{target.name}: the run took longer than {RUN_TIMEOUT_S} s") from error
+        finally:
+            janitor.forget_group(child.pid)
         if not evidence.is_file():
-            said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise RuntimeError(f"{target.name}: no evidence, exit {done.returncode}: {said}")
+            raise RuntimeError(f"{target.name}: no evidence, exit {child.returncode}: {said}")
         run = read_evidence(evidence)
         if run.defects:
             raise RuntimeError(f"{target.name}: damaged evidence: {run.defects[0]}")
@@ -195,11 +208,11 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
     }
 
 
-def _write_baseline(contract: Contract) -> None:
+def _write_baseline(contract: Contract, janitor: Janitor) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "conformance.mindless", policy.value)
-        run = _verify(Target(adapter, (), policy.value), contract, "", (), slow=BASELINE_SLOW)
+        run = _verify(Target(adapter, (), policy.value), contract, "", (), janitor=janitor, slow=BASELINE_SLOW)
         verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")

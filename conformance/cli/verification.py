@@ -158,7 +158,7 @@ class Verification:
                 return int(pytest.main(words, plugins=[self]))
 
     def _conclude(self, status: int) -> Exit:
-        narrowed = self._options.expression is not None or bool(self._options.clauses) or self._options.exit_first
+        narrowed = self._options.expression is not None or bool(self._options.clauses)
         selected = self._selected if self._selected is not None else set()
         for planned in self._plan:
             if planned.id in selected and planned.id not in self._results and not self._options.exit_first:

@@ -72,7 +72,8 @@ class Session:
             "surface": self._surface,
             "workdir": WORKDIR,
             "clock": self.now,
-            "seed": self._bench.seed,
+            # Not the run's own seed, as in scripted cases.
+            "seed": self._bench.scope.digits("adapter", "", 16),
             "config": self._config,
         }
         action = Action(Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True)

@@ -20,7 +20,7 @@ from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record, Side
 from conformance.gate import Extent, GateDecision, Requirement, decide
 from conformance.plan import plan_of
-from conformance.verdict import Verdict, exit_of, worst
+from conformance.verdict import Exit, Verdict, exit_of, worst
 from reports.evidence import (
     AdapterIdentity,
     Claimed,
@@ -155,6 +155,7 @@ class Bench:
         """Write a run of every case. `changes` are to the header; `forced` cases end so without an exchange."""
         path = self.folder / name
         found: list[Verdict] = []
+        bearing: list[Verdict] = []
         with EvidenceWriter(path) as writer:
             writer.header(replace(self.header(), **changes))
             for case in self.contract.cases:
@@ -170,6 +171,8 @@ class Bench:
                         for record in records:
                             writer.write(exchange_of(case.id, side, record))
                 found.append(judged.verdict)
+                if not (case.id in (excused or {}) and exit_of(judged.verdict) is Exit.NON_CONFORMING):
+                    bearing.append(judged.verdict)
                 writer.write(
                     VerdictLine(
                         case=case.id,
@@ -185,7 +188,8 @@ class Bench:
                     )
                 )
             shown = worst(found)
-            writer.finish(verdict=shown.value, exit_status=int(exit_of(shown)), finished=finished)
+            counted = worst(verdict for verdict in bearing) if bearing else Verdict.CONFORMS
+            writer.finish(verdict=shown.value, exit_status=int(exit_of(counted)), finished=finished)
         return path
 
     def decide(

@@ -313,7 +313,9 @@ def test_a_twin_never_changes_the_case_itself() -> None:
     case = replace(AGAIN, given=(), when=(again, put), then=(), twin=twin, values={})
     main, twins = Player(), Player()
     assert verdict_of(main.play(case)) == verdict_of(twins.play(case, Side.TWIN)) == "conforms"
-    reopened = [r.request for r in twins.records if r.request and r.request.get("state") == "existing"]
+    reopened = [
+        r.request for r in twins.records if r.request and r.request.get("state") == "existing" and r.worker == 0
+    ]
     assert reopened[0]["config"] == {"ttl_seconds": "600"}
     assert again["config"] == {"ttl_seconds": "60"}
 
@@ -324,7 +326,7 @@ def test_a_twin_without_a_surface_is_reopened_without_one() -> None:
     case = replace(AGAIN, given=({"restart": 0},), when=(again,), then=(), twin=twin, values={})
     player = Player()
     player.play(case, Side.TWIN)
-    opened = [r.request["surface"] for r in player.records if r.request and r.request["op"] == "open"]
+    opened = [r.request["surface"] for r in player.records if r.request and r.request["op"] == "open" and r.worker == 0]
     assert opened == ["absent", "absent"]
 
 

@@ -147,7 +147,7 @@ SCENARIOS = (
     Scenario("unsupported_though_claimed.py", 12, UNDECIDED_LATER.format("no_verdict:garbage"), slow=0.3),
     # Well-formed and wrong.
     Scenario("wrong_reason.py", 11, NO_REFUSAL.format("wrong_reason")),
-    Scenario("forgets.py", 10, "lost_durability conforms fail_open conforms conforms conforms conforms"),
+    Scenario("forgets.py", 10, "lost_durability conforms fail_open conforms state_leak state_leak state_leak"),
     Scenario("leaks.py", 10, "state_leak conforms fail_open conforms state_leak state_leak state_leak"),
     Scenario("no_audit.py", 10, "state_leak conforms conforms conforms state_leak state_leak state_leak"),
     Scenario("blind.py", 10, "lost_durability conforms fail_open wrong_reason fail_open fail_open not_reached"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_impl.answers import Accepted, Effect
 from reference_impl.instants import parse_instant
-from reference_impl.mutants.rs4a_replay.planting import mutant, part, unique
+from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, unique
 from reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from reference_impl.rs4a_replay.authority import Authority
 from reference_impl.rs4a_replay.registrar import Registrar
@@ -110,12 +110,20 @@ class ConsumedNonceIsUnbound(Registrar):
         return None if attempt.sight.consume is None else Refusal(Reason.NONCE_UNBOUND)
 
 
+_NEVER_ISSUED = "one of its requests has a nonce that was never issued, and is accepted"
+_NOT_SEEN_CONSUMED = (
+    "its cases look for the consumed nonce, in the store or in the refusal of a second use, and do not find it"
+)
+_ANOTHERS_NONCE = "one of its requests presents a consumed key with a nonce that another request consumed"
+_AFTER_THE_WINDOW = "one of its requests presents a nonce after the window has closed"
+
 MUTANTS = (
     mutant(
         "issue-unchecked",
         "A well-formed nonce is consumed on first use, issued or not",
         part(registrar=IssueUnchecked),
         {"ID-9": "fail_open", "ID-8": "fail_open"},
+        dict.fromkeys(("AUD-1", "GATE-4", "ID-1", "LAYER-2", "RP-03b", "S0-2"), _NEVER_ISSUED),
     ),
     mutant(
         "key-is-nonce",
@@ -140,6 +148,7 @@ MUTANTS = (
         "A nonce may be presented at any time",
         part(registrar=WindowUnchecked),
         {"RP-04": "fail_open"},
+        also(_AFTER_THE_WINDOW, "RP-03b RP-05"),
     ),
     mutant(
         "window-without-start",
@@ -152,6 +161,7 @@ MUTANTS = (
         "The nonce's window is checked against the time that the client wrote into the request",
         part(registrar=WindowByClientClock),
         {"RP-04": "fail_open"},
+        also(_AFTER_THE_WINDOW, "RP-03b RP-05"),
     ),
     mutant(
         "empty-binding-issued",
@@ -164,18 +174,32 @@ MUTANTS = (
         "The nonce is a column of the effect row and has no consume record of its own",
         part(registrar=NonceOnlyInEffect),
         {"ID-6": "wrong_reason", "ID-7": "fail_open", "RP-03": "fail_open", "ID-15": "lost_durability"},
+        {
+            **also(_NOT_SEEN_CONSUMED, "AUD-1 AUD-2 GATE-4 ID-1 ID-2 ID-3 ID-4 ID-5 ID-8 ID-10 ID-11 ID-13 LAYER-1"),
+            **also(_NOT_SEEN_CONSUMED, "LAYER-2 RP-01 RP-02 RP-03b RP-04 RP-05 RP-06 RP-07 RP-08 RP-09 S0-1 S0-2"),
+            **also(_NOT_SEEN_CONSUMED, "S1-1 S1-2 S2-1 S2-2 S2-3 S3-1 S3-2 S3-3 S4-1 S4-2 S4-3 S4-4 S4-5 TTL-1 TTL-2"),
+            **also(_NOT_SEEN_CONSUMED, "TTL-3 TTL-4 TTL-5"),
+        },
     ),
     mutant(
         "nonce-consumed-per-request",
         "A nonce is consumed for one logical key only, and stays good for every other",
         part(registrar=NonceConsumedPerRequest),
         {"ID-7": "fail_open", "RP-03": "fail_open", "S4-5": "fail_open"},
+        {
+            **also(_NOT_SEEN_CONSUMED, "AUD-1 GATE-4 ID-6 ID-15 LAYER-2 RP-01 RP-03b RP-07 S1-2 S2-1 S2-3 S3-1 S3-3"),
+            **also(_NOT_SEEN_CONSUMED, "S4-3 S4-4 TTL-2 TTL-3 TTL-4 TTL-5"),
+        },
     ),
     mutant(
         "nonce-hashed-on-consume",
         "The consume record holds a hash of the nonce, so the nonce itself is never seen as consumed",
         part(registrar=NonceHashedOnConsume),
         {"ID-15": "lost_durability", "ID-6": "wrong_reason"},
+        {
+            **also(_NOT_SEEN_CONSUMED, "AUD-1 GATE-4 ID-7 LAYER-2 RP-01 RP-03 RP-03b RP-07 S1-2 S2-1 S2-3 S3-1 S3-3"),
+            **also(_NOT_SEEN_CONSUMED, "S4-3 S4-4 S4-5 TTL-2 TTL-3 TTL-4 TTL-5"),
+        },
     ),
     mutant(
         "nonce-unique-per-key",
@@ -194,17 +218,23 @@ MUTANTS = (
         "Whoever presents any consumed nonce gets the key's decision",
         part(registrar=LeaksOthersDecision),
         {"RP-03b": "fail_open"},
+        also(_ANOTHERS_NONCE, "AUD-1 TTL-3 TTL-4"),
     ),
     mutant(
         "other-nonce-is-duplicate",
         "A nonce that another request consumed is treated like a fresh one",
         part(registrar=OtherNonceIsDuplicate),
         {"RP-03b": "wrong_reason"},
+        also(_ANOTHERS_NONCE, "AUD-1 TTL-3 TTL-4"),
     ),
     mutant(
         "consumed-nonce-is-unbound",
         "A consumed nonce is refused as if it had never been issued",
         part(registrar=ConsumedNonceIsUnbound),
         {"RP-03": "wrong_reason", "ID-7": "wrong_reason"},
+        also(
+            "one of its requests presents a new key with a consumed nonce",
+            "AUD-1 GATE-4 ID-6 LAYER-2 RP-03b RP-07 S3-3 S4-4 S4-5",
+        ),
     ),
 )

@@ -45,6 +45,11 @@ def unique(relation: str, constraints: Mapping[str, tuple[str, ...]]) -> Bug:
     return value(changed)
 
 
+def also(reason: str, clauses: str) -> Mapping[str, str]:
+    """Clauses, spaces between them, that a bug breaks as well, and the one reason for all of them."""
+    return dict.fromkeys(clauses.split(), reason)
+
+
 def mutant(
     name: str,
     title: str,

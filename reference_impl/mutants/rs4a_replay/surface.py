@@ -12,7 +12,7 @@ from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant
-from reference_impl.mutants.rs4a_replay.planting import mutant, part
+from reference_impl.mutants.rs4a_replay.planting import also, mutant, part
 from reference_impl.rs4a_replay.admission import Attempt, Refusal
 from reference_impl.rs4a_replay.ddl import SqliteDialect
 from reference_impl.rs4a_replay.provision import ProvisionError, provision_sqlite
@@ -124,18 +124,23 @@ class KeyUnchecked(SqliteDialect):
         return super().column(replace(column, type="text") if column.type == "key" else column)
 
 
+_SURFACE_GONE = "its case takes the surface away, or a relation of it, and awaits the same refusal"
+_NONCE_AGAIN = "one process of its cases is shown a nonce more than once"
+
 MUTANTS = (
     mutant(
         "memory-fallback",
         "Without a surface, a dictionary has to do",
         part(registrar=FallsBackToMemory),
         {"GATE-1": "fail_open"},
+        also(_SURFACE_GONE, "GATE-2"),
     ),
     mutant(
         "absent-looks-unaudited",
         "A missing surface is refused for another reason",
         part(registrar=AbsentLooksMalformed),
         {"GATE-1": "wrong_reason", "GATE-3": "wrong_reason"},
+        also(_SURFACE_GONE, "GATE-2"),
     ),
     mutant(
         "gate-open",
@@ -160,24 +165,32 @@ MUTANTS = (
         "A surface that cannot be read is treated as there, and empty",
         part(registrar=UnknownIsFit),
         {"GATE-3": "wrong_reason"},
+        also(_SURFACE_GONE, "GATE-2"),
     ),
     mutant(
         "errors-mean-present",
         "Whatever goes wrong while looking at the surface counts as a good look",
         part(registrar=UnknownIsAbsent),
         {"GATE-3": "wrong_reason"},
+        also(_SURFACE_GONE, "GATE-2"),
     ),
     mutant(
         "missing-unnoticed",
         "A surface without one of its relations counts as complete",
         part(judge=MissingUnnoticed),
         {"GATE-3": "fail_open"},
+        also(_SURFACE_GONE, "GATE-2"),
     ),
     mutant(
         "validator-remembers",
         "The validator keeps the nonces it has seen",
         part(validator=ValidatorRemembers),
         {"LAYER-1": "wrong_reason"},
+        {
+            **also(_NONCE_AGAIN, "AUD-1 AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-4 ID-6 ID-7 ID-9 ID-10 ID-13 ID-15 RP-01"),
+            **also(_NONCE_AGAIN, "RP-03 RP-03b RP-04 RP-05 RP-06 RP-07 RP-08 S0-2 S1-1 S1-2 S2-2 S3-2 S3-3 S4-1 S4-2"),
+            **also(_NONCE_AGAIN, "S4-4 TTL-1 TTL-2 TTL-3 TTL-4 TTL-5"),
+        },
     ),
     mutant(
         "validator-opens-store",

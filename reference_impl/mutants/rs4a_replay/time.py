@@ -9,7 +9,7 @@ from datetime import datetime
 from reference_impl.answers import Accepted
 from reference_impl.instants import parse_instant
 from reference_impl.mutants.rs4a_replay.failure import _erase
-from reference_impl.mutants.rs4a_replay.planting import mutant, part, value
+from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, value
 from reference_impl.rs4a_replay.admission import Attempt, Refusal
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.registrar import Registrar
@@ -116,24 +116,30 @@ class StaleLooksMalformed(Registrar):
         return None if super().guard_freshness(attempt) is None else Refusal(Reason.REQUEST_MALFORMED)
 
 
+_STALE = "one of its requests is stale"
+_AGED = "time passes in its cases, and the consumed key is presented again"
+
 MUTANTS = (
     mutant(
         "never-stale",
         "The time to live is not checked",
         part(validator=NeverStale),
         {"TTL-1": "fail_open", "RP-08": "fail_open", "TTL-2": "fail_open", "TTL-5": "fail_open"},
+        also(_STALE, "AUD-1 AUD-2 ID-15 LAYER-1 RP-03b S0-2"),
     ),
     mutant(
         "ttl-in-minutes",
         "The time to live is read in minutes",
         value(lambda settings: replace(settings, ttl=settings.ttl * 60)),
         {"TTL-1": "fail_open", "RP-08": "fail_open"},
+        also(_STALE, "AUD-1 AUD-2 ID-15 LAYER-1 RP-03b S0-2 TTL-2 TTL-5"),
     ),
     mutant(
         "last-instant-excluded",
         "A request is stale at the last instant of its time to live",
         part(validator=LastInstantExcluded),
         {"TTL-1": "over_refusal"},
+        also("a history has requests of exactly that age", "RP-03b"),
     ),
     mutant(
         "future-admitted",
@@ -146,42 +152,49 @@ MUTANTS = (
         "A stale copy of a request erases what its key consumed",
         part(registrar=StaleErases),
         {"TTL-2": "state_leak", "RP-08": "state_leak"},
+        also("a stale copy comes before its case looks for what was consumed", "ID-15 RP-03b TTL-5"),
     ),
     mutant(
         "blocked-unsaid",
         "A stale request is never told that its key is consumed",
         part(registrar=BlockedUnsaid),
         {"RP-08": "wrong_reason"},
+        also("its stale request has a consumed key, and its case wants to be told", "TTL-2 TTL-5"),
     ),
     mutant(
         "blocked-always",
         "A stale request is always told that its key is consumed",
         part(registrar=BlockedAlways),
         {"RP-08": "fail_open"},
+        also("its stale request has a new key, and its case wants to be told", "S0-2 TTL-1 TTL-5"),
     ),
     mutant(
         "stale-looks-malformed",
         "A stale request is refused as malformed",
         part(registrar=StaleLooksMalformed),
         {"TTL-1": "wrong_reason"},
+        also(_STALE, "AUD-1 AUD-2 ID-15 RP-03b RP-08 S0-2 TTL-2 TTL-5"),
     ),
     mutant(
         "stale-retry-admitted",
         "A stale exact retry is answered with the prior decision",
         part(registrar=StaleRetryAdmitted),
         {"RP-08": "fail_open", "TTL-2": "fail_open"},
+        also("its stale request is an exact retry", "ID-15 RP-03b TTL-5"),
     ),
     mutant(
         "consumed-for-ttl",
         "A key counts as consumed only while its request is fresh",
         part(registrar=ConsumedForTtl),
         {"TTL-2": "fail_open", "TTL-5": "wrong_reason"},
+        also(_AGED, "RP-03b RP-08 TTL-3 TTL-4"),
     ),
     mutant(
         "retention-deletes",
         "The retention job deletes consumed records by the time to live of their requests",
         part(custody=RetentionDeletes),
         {"TTL-3": "fail_open", "TTL-4": "fail_open"},
+        also(_AGED, "RP-03b RP-08 TTL-2"),
     ),
     mutant(
         "horizon-deletes",
@@ -212,5 +225,6 @@ MUTANTS = (
         "Without a configured horizon it is the time to live",
         value(lambda settings: replace(settings, horizon=settings.horizon or settings.ttl)),
         {"TTL-4": "fail_open"},
+        also("a history that runs the job after a while has no tombstone", "RP-03b"),
     ),
 )
