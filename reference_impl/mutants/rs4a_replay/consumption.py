@@ -206,6 +206,7 @@ class ValidatorBelieved(Registrar):
 
 _TWO_STEPS = "two transactions for one effect show in every clause about rollback"
 _EXACT_RETRY = "one of its requests is an exact retry, or follows a winner that has the same nonce"
+_TWIN_RETRIES = "the twin of one of its cases is an exact retry"
 _LOSER = "one of its attempts loses a race"
 _BURNT = "a refused request has consumed its nonce, and that shows wherever a refusal is due"
 _TOLD_OTHERWISE = "a duplicate of its cases is told as a collision, or as unbound"
@@ -292,6 +293,7 @@ MUTANTS = (
         {
             **also(_EXACT_RETRY, "AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-10 ID-13 LAYER-2 RP-01 RP-06 RP-08 RP-09 S1-1"),
             **also(_EXACT_RETRY, "S1-2 S2-1 S3-2 S4-1 S4-2 S4-3 TTL-2 TTL-4 TTL-5"),
+            **also(_TWIN_RETRIES, "ID-4 S0-1 TTL-3"),
         },
     ),
     mutant(
@@ -302,6 +304,7 @@ MUTANTS = (
         {
             **also(_EXACT_RETRY, "AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-10 ID-13 LAYER-2 RP-01 RP-03b RP-06 RP-08 RP-09"),
             **also(_EXACT_RETRY, "S1-1 S1-2 S2-1 S3-2 S4-1 S4-2 S4-3 TTL-2 TTL-4 TTL-5"),
+            **also(_TWIN_RETRIES, "ID-4 S0-1 TTL-3"),
         },
     ),
     mutant(
@@ -312,6 +315,7 @@ MUTANTS = (
         {
             **also(_EXACT_RETRY, "AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-10 ID-13 LAYER-2 RP-01 RP-03b RP-06 RP-08 RP-09"),
             **also(_EXACT_RETRY, "S1-1 S1-2 S2-1 S3-2 S4-1 S4-2 S4-3 TTL-2 TTL-4 TTL-5"),
+            **also(_TWIN_RETRIES, "ID-4 S0-1 TTL-3"),
         },
     ),
     mutant(
@@ -336,6 +340,7 @@ MUTANTS = (
         {
             **also(_EXACT_RETRY, "AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-10 ID-13 LAYER-2 RP-01 RP-03b RP-06 RP-08 RP-09"),
             **also(_EXACT_RETRY, "S1-1 S1-2 S2-1 S2-2 S3-2 S4-1 S4-2 S4-3 TTL-2 TTL-4 TTL-5"),
+            **also(_TWIN_RETRIES, "ID-4 TTL-3"),
             **also("its copies of a consumed request bring nonces that were never issued", "ID-5"),
         },
     ),
