@@ -10,7 +10,7 @@ from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
 from conformance.plan import PlannedCase, plan_of, uncovered
-from conformance.verdict import Exit, Silence, Verdict, exit_of
+from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine
 from specs.model import Level, Proof
 
@@ -98,7 +98,7 @@ def _held(requirement: Requirement, verdict: Verdict, cases: tuple[str, ...], ex
 def _is_tolerated(requirement: Requirement, case: PlannedCase, line: VerdictLine) -> bool:
     """What is only noted: an excused non-conformance that opens nothing, and a SHOULD that is not supported."""
     verdict = Verdict(line.verdict)
-    if exit_of(verdict) is Exit.NON_CONFORMING:
+    if can_be_excused(verdict):
         return line.excused is not None
     return verdict is Verdict.UNSUPPORTED and not _binds(requirement, case)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from conformance.gate_model import GateReason, ReasonCode, Requirement, some_of
 from conformance.plan import plan_of
-from conformance.verdict import Exit, Verdict, exit_of, gravest, worst
+from conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, worst
 from reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
 
 # Clocks of machines in one installation differ by seconds; by more, a run claims to be from the future.
@@ -101,7 +101,7 @@ def _exit_due(run: Run) -> Exit:
     exits = [
         exit_of(Verdict(line.verdict))
         for line in run.verdicts
-        if not (line.excused is not None and exit_of(Verdict(line.verdict)) is Exit.NON_CONFORMING)
+        if not (line.excused is not None and can_be_excused(Verdict(line.verdict)))
     ]
     planned = () if run.header is None else run.header.plan
     shown = {line.case for line in run.verdicts}

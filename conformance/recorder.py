@@ -131,7 +131,7 @@ class Recorder:
         """Append everything of one case. Raises EvidenceError."""
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                self._writer.write(_exchange(result.case, side, record))
+                self._writer.write(exchange_of(result.case, side, record))
         for worker, text in result.logs:
             self._writer.write(Log(worker, text))
         for worker, cause in result.restarts:
@@ -162,7 +162,8 @@ class Recorder:
         self._writer.close()
 
 
-def _exchange(case: str, side: Side, record: Record) -> Exchange:
+def exchange_of(case: str, side: Side, record: Record) -> Exchange:
+    """A record as a line of evidence."""
     return Exchange(
         case=case,
         side=side.value,

@@ -10,7 +10,7 @@ from conformance.baselines import Baseline, Policy
 from conformance.cases.record import Judgement
 from conformance.engine import CaseResult
 from conformance.plan import PlannedCase, uncovered
-from conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
+from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, worst
 from specs import Clause, Contract
 from specs.model import Level, Proof
 
@@ -101,11 +101,6 @@ def summarise(
         exit=gravest(exits),
         notes=tuple(notes),
     )
-
-
-def can_be_excused(verdict: Verdict) -> bool:
-    """Whether an expected failure may leave the exit status alone: what got through or was not proven never does."""
-    return exit_of(verdict) is Exit.NON_CONFORMING
 
 
 def _opened(result: CaseResult) -> bool:

@@ -92,6 +92,11 @@ def exit_of(verdict: Verdict) -> Exit:
     return Exit.INCOMPLETE if verdict.is_incomplete else Exit.NON_CONFORMING
 
 
+def can_be_excused(verdict: Verdict) -> bool:
+    """Whether an expected failure may leave the exit status alone: what got through or was not proven never does."""
+    return exit_of(verdict) is Exit.NON_CONFORMING
+
+
 def gravest(exits: Iterable[Exit]) -> Exit:
     """The exit status that goes first among several; OK only if all are OK."""
     present = set(exits)

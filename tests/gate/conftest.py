@@ -20,13 +20,13 @@ from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record, Side
 from conformance.gate import Extent, GateDecision, Requirement, decide
 from conformance.plan import plan_of
-from conformance.verdict import Exit, Verdict, exit_of, worst
+from conformance.recorder import exchange_of
+from conformance.verdict import Verdict, can_be_excused, exit_of, worst
 from reports.evidence import (
     AdapterIdentity,
     Claimed,
     ContractPin,
     EvidenceWriter,
-    Exchange,
     Header,
     Implementation,
     KitIdentity,
@@ -167,11 +167,11 @@ class Bench:
                     judged = judge_case(self.contract, case, main, twin, seed=SEED)
                     if judged.verdict is not Verdict.CONFORMS:
                         twin = ()
-                    for side, records in (("main", main), ("twin", twin)):
+                    for side, records in ((Side.MAIN, main), (Side.TWIN, twin)):
                         for record in records:
                             writer.write(exchange_of(case.id, side, record))
                 found.append(judged.verdict)
-                if not (case.id in (excused or {}) and exit_of(judged.verdict) is Exit.NON_CONFORMING):
+                if not (case.id in (excused or {}) and can_be_excused(judged.verdict)):
                     bearing.append(judged.verdict)
                 writer.write(
                     VerdictLine(
@@ -208,22 +208,6 @@ class Bench:
     def forged(self, edit: Edit, *, flaw: str | None = None, **options: Any) -> GateDecision:
         """Decide on a run that was edited and whose chain was computed anew."""
         return self.decide(forge(self.run(flaw=flaw), edit), **options)
-
-
-def exchange_of(case: str, side: str, record: Record) -> Exchange:
-    """A record as a line."""
-    return Exchange(
-        case=case,
-        side=side,
-        n=record.n,
-        action=record.action,
-        worker=record.worker,
-        request=record.request,
-        answer=record.answer,
-        event=record.event,
-        sent_us=record.sent_us,
-        received_us=record.received_us,
-    )
 
 
 def forge(path: Path, edit: Edit) -> Path:
