@@ -8,7 +8,6 @@ two are adapters like any other, and `holdfast selfcheck --baselines` writes wha
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -16,6 +15,7 @@ from typing import Any
 
 from specs import Contract
 from specs.loader import contract_folders
+from specs.pattern import found
 
 # What the schemas of contracts call for: keys, nonces, instants, versions, names.
 _SAMPLES = (
@@ -96,6 +96,6 @@ def sample(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
 
 def _text(schema: Mapping[str, Any]) -> str:
     for text in _SAMPLES:
-        if re.search(schema.get("pattern", ""), text) and len(text) >= schema.get("minLength", 0):
+        if found(schema.get("pattern", ""), text) and len(text) >= schema.get("minLength", 0):
             return text
     raise LookupError(f"no sample text fits {schema.get('pattern')!r}")

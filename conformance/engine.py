@@ -258,6 +258,11 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and say so.
             return None
+        claim = greeting.claim(contract.name)
+        lacking = {} if claim is None else {name: claim.not_claimed[name] for name in case.needs & {*claim.not_claimed}}
+        if lacking:
+            said = ", ".join(f"{name} ({why})" for name, why in sorted(lacking.items()))
+            return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
         needed = worker_count(contract, case)
         if needed > greeting.max_workers:
             return Judgement(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
+from conformance.gate_suites import doubt_of_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine
@@ -116,7 +117,10 @@ def _judged_again(
     not_claimed = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
     for planned, line in results:
         recorded = Verdict(line.verdict)
-        if not planned.scripted or recorded is Verdict.KIT_FAULT:
+        if recorded is Verdict.KIT_FAULT:
+            continue
+        if not planned.scripted:
+            yield from _doubted(requirement, planned, recorded, sides.get(planned.id, {}), not_claimed=not_claimed)
             continue
         again = _judge(requirement, planned.id, sides.get(planned.id, {}), seed=header.seed, not_claimed=not_claimed)
         if _agree(line, again):
@@ -126,6 +130,27 @@ def _judged_again(
         # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
         status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
         yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
+
+
+def _doubted(
+    requirement: Requirement,
+    planned: PlannedCase,
+    recorded: Verdict,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    not_claimed: Mapping[str, str],
+) -> Iterator[GateReason]:
+    """A suite test cannot be judged again; that it conforms is believed only beside the exchanges of a session."""
+    if recorded is not Verdict.CONFORMS:
+        return
+    records = tuple(map(_record, sides.get("main", ())))
+    try:
+        doubt = doubt_of_suite(requirement.contract, records, not_claimed)
+    except Exception as error:
+        doubt = f"they cannot be read ({type(error).__name__}: {error})"
+    if doubt is not None:
+        text = f"{planned.id}: recorded is conforms, its exchanges cannot show that: {doubt}; run again"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
 
 
 def _agree(line: VerdictLine, again: Judgement) -> bool:

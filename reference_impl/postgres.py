@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import re
 import time
-from collections.abc import Callable, Sequence
 
 import psycopg
-from psycopg.abc import Buffer
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Escaping
+
+from reference_impl.postgres_pipeline import Pipeline
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -47,7 +44,7 @@ def connect(dsn: str, *, patience_s: float = RECOVERY_WAIT_S) -> Connection:
     dsn = make_conninfo(dsn, connect_timeout=_CONNECT_TIMEOUT_S)
     while True:
         try:
-            # psycopg prepares nothing by itself: at a ROLLBACK it would DEALLOCATE ALL, and `Link.execution` with it.
+            # psycopg prepares nothing by itself: at a ROLLBACK it would DEALLOCATE ALL, and the pipeline's with it.
             return psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
         except psycopg.OperationalError as error:
             if time.monotonic() > deadline or not any(words in str(error) for words in _RECOVERING):
@@ -62,7 +59,7 @@ class Link:
         self._dsn = dsn
         self._patience_s = patience_s
         self._connection: Connection | None = None
-        self._prepared: dict[str, str] = {}
+        self._pipeline: Pipeline | None = None
 
     @property
     def is_open(self) -> bool:
@@ -72,25 +69,16 @@ class Link:
     def connection(self) -> Connection:
         """The connection, opened if need be. Raises psycopg.Error."""
         if self._connection is None or self._connection.closed:
-            self._prepared.clear()
+            self._pipeline = None
             self._connection = connect(self._dsn, patience_s=self._patience_s)
         return self._connection
 
-    def execution(self, statement: str, values: Sequence[str | bool | None]) -> str:
-        """An EXECUTE of `statement`, whose `%s` stand for the values, prepared once for each connection.
-
-        Several in one text travel in one message. Raises psycopg.Error.
-        """
+    def pipeline(self) -> Pipeline:
+        """The pipeline of the connection, which is opened if need be. Raises psycopg.Error."""
         connection = self.connection()
-        name = self._prepared.get(statement)
-        if name is None:
-            name = f"held_{len(self._prepared)}"
-            numbers = itertools.count(1)
-            text = re.sub("%s", lambda _: f"${next(numbers)}", statement)
-            connection.execute(f"PREPARE {name} AS {text}".encode())
-            self._prepared[statement] = name
-        quote = Escaping(connection.pgconn).escape_literal
-        return f"EXECUTE {name}({', '.join(_literal(value, quote) for value in values)})"
+        if self._pipeline is None:
+            self._pipeline = Pipeline(connection)
+        return self._pipeline
 
     def drop(self) -> None:
         """Close the connection; the next use opens another. Never raises."""
@@ -98,9 +86,3 @@ class Link:
         if connection is not None:
             with contextlib.suppress(psycopg.Error):
                 connection.close()
-
-
-def _literal(value: str | bool | None, quote: Callable[[Buffer], bytes]) -> str:  # noqa: FBT001 - a column may be one
-    if value is None:
-        return "NULL"
-    return ("TRUE" if value else "FALSE") if isinstance(value, bool) else quote(value.encode()).decode()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specs.errors import SpecError
-from specs.model import Case, Contract, Group, Twin
+from specs.model import Case, Contract, Group, Kind, Twin
 
 # Steps that name a method, by the group the method must be of.
 _STEP_GROUP = {
@@ -20,7 +20,7 @@ _STEP_GROUP = {
 
 def check_consistent(contract: Contract) -> None:
     """Every name that is used is declared. Raises SpecError with the first problems."""
-    problems = [*_terms_problems(contract), *_relation_problems(contract)]
+    problems = [*_terms_problems(contract), *_relation_problems(contract), *_state_problems(contract)]
     for method in contract.methods.values():
         problems += [
             f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
@@ -97,8 +97,34 @@ def _relation_problems(contract: Contract) -> Iterable[str]:
             yield f"inertness: {inertness.audit} has no member {inertness.audit_list}"
 
 
+def _state_problems(contract: Contract) -> Iterable[str]:
+    """A contract shows its state, or says that it has none and then has nothing that could hold one."""
+    if (contract.inertness is None) == (contract.stateless is None):
+        yield (
+            "expected either `inertness`, how the harness sees that a refusal changed nothing, or `stateless`, why "
+            f"there is nothing to change; {'neither' if contract.stateless is None else 'both'} stand there"
+        )
+    if contract.stateless is None:
+        return
+    for part in ("relations", "states", "transitions"):
+        if contract.raw.get(part):
+            yield f"stateless, yet it has {part}"
+    for reason in contract.reasons.values():
+        if reason.audit_records:
+            yield f"stateless, yet a refusal with {reason.name} leaves {reason.audit_records} audit records"
+    for method in contract.methods.values():
+        if method.group is Group.OBSERVATION:
+            yield f"stateless, yet {method.name} is an observation: there is nothing to look at"
+        if "prior" in method.effects:
+            yield f"stateless, yet {method.name} tells an earlier result: nothing keeps one"
+    for case in contract.cases:
+        if case.kind is Kind.DURABILITY:
+            yield f"stateless, yet case {case.id} is about durability"
+
+
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
     started: set[str] = set()
+    watched: set[str] = set()
     labels = {"open"}
     for step in (*case.given, *case.when, *case.then):
         if "label" in step:
@@ -117,9 +143,14 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
             yield "a race needs at least two workers"
         if "as" in step:
             started.add(step["as"])
-        if "finish" in step and step["finish"] not in started:
-            yield f"finish: nothing was started as {step['finish']!r} before"
+        for action in ("finish", "unanswered"):
+            if action in step and step[action] not in started:
+                yield f"{action}: nothing was started as {step[action]!r} before"
+        watched |= {step["unanswered"]} if "unanswered" in step else set()
+        watched -= {step["finish"]} if "finish" in step else set()
         yield from _expect_problems(contract, step)
+    for name in sorted(watched):
+        yield f"unanswered: {name} is never finished after it, so an answer that came too early would not be judged"
     if case.twin is not None:
         yield from _twin_problems(contract, case, case.twin, labels)
 

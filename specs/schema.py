@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -11,8 +11,19 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.protocols import Validator
+from jsonschema.validators import extend
 
 from specs.errors import SpecError
+from specs.pattern import found
+
+
+def _fits_pattern(_validator: Validator, operand: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not found(operand, value):
+        yield ValidationError(f"{value!r} does not match {operand!r}")
+
+
+# jsonschema hands patterns to Python as they are, and Python's `$` lets a newline pass at the end.
+_Validator = extend(Draft202012Validator, {"pattern": _fits_pattern})  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -48,7 +59,7 @@ def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
 
 def trusted_validator(schema: Mapping[str, Any]) -> Validator:
     """A validator of a schema that `check_schema` has passed already, on its own or as part of a larger one."""
-    validator: Validator = Draft202012Validator(schema)
+    validator: Validator = _Validator(schema)
     return validator
 
 

@@ -22,6 +22,8 @@ from conformance.verdict import Silence
 MAX_STDERR = 64 * 1024
 # A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
 GONE_S = 1.0
+# How often a line is looked for that is not to be taken yet.
+_POLL_S = 0.002
 # Answers come one for each request, so more waiting lines than this are a flood.
 MAX_WAITING_LINES = 64
 # Variables an adapter may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
@@ -167,6 +169,15 @@ class AdapterProcess:
         if not line.endswith(b"\n"):
             return Event(Silence.GARBAGE, f"half a line, then end of file: {line[:80]!r}")
         return moment, line
+
+    def has_output(self, *, within: float) -> bool:
+        """Whether a line or the end comes within so many seconds; `receive` takes it."""
+        deadline = time.monotonic() + within
+        while self._lines.empty():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
 
     def wait_for_end(self, *, timeout: float) -> Event | None:
         """How the process ended, if it did within `timeout` seconds."""

@@ -156,6 +156,10 @@ class Worker:
             return Reply(None, answer, sent, self._now_us(moment))
         return Reply(answer, None, sent, self._now_us(moment))
 
+    def has_answered(self, *, within: float) -> bool:
+        """Whether anything comes within so many seconds; `receive` takes it."""
+        return self.dead is not None or self._process.has_output(within=within)
+
     def exchange(self, request: Mapping[str, Any], *, timeout: float, hello: bool = False) -> Reply:
         """Send one request and wait for its reply."""
         self.send(request)

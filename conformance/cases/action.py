@@ -15,6 +15,7 @@ class Verb(Enum):
     EXCHANGE = "exchange"  # each request to its worker, then each answer
     RACE = "race"  # all requests behind a barrier, answers as they come
     START = "start"  # send, do not wait
+    UNANSWERED = "unanswered"  # see that what START sent has no answer yet
     FINISH = "finish"  # wait for what START sent
     KILL = "kill"  # SIGKILL to a worker's group
     STOP = "stop"  # shut a worker down in order

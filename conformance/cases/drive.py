@@ -18,6 +18,10 @@ from conformance.verdict import Silence, Verdict
 
 # How often a stop point's file is looked for.
 POLL_S = 0.002
+# How long a call that waits for another's outcome is watched. Long enough for one that was just released to come to
+# its database on a busy machine, and well below the patience that any implementation has with a lock. An answer that
+# comes sooner ends it, and --slow does not stretch it: the one that waits has no more time on a slow machine.
+UNANSWERED_S = 0.25
 
 
 class Driver:
@@ -50,6 +54,7 @@ class Driver:
             Verb.KILL: self._kill,
             Verb.STOP: self._stop,
             Verb.EXPECT_DEATH: self._kill,
+            Verb.UNANSWERED: self._unanswered,
             Verb.REACHED: self._reached,
             Verb.RELEASE: self._release,
             Verb.TAMPER: self._tamper,
@@ -159,6 +164,12 @@ class Driver:
     def _stop(self, action: Action) -> str | None:
         self._pool.stop(action.worker)
         return None
+
+    def _unanswered(self, action: Action) -> str | None:
+        worker = self._pool.current(action.worker)
+        if worker is None or not worker.busy:
+            return "the worker is gone, or has nothing to answer"
+        return "it was answered already" if worker.has_answered(within=UNANSWERED_S) else None
 
     def _point(self, action: Action, end: str) -> Path:
         return self._workdir / "hold" / f"{action.operand['point']}.{end}"

@@ -43,6 +43,8 @@ class _State:
     phase: str = "open"
     surface: str = "ready"
     config: Mapping[str, str] = field(default_factory=dict)
+    # What was started and answered where it had to wait; judged when it is finished, by what it was answered.
+    hasty: set[str] = field(default_factory=set)
 
 
 class _Reader:
@@ -158,6 +160,7 @@ class _Reader:
             "reopen": self._reopen,
             "restart": self._restart,
             "start": self._start,
+            "unanswered": self._unanswered,
             "finish": self._finish,
             "reached": self._stop_point,
             "release": self._stop_point,
@@ -340,11 +343,21 @@ class _Reader:
         yield Action(Verb.START, note, ((worker, request),), worker=worker)
         self.state.scope = self.state.scope.bind(f"__{step['as']}", [worker, step["start"]])
 
+    def _unanswered(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        worker, _ = self.state.scope.resolve(f"$__{step['unanswered']}")
+        records = yield Action(Verb.UNANSWERED, note, worker=worker)
+        if records[0].event is None or records[0].event["kind"] != "done":
+            self.state.hasty.add(step["unanswered"])
+
     def _finish(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
         worker, name = self.state.scope.resolve(f"$__{step['finish']}")
         records = yield Action(Verb.FINISH, note, worker=worker)
         expect = step.get("expect", ex.ACCEPTED)
         yield from self._settle(records[0], self.contract.methods[name], expect, step, self.state.scope)
+        if step["finish"] in self.state.hasty:
+            detail = f"{step['finish']} was answered before the outcome was known that its answer rests on"
+            wrong = ex.wrong_value(self.case.kind, step)
+            raise Finding(Judgement(wrong, None, detail, "an answer after that outcome", ex.shown(records[0])))
         self._bind(step, records[0])
 
     def _stop_point(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:

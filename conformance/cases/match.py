@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from conformance.cases.values import CaseError, Literal, at_path, is_missing
+from specs.pattern import found
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
 
@@ -61,7 +61,7 @@ def _form(form: str, operand: Any, value: Any) -> str | None:
             else f"expected one of {operand!r}, got {value!r}"
         )
     if form == "$matches":
-        fits = isinstance(value, str) and re.search(operand, value) is not None
+        fits = isinstance(value, str) and found(operand, value)
         return None if fits else f"expected text like /{operand}/, got {value!r}"
     if not isinstance(value, list):
         return f"expected an array, got {value!r}"

@@ -39,6 +39,8 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
     if winners:
         # What a loser is told of the winner can be compared with what the winner was told.
         scope = scope.bind("winner", dict(winners[0].answer or {}))
+    else:
+        lost = {"any": [_without_details(option) for part in rest for option in ex.alternatives(part)]}
     # Without a winner one of them stands for the missing one, and the others must still be proper losers.
     for loser in losers if winners else losers[1:]:
         problem = judged(loser, lost)
@@ -53,6 +55,11 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
         detail = "the calls did not overlap, so nothing raced"
         return Judgement(Verdict.NOT_REACHED, None, detail, "overlapping calls", _tally(records))
     return RaceOutcome(winners[0], tuple(losers))
+
+
+def _without_details(expect: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What kind of answer is expected, without what it must hold: that may name the winner."""
+    return {name: part for name, part in expect.items() if name not in {"value", "data"}}
 
 
 def _overlapped(records: Records) -> bool:

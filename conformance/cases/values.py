@@ -6,6 +6,7 @@ evidence and must come to the same bytes.
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
 import re
@@ -146,7 +147,23 @@ class Scope:
             return derive(value["$derive"], self._resolve(value["of"], trail))
         if "$repeat" in value:
             return str(self._resolve(value["$repeat"], trail)) * value["times"]
+        if "$utf8" in value or "$hex" in value:
+            return self._bytes(value, trail)
         return {key: self._resolve(item, trail) for key, item in value.items()}
+
+    def _bytes(self, value: Mapping[str, Any], trail: tuple[str, ...]) -> str:
+        """Bytes as they travel: base64url without padding. Raises CaseError for what spells no bytes."""
+        if len(value) != 1:
+            raise CaseError(f"bytes are written as $utf8 or as $hex and nothing beside it, not {sorted(value)}")
+        ((form, operand),) = value.items()
+        text = self._resolve(operand, trail)
+        if not isinstance(text, str):
+            raise CaseError(f"{form} takes text, not {text!r}")
+        try:
+            data = text.encode("utf-8") if form == "$utf8" else bytes.fromhex(text)
+        except ValueError as error:
+            raise CaseError(f"{form} {text[:40]!r}: {error}") from error
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
     def _copy(self, value: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
         copied = copy.deepcopy(self._named(value["$from"].removeprefix("$"), trail))

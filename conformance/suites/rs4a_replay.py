@@ -207,6 +207,12 @@ def test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed(bench
     _race_with_own_nonces(bench, "read_committed")
 
 
+@clause("RS4A-S4-3")
+def test_rivals_with_nonces_of_their_own_have_one_effect_at_repeatable_read(bench: Bench) -> None:
+    """The same where a row that was committed meanwhile cannot be seen, and conflicts all the same."""
+    _race_with_own_nonces(bench, "repeatable_read", rounds=1)
+
+
 @clause("RS4A-S4-3", "RS4A-S4-4")
 def test_rivals_with_nonces_of_their_own_have_one_effect_at_serializable(bench: Bench) -> None:
     """The same where the database itself aborts transactions."""

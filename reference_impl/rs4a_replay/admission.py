@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -75,7 +75,10 @@ class Admission:
         """S0: look at the consumed state first; nothing is written (source section 3)."""
         key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
         nonce = verdict.submission.authorization_nonce if verdict.submission else None
-        return Attempt(method, now, verdict, identities, self.look(key, nonce))
+        attempt = Attempt(method, now, verdict, identities, Sight(SurfaceReport(SurfaceState.UNKNOWN, "not seen yet")))
+        if self._ports.audit is not None:
+            self._ports.audit.begin_probe(self.record(attempt, Reason.AUDIT_UNAVAILABLE.value))
+        return replace(attempt, sight=self.look(key, nonce))
 
     def look(self, key: str | None, nonce: str | None) -> Sight:
         """What is stored now. A surface that cannot be read is UNKNOWN, which is as good as absent."""
@@ -158,7 +161,7 @@ class Admission:
     def record(self, attempt: Attempt, code: str) -> Row:
         """One audit record. Its id is opaque and sorts by writing order; the machine's clock decides nothing else."""
         return {
-            "audit_id": f"{time.time_ns():020d}-{uuid.uuid4().hex[:12]}",
+            "audit_id": f"{time.time_ns():020d}-{secrets.token_hex(6)}",
             "recorded_at": format_instant(attempt.now),
             "code": code,
             "method": attempt.method,

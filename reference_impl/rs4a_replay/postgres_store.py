@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import psycopg
 from psycopg import errors
 
 from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
+from reference_impl.postgres_pipeline import Pipeline, Step
 from reference_impl.rs4a_replay import postgres_statements as statements
 from reference_impl.rs4a_replay.settings import Isolation, Settings
 from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
@@ -47,6 +49,7 @@ _LEVELS = {
     Isolation.SERIALIZABLE: "SERIALIZABLE",
 }
 _POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
+_COMMIT = Step("COMMIT")
 # SQLSTATE classes whose meaning is "the transaction failed", as against "the connection or the server did".
 _CERTAIN_CLASSES = ("22", "23", "25", "40", "42", "55")
 # At COMMIT only what a deferred check or a concurrent transaction raises: the read-back after it can raise the others.
@@ -59,7 +62,7 @@ class _AgainError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A surface as judged, the catalogue entries that it consists of, and the marks that they had."""
+    """A surface as judged, the numbers of its relations, and the marks that they and their indexes had."""
 
     oids: str
     marks: str | None
@@ -112,6 +115,9 @@ class PostgresStore:
             statement_timeout=str(STATEMENT_TIMEOUT_MS),
             # Every statement looks one key up; planning it anew each time costs more than running it.
             plan_cache_mode="force_generic_plan",
+            # Nor does any need more than a few rows; of a catalogue this small the planner would read all.
+            enable_seqscan="off",
+            enable_bitmapscan="off",
         )
         self._link = Link(self._dsn)
         self._judge = judge
@@ -125,11 +131,11 @@ class PostgresStore:
         def read(connection: Connection) -> Sight:
             if self._judged is None:
                 self._judged = self._judge_catalogue(connection)
-            found = self._marks_and_rows(connection, self._judged, logical_request_key, nonce)
+            found = self._marks_and_rows(self._judged, logical_request_key, nonce)
             if found[0] != self._judged.marks:
                 # Something of the surface was made, dropped or altered: judge it again, and look again.
                 self._judged = self._judge_catalogue(connection)
-                found = self._marks_and_rows(connection, self._judged, logical_request_key, nonce)
+                found = self._marks_and_rows(self._judged, logical_request_key, nonce)
                 self._judged = replace(self._judged, marks=found[0])
             return Sight(self._judged.report, *found[1:])
 
@@ -139,11 +145,10 @@ class PostgresStore:
             self._judged = None
             return Sight(self._read(self._judge_catalogue).report)
 
-    def _marks_and_rows(
-        self, connection: Connection, judged: _Judged, logical_request_key: str | None, nonce: str | None
-    ) -> tuple[Any, ...]:
-        look = self._link.execution(statements.LOOK, (judged.oids, logical_request_key, nonce))
-        return connection.execute(look.encode()).fetchone() or (None,)
+    def _marks_and_rows(self, judged: _Judged, logical_request_key: str | None, nonce: str | None) -> tuple[Any, ...]:
+        (reply,) = self._link.pipeline().run(Step(statements.LOOK, (judged.oids, logical_request_key, nonce)))
+        marks, *rows = reply.row or (None,)
+        return marks, *(None if row is None else json.loads(row) for row in rows)
 
     def _judge_catalogue(self, connection: Connection) -> _Judged:
         """Read the whole catalogue of the surface and judge it."""
@@ -152,7 +157,7 @@ class PostgresStore:
             name: SeenRelation(frozenset(columns), frozenset(map(tuple, unique or ())), durable=bool(durable))
             for name, durable, columns, unique, _ in found
         }
-        oids = ",".join(str(oid) for *_, numbers in found for oid in numbers)
+        oids = ",".join(str(oid) for *_, oid in found)
         return _Judged("{" + oids + "}", None, self._judge.judge(seen))
 
     def _read(self, reading: Callable[[Connection], _T]) -> _T:
@@ -187,10 +192,15 @@ class PostgresStore:
 
     def _transaction(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
         xids: list[str] = []
+        read_back = self._read_back(inserts[-1])
         try:
-            connection = self._link.connection()
+            connection, pipeline = self._link.connection(), self._link.pipeline()
             line = PostgresLine(connection)
-            if not self._insert(connection, line, inserts, stops, xids):
+            stops.reach(Point.BEFORE_CONSUME, line)
+            # Once the rows are in, nothing but the COMMIT itself is left that can be lost.
+            pipeline.prepare(_COMMIT.statement)
+            pipeline.prepare(read_back.statement)
+            if not self._insert(pipeline, line, inserts, stops, xids):
                 self._roll_back(xids)
                 return Conflict()
             # A connection already lost shows here for free, and then the commit is certainly not sent. Twice: the first
@@ -210,40 +220,30 @@ class PostgresStore:
         except (psycopg.Error, AbortedError, StoreError) as error:
             self._roll_back(xids)
             raise RolledBackError(_first_line(error)) from error
-        return self._commit(connection, line, stops, inserts[-1])
+        return self._commit(pipeline, line, stops, read_back)
 
     def _insert(
-        self,
-        connection: Connection,
-        line: PostgresLine,
-        inserts: Sequence[Insert],
-        stops: StopPoints,
-        xids: list[str],
+        self, pipeline: Pipeline, line: PostgresLine, inserts: Sequence[Insert], stops: StopPoints, xids: list[str]
     ) -> bool:
-        """Begin and insert; whether every row is in. In one round trip, unless a stop point wants to see each step."""
-        begin = f"BEGIN ISOLATION LEVEL {_LEVELS[self._settings.isolation]}"
-        patience = f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}"
-        ready = [(self.insert_statement(insert), self._values(insert.relation, insert.row)) for insert in inserts]
-        if stops.armed:
-            connection.execute(begin)
-            connection.execute(patience)
-            for (statement, values), point in zip(ready, _POINTS[: len(ready)], strict=True):
-                row: Any = connection.execute(statement, values).fetchone()
-                if row is None:
-                    return False
-                xids.append(row[0])
-                stops.reach(point, line)
-            stops.reach(Point.BEFORE_COMMIT, line)
-            return True
-        messages = [begin, patience, *(self._link.execution(statement, values) for statement, values in ready)]
-        cursor = connection.execute("; ".join(messages).encode())
-        rows: list[Any] = []
-        for _ in messages:
-            rows.append(cursor.fetchone() if cursor.description is not None else None)
-            cursor.nextset()
-        inserted = rows[-len(ready) :]
-        xids += [row[0] for row in inserted if row is not None]
-        return None not in inserted
+        """Begin and insert; whether every row is in. In one message, unless a stop point wants to see each step."""
+        begin = Step(f"BEGIN ISOLATION LEVEL {_LEVELS[self._settings.isolation]}")
+        patience = Step(f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}")
+        ready = [Step(self.insert_statement(each), self._values(each.relation, each.row)) for each in inserts]
+        if not stops.armed:
+            _, _, *replies = pipeline.run(begin, patience, *ready)
+            rows = [reply.row for reply in replies]
+            xids += [str(row[0]) for row in rows if row is not None]
+            return None not in rows
+        pipeline.run(begin, patience)
+        for step, point in zip(ready, _POINTS[: len(ready)], strict=True):
+            (reply,) = pipeline.run(step)
+            row = reply.row
+            if row is None:
+                return False
+            xids.append(str(row[0]))
+            stops.reach(point, line)
+        stops.reach(Point.BEFORE_COMMIT, line)
+        return True
 
     def insert_statement(self, insert: Insert) -> str:
         """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
@@ -252,15 +252,14 @@ class PostgresStore:
     def _values(self, relation: str, row: Row) -> tuple[str | bool | None, ...]:
         return tuple(row[column] for column in self._settings.relations[relation].columns)
 
-    def _commit(self, connection: Connection, line: PostgresLine, stops: StopPoints, last: Insert) -> Consumption:
+    def _read_back(self, insert: Insert) -> Step:
+        relation = self._settings.relations[insert.relation]
+        return Step(statements.read_back(relation), [insert.row[relation.primary_key[0]]])
+
+    def _commit(self, pipeline: Pipeline, line: PostgresLine, stops: StopPoints, read_back: Step) -> Consumption:
         """Commit, and read the last row back in the same message: after the COMMIT, hence as durable."""
-        relation = self._settings.relations[last.relation]
-        read_back = self._link.execution(statements.read_back(relation), [last.row[relation.primary_key[0]]])
         try:
-            cursor = connection.execute(f"COMMIT; {read_back}".encode())
-            status = cursor.statusmessage
-            cursor.nextset()
-            durable: Any = cursor.fetchone()
+            committed, durable = pipeline.run(_COMMIT, read_back)
             with contextlib.suppress(AbortedError):
                 stops.reach(Point.AFTER_COMMIT, line)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
@@ -270,9 +269,10 @@ class PostgresStore:
             if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _CERTAIN_AT_COMMIT:
                 raise RolledBackError(_first_line(error)) from error
             raise CommitUncertainError(_first_line(error)) from error
-        if status != "COMMIT":
-            raise RolledBackError(f"the database answered {status} to COMMIT")
-        return Committed(None if durable is None else durable[0])
+        if committed.tag != "COMMIT":
+            raise RolledBackError(f"the database answered {committed.tag} to COMMIT")
+        row = durable.row
+        return Committed(None if row is None else json.loads(str(row[0])))
 
     def _roll_back(self, xids: Sequence[str]) -> None:
         """Roll back, and where the connection is lost, prove it. Raises CommitUncertainError without a proof."""
@@ -344,36 +344,33 @@ class PostgresAudit:
             )
         )
 
+    def begin_probe(self, record: Row) -> None:
+        """See `store.AuditSink`. One process of the server tries to write while another looks the request up."""
+        # A connection that has yet to be opened is no head start, and a lost one shows when the probe is made.
+        if self._link.is_open:
+            with contextlib.suppress(psycopg.Error):
+                self._link.pipeline().begin_rehearsal(self._insertion(record))
+
     def probe(self, record: Row) -> None:
         """See `store.AuditSink`."""
-
-        def attempt(connection: Connection) -> None:
-            insert = self._link.execution(self._statement, self._values(record))
-            connection.execute(f"BEGIN; {insert}; ROLLBACK".encode())
-
-        self._run(attempt)
+        self._try(lambda pipeline: pipeline.rehearse(self._insertion(record)))
 
     def write(self, record: Row) -> None:
         """See `store.AuditSink`. Written twice after a lost answer, it still is one record: its id is the key."""
-        values = self._values(record)
-        self._run(lambda connection: connection.execute(self._link.execution(self._statement, values).encode()))
+        self._try(lambda pipeline: pipeline.run(self._insertion(record)))
 
-    def _values(self, record: Row) -> tuple[str | bool | None, ...]:
-        return tuple(record[column] for column in self._relation.columns)
+    def _insertion(self, record: Row) -> Step:
+        return Step(self._statement, [record[column] for column in self._relation.columns])
 
-    def _run(self, action: Callable[[Connection], object]) -> None:
+    def _try(self, action: Callable[[Pipeline], object]) -> None:
         try:
             try:
-                action(self._link.connection())
+                action(self._link.pipeline())
             except psycopg.OperationalError:
                 if self._link.is_open:
                     raise
-                self._link.drop()
-                action(self._link.connection())
+                action(self._link.pipeline())
         except psycopg.Error as error:
-            if self._link.is_open:
-                with contextlib.suppress(psycopg.Error):
-                    self._link.connection().rollback()
             raise AuditError(_first_line(error)) from error
 
     def close(self) -> None:

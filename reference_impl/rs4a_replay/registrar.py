@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect
@@ -24,9 +23,6 @@ from reference_impl.rs4a_replay.store import (
 from reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason, Submission
 from reference_impl.rs4a_replay.verifier import Verifier
 from specs.strictjson import loads
-
-# Stop points belong to `register` alone.
-_UNARMED = StopPoints(Path())
 
 
 class Registrar(Admission):
@@ -146,7 +142,7 @@ class Registrar(Admission):
         """The two rows of one registration: the consumed nonce, and the inert effect that is the consumed key."""
         submission, keys = _submission(attempt), _keys(attempt)
         registration: Row = {
-            "decision_id": f"decision-{uuid.uuid4().hex}",
+            "decision_id": f"decision-{secrets.token_hex(16)}",
             "logical_request_key": keys.logical_request_key,
             "replay_key": keys.replay_key,
             "authorization_nonce": submission.authorization_nonce,
@@ -169,7 +165,7 @@ class Registrar(Admission):
     def consume_row(self, attempt: Attempt, keys: DerivedKeys, purpose: Purpose) -> Row:
         """The transition issued to consumed, in a row of its own."""
         return {
-            "consume_id": f"consume-{uuid.uuid4().hex}",
+            "consume_id": f"consume-{secrets.token_hex(16)}",
             "authorization_nonce": _submission(attempt).authorization_nonce,
             "logical_request_key": keys.logical_request_key,
             "purpose": purpose.value,
@@ -261,7 +257,7 @@ class Registrar(Admission):
             Insert("nonce_consume", consumed, "authorization_nonce_unique"),
             Insert("compensation", compensation),
         )
-        answer = self.transact(attempt, inserts, _UNARMED)
+        answer = self.transact(attempt, inserts, self._stops)
         if not isinstance(answer, Committed):
             return answer
         sight = self.look(keys.logical_request_key, submission.authorization_nonce)

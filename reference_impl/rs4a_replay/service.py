@@ -64,7 +64,7 @@ class Service:
             "validate": self.validate,
             "register": self.register,
             "resolve_status": lambda args: parts.custody.resolve_status(args, now=self._now),
-            "compensate": lambda args: parts.registrar.compensate(self._arrive("compensate", args, self._judge(args))),
+            "compensate": self.compensate,
             "maintain": lambda _: parts.custody.maintain(now=self._now),
             "state": lambda _: Ok(self.state()),
             "audit": lambda _: Ok(self.audit()),
@@ -115,6 +115,14 @@ class Service:
     def register(self, args: Any) -> Answer:
         """The validator judges, the registrar decides."""
         return self._register(args, self._judge(args))
+
+    def compensate(self, args: Any) -> Answer:
+        """The same for what undoes a failed registration."""
+        attempt = self._arrive("compensate", args, self._judge(args))
+        try:
+            return self._parts.registrar.compensate(attempt)
+        finally:
+            self._parts.stops.disarm()
 
     def _judge(self, args: Any) -> Verdict:
         return self._parts.validator.judge(args, now=self._now)

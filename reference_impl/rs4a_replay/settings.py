@@ -33,7 +33,7 @@ class Isolation(Enum):
 
 
 # What else `config` may hold, besides the contract's parameters by name.
-STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "isolation")
+STORE_KEYS = ("store", "dsn", "writer_dsn", "template")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +111,5 @@ def load_settings(config: Mapping[str, str]) -> Settings:
         relations=contract.relations,
         audit_records={name: reason.audit_records for name, reason in contract.reasons.items()},
         store=_member("store", config.get("store", StoreKind.POSTGRES.value), StoreKind),
-        isolation=_member("isolation", config.get("isolation", Isolation.READ_COMMITTED.value), Isolation),
+        isolation=_member("isolation", values["isolation"], Isolation),
     )

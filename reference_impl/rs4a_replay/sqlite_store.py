@@ -201,6 +201,7 @@ class SqliteStore:
         """See `store.Store`."""
         line = SqliteLine(self._database)
         try:
+            stops.reach(Point.BEFORE_CONSUME, line)
             connection = self._begin()
             for insert, point in zip(inserts, _POINTS[: len(inserts)], strict=True):
                 if connection.execute(self.insert_statement(insert), self._values(insert)).fetchone() is None:
@@ -309,6 +310,9 @@ class SqliteAudit:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
         self._statement = insert_sql(self._relation, arbiter=self._relation.primary_key)
         self._database = Database(path, patience_s=CONSUME_PATIENCE_S)
+
+    def begin_probe(self, record: Row) -> None:
+        """See `store.AuditSink`. There is no server that could work on it."""
 
     def probe(self, record: Row) -> None:
         """See `store.AuditSink`."""

@@ -14,8 +14,9 @@ _POLL_S = 0.005
 
 @unique
 class Point(Enum):
-    """Places of the transaction, in order."""
+    """Places of the transaction, in order. Before the first of them nothing is begun, and nothing is locked."""
 
+    BEFORE_CONSUME = "before_consume"
     AFTER_NONCE_CONSUME = "after_nonce_consume"
     AFTER_REGISTRATION = "after_registration"
     BEFORE_COMMIT = "before_commit"
@@ -63,11 +64,11 @@ class StopPoints:
         return self._armed is not None
 
     def arm(self, point: Point, fault: StopFault) -> None:
-        """Arm one point for the next register of this worker."""
+        """Arm one point for the next register or compensate of this worker."""
         self._armed = (point, fault)
 
     def disarm(self) -> None:
-        """The register is over, whether the point was reached or not."""
+        """That call is over, whether the point was reached or not."""
         self._armed = None
 
     def reach(self, point: Point, line: Line) -> None:

@@ -106,8 +106,14 @@ class Store(Protocol):
 class AuditSink(Protocol):
     """The failure audit: durable, and outside every transaction it speaks of."""
 
+    def begin_probe(self, record: Row) -> None:
+        """A probe is going to be asked for: what can be done of it meanwhile may begin. Never raises, never waits."""
+
     def probe(self, record: Row) -> None:
-        """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError."""
+        """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError.
+
+        The write that `begin_probe` began is as good.
+        """
 
     def write(self, record: Row) -> None:
         """Make one record durable. Raises AuditError."""

@@ -68,6 +68,15 @@ def test_the_records_of_a_live_run_are_judged_as_the_run_was(words: tuple[str, .
         assert again == result.judgement, case.id
 
 
+def test_what_a_case_needs_and_the_adapter_does_not_claim_is_unsupported() -> None:
+    needy = replace(toy_case("a-put-key-stands-on-the-shelf"), needs=frozenset({"hold_at"}))
+    (lacking,) = live(("claims_little.py",), slow=1.0, cases=[needy])
+    assert lacking.judgement.verdict is Verdict.UNSUPPORTED
+    assert "no stop points in production builds" in lacking.judgement.detail
+    (able,) = live(("honest.py",), slow=1.0, cases=[needy])
+    assert able.judgement.verdict is Verdict.CONFORMS
+
+
 def verdict(case: Case, main: Sequence[Record], twin: Sequence[Record], seed: str = SEED) -> Verdict:
     """The verdict of these records."""
     return judge_case(TOY, case, main, twin, seed=seed).verdict

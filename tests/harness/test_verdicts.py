@@ -399,6 +399,29 @@ def test_two_winners_with_different_values_are_two_winners() -> None:
     assert played(replace(RACE, when=(when,), then=()), replies=replies) == "fail_open"
 
 
+TOLD = {"outcome": "refused", "reason": "DUPLICATE", "data": {"winner": "$winner.value.entry.nonce"}}
+
+
+@pytest.mark.parametrize(
+    ("replies", "due"),
+    [
+        ({"#0": NEW, "#1": {**REFUSED, "data": {"winner": "nonce-1"}}}, "conforms"),
+        ({"#0": NEW, "#1": {**REFUSED, "data": {"winner": "nonce-2"}}}, "fail_open"),
+        ({"#0": NEW, "#1": REFUSED}, "fail_open"),
+        # Where nobody won there is no winner to compare with, and a loser is still no more than a loser.
+        ({"#0": REFUSED, "#1": REFUSED}, "over_refusal"),
+        ({"#0": REFUSED, "#1": UNKNOWN}, "indeterminate"),
+        ({"#0": REFUSED, "#1": OTHER}, "wrong_reason"),
+    ],
+    ids=_label,
+)
+def test_what_a_loser_is_told_is_what_the_winner_was_told(replies: Mapping[str, Any], due: str) -> None:
+    when = {**RACE.when[0], "expect": {"one": ACCEPT_NEW, "rest": [TOLD]}}
+    case = replace(RACE, when=(when,), then=())
+    player = Player(replies={f"race put .*{name}": reply for name, reply in replies.items()}, contract=WIDE)
+    assert verdict_of(player.play(case)) == due
+
+
 def test_a_race_in_which_nothing_overlapped_is_not_reached() -> None:
     assert played(RACE, apart=1000, takes=10) == "not_reached"
     assert played(RACE, apart=10, takes=1000) == "conforms"
@@ -442,6 +465,31 @@ def test_a_started_call_is_judged_when_it_is_finished() -> None:
     assert played(case, replies={"finish": REFUSED}) == "over_refusal"
     assert played(case, replies={"finish": "crash"}) == "no_verdict:crash"
     assert played(case, replies={"finish": {"outcome": "refused", "reason": "MADE_UP"}}) == "no_verdict:garbage"
+
+
+WAITS = replace(
+    HELD,
+    kind=Kind.RACE,
+    given=({"start": "put", "as": "first", "args": ENTRY}, {"unanswered": "first"}),
+    when=({"finish": "first", "expect": ACCEPT_NEW},),
+    then=(),
+)
+
+
+@pytest.mark.parametrize(
+    ("replies", "due"),
+    [
+        ({}, "conforms"),
+        # Rightly answered, and too early: that is judged where the answer is, not as a preparation that failed.
+        ({"unanswered": "failed"}, "fail_open"),
+        # Wrongly answered: whether early or late, the answer says what is wrong.
+        ({"unanswered": "failed", "finish": REFUSED}, "over_refusal"),
+        ({"unanswered": "failed", "finish": "crash"}, "no_verdict:crash"),
+    ],
+    ids=_label,
+)
+def test_a_call_that_must_wait_is_not_answered_before_its_time(replies: Mapping[str, Any], due: str) -> None:
+    assert played(WAITS, replies=replies) == due
 
 
 def test_what_an_answer_lacks_for_a_later_step_is_not_reached() -> None:

@@ -221,6 +221,20 @@ def test_a_transaction_that_is_lost_before_its_commit_leaves_nothing(desk: Desk,
     assert desk.accepted("register", sent).effect is Effect.NEW
 
 
+@pytest.mark.parametrize("point", ["before_consume", "after_nonce_consume", "after_registration", "before_commit"])
+def test_a_compensation_stops_where_a_registration_does(desk: Desk, point: str) -> None:
+    sent, undo = submission(desk.nonce()), submission(desk.nonce(), attempt="try-2")
+    desk.observe("fail_verify")
+    desk.accepted("register", sent)
+    desk.call("hold_at", {"point": point, "fault": "abort"})
+    assert desk.reason("compensate", undo) == "COMMIT_FAILED"
+    assert desk.counts() == (1, 1)
+    # The point was armed for one call, whether it came to it or not.
+    desk.call("hold_at", {"point": "after_registration", "fault": "abort"})
+    assert desk.reason("compensate", submission("never-issued-at-all")) == "NONCE_UNBOUND"
+    assert desk.accepted("compensate", undo).effect is Effect.NEW
+
+
 @pytest.mark.parametrize(("point", "status"), [("before_commit", "NOT_COMMITTED"), ("after_commit", "COMMITTED")])
 def test_a_commit_whose_answer_is_lost_is_resolved_and_not_guessed(desk: Desk, point: str, status: str) -> None:
     sent = submission(desk.nonce())

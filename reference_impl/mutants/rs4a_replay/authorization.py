@@ -114,6 +114,9 @@ _NEVER_ISSUED = "one of its requests has a nonce that was never issued, and is a
 _NOT_SEEN_CONSUMED = (
     "its cases look for the consumed nonce, in the store or in the refusal of a second use, and do not find it"
 )
+_STORE_TAKES_IT_AGAIN = (
+    "its case offers the store a consume row with a consumed nonce, which the store knows in another spelling only"
+)
 _ANOTHERS_NONCE = "one of its requests presents a consumed key with a nonce that another request consumed"
 _AFTER_THE_WINDOW = "one of its requests presents a nonce after the window has closed"
 
@@ -161,7 +164,10 @@ MUTANTS = (
         "The nonce's window is checked against the time that the client wrote into the request",
         part(registrar=WindowByClientClock),
         {"RP-04": "fail_open"},
-        also(_AFTER_THE_WINDOW, "RP-03b RP-05"),
+        {
+            **also(_AFTER_THE_WINDOW, "RP-03b RP-05"),
+            **also("the request of its twin says that it is older than the nonce it presents", "TTL-1 TTL-5"),
+        },
     ),
     mutant(
         "empty-binding-issued",
@@ -189,6 +195,7 @@ MUTANTS = (
         {
             **also(_NOT_SEEN_CONSUMED, "AUD-1 GATE-4 ID-6 ID-15 LAYER-2 RP-01 RP-03b RP-07 S1-2 S2-1 S2-3 S3-1 S3-3"),
             **also(_NOT_SEEN_CONSUMED, "S4-3 S4-4 TTL-2 TTL-3 TTL-4 TTL-5"),
+            **also(_STORE_TAKES_IT_AGAIN, "ID-11"),
         },
     ),
     mutant(
@@ -199,6 +206,7 @@ MUTANTS = (
         {
             **also(_NOT_SEEN_CONSUMED, "AUD-1 GATE-4 ID-7 LAYER-2 RP-01 RP-03 RP-03b RP-07 S1-2 S2-1 S2-3 S3-1 S3-3"),
             **also(_NOT_SEEN_CONSUMED, "S4-3 S4-4 S4-5 TTL-2 TTL-3 TTL-4 TTL-5"),
+            **also(_STORE_TAKES_IT_AGAIN, "ID-11"),
         },
     ),
     mutant(

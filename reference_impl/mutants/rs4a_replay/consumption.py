@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant
@@ -14,7 +16,7 @@ from reference_impl.rs4a_replay.admission import Attempt, Refusal, Rule, decisio
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.postgres_store import PostgresStore
 from reference_impl.rs4a_replay.registrar import Registrar
-from reference_impl.rs4a_replay.sqlite_store import SqliteStore
+from reference_impl.rs4a_replay.sqlite_store import READ_PATIENCE_S, SqliteStore
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.store import (
     Committed,
@@ -23,9 +25,10 @@ from reference_impl.rs4a_replay.store import (
     Consumption,
     Insert,
     RolledBackError,
+    Sight,
     StoreError,
 )
-from reference_impl.rs4a_replay.terms import Purpose, Reason, SurfaceState
+from reference_impl.rs4a_replay.terms import Identities, Purpose, Reason, SurfaceState
 from reference_impl.rs4a_replay.validator import Verdict
 
 
@@ -136,6 +139,19 @@ class NonceBeforeKey(Registrar):
         return (*self.nonce_rules(), *super().registration_rules())
 
 
+class ArrivalRemembered(Registrar):
+    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+        attempt = super().arrive(method, verdict, identities, now=now)
+        store, key = self._ports.store, identities.logical_request_key
+        if not isinstance(store, SqliteStore) or attempt.sight.surface.state is not SurfaceState.PRESENT_UNPROVEN:
+            return attempt
+        # What this process wrote itself makes it look again; what others wrote does not.
+        own = store._database.connection().total_changes
+        memory: dict[tuple[str | None, int], Sight] = self.__dict__.setdefault("_memory", {})
+        seen = memory.setdefault((key, own), attempt.sight)
+        return replace(attempt, sight=replace(seen, issue=attempt.sight.issue, consume=attempt.sight.consume))
+
+
 class DuplicateLeftToInsert(Registrar):
     def guard_consumed_key(self, attempt: Attempt) -> Refusal | None:
         return None
@@ -153,15 +169,16 @@ class CollisionIsDuplicate(Registrar):
 
 
 class RivalNotAwaited(SqliteStore):
-    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
-        probe = self._database.connection()
+    def _begin(self) -> sqlite3.Connection:
+        connection = self._database.connection()
         self._database.be_patient(0)
         try:
-            probe.execute("BEGIN IMMEDIATE")
-            probe.execute("ROLLBACK")
-        except Exception:
-            return Conflict()
-        return super().consume(inserts, stops)
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise sqlite3.IntegrityError("somebody is writing, so somebody was first") from error
+        finally:
+            self._database.be_patient(READ_PATIENCE_S)
+        return connection
 
 
 class SerializationIsSuccess(PostgresStore):
@@ -330,7 +347,7 @@ MUTANTS = (
         "A retry gets its decision only while the nonce's window is open",
         part(registrar=RetryBoundToWindow),
         {"RP-05": "over_refusal"},
-        also("an exact retry of its cases comes when the window has closed", "RP-03b TTL-4"),
+        also("an exact retry of its cases comes when the window has closed", "RP-03b TTL-3 TTL-4"),
     ),
     mutant(
         "nonce-before-key",
@@ -355,6 +372,13 @@ MUTANTS = (
         },
     ),
     mutant(
+        "arrival-remembered",
+        "A process goes by what it saw of a key before, until it writes something itself",
+        part(registrar=ArrivalRemembered),
+        {"RP-02": "wrong_reason"},
+        also("copies of its request meet in two processes, and one of them looks twice", "RP-09 S4-3"),
+    ),
+    mutant(
         "consumed-is-accepted-again",
         "Where the validator says valid, a consumed key is accepted as a new effect",
         part(registrar=ValidatorBelieved),
@@ -371,21 +395,21 @@ MUTANTS = (
         "The loser of a race does not learn of the winner's decision",
         part(registrar=CollisionUntold),
         {"S4-1": "wrong_reason"},
-        also(_LOSER, "RP-09 S4-3 S4-4"),
+        also(_LOSER, "RP-09 S3-3 S4-3 S4-4"),
     ),
     mutant(
         "collision-is-failure",
         "The loser of a race is told that its commit failed, and to send it again",
         part(registrar=CollisionIsDuplicate),
         {"RP-09": "wrong_reason", "S4-1": "wrong_reason"},
-        also(_LOSER, "S4-3 S4-4"),
+        also(_LOSER, "S3-3 S4-3 S4-4"),
     ),
     mutant(
         "rival-not-awaited",
         "An attempt that finds the store locked gives up before the other's outcome is known",
         part(sqlite_store=RivalNotAwaited),
         {"S4-2": "over_refusal"},
-        also(_LOSER, "LAYER-2 RP-09 S4-1 S4-3 S4-4 S4-5"),
+        also(_LOSER, "LAYER-2 RP-09 S3-3 S4-1 S4-3 S4-4 S4-5"),
     ),
     mutant(
         "serialization-is-success",
@@ -399,7 +423,7 @@ MUTANTS = (
         "Whether somebody else has the key is decided before that one's outcome is known",
         part(postgres_store=NothingAwaited),
         {"S4-2": "over_refusal"},
-        also(_LOSER, "LAYER-2 RP-09 S4-1 S4-3 S4-4 S4-5"),
+        also(_LOSER, "LAYER-2 RP-09 S3-3 S4-1 S4-3 S4-4 S4-5"),
         store="postgres",
     ),
     mutant(
@@ -407,6 +431,7 @@ MUTANTS = (
         "synchronous_commit is off: what was acknowledged may be gone after a crash of the database",
         part(postgres_store=CommitLeftToBackground),
         {"S2-1": "lost_durability"},
+        also("its case kills the database, which may have lost what it said before", "RP-06 S1-1 S1-2 S2-3"),
         store="postgres",
     ),
     mutant(

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part
+from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, primary_key
+from reference_impl.postgres_pipeline import Step
 from reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.postgres_store import PostgresAudit
@@ -144,7 +145,7 @@ class AuditUnchecked(Registrar):
 
 class AuditProbedByReading(PostgresAudit):
     def probe(self, record: Row) -> None:
-        self._run(lambda connection: connection.execute("SELECT 1"))
+        self._try(lambda pipeline: pipeline.run(Step("SELECT 1")))
 
 
 _NOTHING_FAILED = "what its cases do with a failed registration finds none"
@@ -175,7 +176,7 @@ MUTANTS = (
         {
             **also(
                 "its cases count the consumed nonce of a failed registration, or present it again",
-                "LAYER-2 RP-03 RP-03b RP-07 S3-3 TTL-1",
+                "ID-1 LAYER-2 RP-03 RP-03b RP-07 S3-3 TTL-1",
             ),
             **also(_TRIGGER_DROPPED, "GATE-2"),
         },
@@ -244,6 +245,12 @@ MUTANTS = (
         part(registrar=CompensatedAgain),
         {"S3-3": "fail_open"},
         also(_HISTORY, "RP-03b"),
+    ),
+    mutant(
+        "compensation-keyed-by-nonce",
+        "The store holds one compensation for each nonce, not for each registration: two at once both commit",
+        primary_key("compensation", ("authorization_nonce",)),
+        {"S3-3": "fail_open"},
     ),
     mutant(
         "compensation-retry-refused",

@@ -96,6 +96,15 @@ class ShapeUnchecked(Reader):
         )
 
 
+class LineBreakBehindLetThrough(Reader):
+    def fits_schema(self, args: Any) -> bool:
+        request = args.get("request") if isinstance(args, dict) else None
+        if not isinstance(request, dict):
+            return super().fits_schema(args)
+        cut = {name: text.removesuffix("\n") if isinstance(text, str) else text for name, text in request.items()}
+        return super().fits_schema({**args, "request": cut})
+
+
 _HAND_VECTOR = {"ID-2": "wrong_reason", "ID-12": "wrong_reason"}
 
 # A case often asks for the key that the contract derives: in resolve_status, in the audit, in the stored decision. A
@@ -273,6 +282,12 @@ MUTANTS = (
         "identity-unchecked",
         "Run and owner are not held to the schema: they may be empty, or hold control characters",
         part(reader=ShapeUnchecked),
+        {"ID-14": "fail_open"},
+    ),
+    mutant(
+        "line-break-behind-let-through",
+        "The end of a pattern is taken for the end of a line: an identity may have a line break behind it",
+        part(reader=LineBreakBehindLetThrough),
         {"ID-14": "fail_open"},
     ),
     mutant(

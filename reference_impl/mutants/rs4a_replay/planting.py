@@ -45,6 +45,16 @@ def unique(relation: str, constraints: Mapping[str, tuple[str, ...]]) -> Bug:
     return value(changed)
 
 
+def primary_key(relation: str, columns: tuple[str, ...]) -> Bug:
+    """Change the primary key of one relation, in the surface and in what the registrar expects of it."""
+
+    def changed(settings: Settings) -> Settings:
+        altered: Relation = replace(settings.relations[relation], primary_key=columns)
+        return replace(settings, relations={**settings.relations, relation: altered})
+
+    return value(changed)
+
+
 def also(reason: str, clauses: str) -> Mapping[str, str]:
     """Clauses, spaces between them, that a bug breaks as well, and the one reason for all of them."""
     return dict.fromkeys(clauses.split(), reason)

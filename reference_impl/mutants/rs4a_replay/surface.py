@@ -189,7 +189,7 @@ MUTANTS = (
         {
             **also(_NONCE_AGAIN, "AUD-1 AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-4 ID-6 ID-7 ID-9 ID-10 ID-13 ID-15 RP-01"),
             **also(_NONCE_AGAIN, "RP-03 RP-03b RP-04 RP-05 RP-06 RP-07 RP-08 S0-2 S1-1 S1-2 S2-2 S3-2 S3-3 S4-1 S4-2"),
-            **also(_NONCE_AGAIN, "RP-09 S0-1 S4-4 TTL-1 TTL-2 TTL-3 TTL-4 TTL-5"),
+            **also(_NONCE_AGAIN, "RP-09 S0-1 S4-4 S4-5 TTL-1 TTL-2 TTL-3 TTL-4 TTL-5"),
         },
     ),
     mutant(

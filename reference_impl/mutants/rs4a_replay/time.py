@@ -139,7 +139,10 @@ MUTANTS = (
         "A request is stale at the last instant of its time to live",
         part(validator=LastInstantExcluded),
         {"TTL-1": "over_refusal"},
-        also("a history has requests of exactly that age", "RP-03b"),
+        {
+            **also("a history has requests of exactly that age", "RP-03b"),
+            **also("its twin is a request of exactly that age", "LAYER-1 RP-08 TTL-2 TTL-5"),
+        },
     ),
     mutant(
         "future-admitted",
@@ -152,21 +155,30 @@ MUTANTS = (
         "A stale copy of a request erases what its key consumed",
         part(registrar=StaleErases),
         {"TTL-2": "state_leak", "RP-08": "state_leak"},
-        also("a stale copy comes before its case looks for what was consumed", "ID-15 RP-03b TTL-5"),
+        {
+            **also("a stale copy comes before its case looks for what was consumed", "ID-15 RP-03b TTL-5"),
+            **also("one of its refusals is of a stale request with a consumed key", "AUD-1 TTL-1"),
+        },
     ),
     mutant(
         "blocked-unsaid",
         "A stale request is never told that its key is consumed",
         part(registrar=BlockedUnsaid),
         {"RP-08": "wrong_reason"},
-        also("its stale request has a consumed key, and its case wants to be told", "TTL-2 TTL-5"),
+        {
+            **also("its stale request has a consumed key, and its case wants to be told", "TTL-2 TTL-5"),
+            **also("a history presents consumed keys when they are stale", "RP-03b"),
+        },
     ),
     mutant(
         "blocked-always",
         "A stale request is always told that its key is consumed",
         part(registrar=BlockedAlways),
         {"RP-08": "fail_open"},
-        also("its stale request has a new key, and its case wants to be told", "S0-2 TTL-1 TTL-5"),
+        {
+            **also("its stale request has a new key, and its case wants to be told", "S0-2 TTL-1 TTL-5"),
+            **also("a history presents new keys when they are stale", "RP-03b"),
+        },
     ),
     mutant(
         "stale-looks-malformed",

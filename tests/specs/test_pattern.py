@@ -1,0 +1,52 @@
+"""Patterns mean what ECMA 262 says, wherever the kit uses one."""
+
+from __future__ import annotations
+
+import pytest
+
+from specs.errors import SpecError
+from specs.pattern import found
+from specs.predicates import predicate
+from specs.schema import compile_schema, explain
+
+PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
+
+
+def test_a_newline_at_the_end_is_not_let_through_by_a_schema() -> None:
+    validator = compile_schema(PRINTABLE, name="printable")
+    assert validator.is_valid("abc")
+    assert explain(validator, "abc\n") == "at the whole value: 'abc\\n' does not match '^[!-~]+$'"
+
+
+def test_a_newline_at_the_end_is_not_let_through_inside_a_larger_schema() -> None:
+    inside = {"type": "array", "items": {"$ref": "#/$defs/name"}, "$defs": {"name": PRINTABLE}}
+    assert not compile_schema(inside, name="inside").is_valid(["abc", "abc\n"])
+    assert not predicate(inside)(["abc\n"])
+
+
+def test_a_newline_at_the_end_is_not_let_through_by_a_predicate() -> None:
+    assert predicate(PRINTABLE)("abc")
+    assert not predicate(PRINTABLE)("abc\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "fits"),
+    [
+        ("a$", "a\n", False),
+        ("a$", "a", True),
+        ("a|b$", "ab", True),
+        (r"a\$", "a$b", True),
+        ("[$]", "a$\n", True),
+        (r"[\]$]b", "$b", True),
+        (r"\\$", "\\", True),
+        (r"\\$", "\\\n", False),
+        ("b", "abc", True),
+    ],
+)
+def test_a_dollar_is_the_end_unless_escaped_or_in_a_class(text: str, value: str, fits: bool) -> None:
+    assert found(text, value) is fits
+
+
+def test_what_is_no_regular_expression_is_an_error_of_the_contract() -> None:
+    with pytest.raises(SpecError, match="not a regular expression"):
+        found("(", "x")

@@ -1,0 +1,99 @@
+"""Predicates: the answer is jsonschema's, for every schema of every contract and for what is not compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specs import load_terms
+from specs.predicates import predicate
+from specs.schema import compile_schema
+
+VALIDATORS = {name: method.args for name, method in load_terms("rs4a-replay").methods.items()}
+PREDICATES = {name: predicate(validator.schema) for name, validator in VALIDATORS.items()}
+HASH = "ab" * 32
+GOOD: Mapping[str, Any] = {
+    "protocol_version": "rs4a/0.2",
+    "operation": "register_dot",
+    "canonical_target": "dot://acme/thing",
+    "owner_or_approval_binding": "owner-1",
+    "principal": "agent-1",
+    "run_id": "run-1",
+    "deployed_artifact_hash": HASH,
+    "authorization_nonce": "n" * 16,
+    "attempt_id": "try-1",
+    "issued_at": "2026-01-01T00:00:00Z",
+}
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    ["", " ", "x", "x\n", HASH + "\n", "é" * 1024, "n" * 257, None, 1, True, [], {}, {"principal": "a"}]
+)
+REQUESTS = st.builds(
+    lambda changed, gone: {name: value for name, value in {**GOOD, **changed}.items() if name not in gone},
+    st.dictionaries(st.sampled_from([*GOOD, "artifact_hash", "surprise"]), ODD | st.just(HASH), max_size=2),
+    st.sets(st.sampled_from(sorted(GOOD)), max_size=1),
+)
+ARGUMENTS = st.one_of(
+    ODD,
+    st.fixed_dictionaries({"request": REQUESTS, "trusted_attested": st.just({"artifact_hash": HASH}) | ODD}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "binding": st.sampled_from([{}, {"principal": "a"}, {"principal": ""}, {"canonical_target": "x", "y": 1}]),
+            "window": st.just({"not_before": GOOD["issued_at"], "not_after": GOOD["issued_at"]}) | ODD,
+            "nonce": ODD | st.just("n" * 16),
+            "logical_request_key": ODD | st.just(HASH),
+            "point": st.sampled_from(["before_commit", "nowhere"]),
+            "fault": st.sampled_from(["hold", "drop"]),
+            "broken": st.booleans() | ODD,
+            "how": st.sampled_from(["slow", "fast"]),
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize("name", VALIDATORS)
+@given(args=ARGUMENTS)
+def test_a_predicate_says_what_the_validator_says(name: str, args: Any) -> None:
+    assert PREDICATES[name](args) is VALIDATORS[name].is_valid(args)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_good_submission_fits_and_one_with_a_member_too_many_does_not(*, wanted: bool) -> None:
+    sent = {"request": GOOD if wanted else {**GOOD, "surprise": "x"}, "trusted_attested": {"artifact_hash": HASH}}
+    assert PREDICATES["register"](sent) is wanted
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        False,
+        {},
+        {"const": 1},
+        {"enum": ["a", 1]},
+        {"type": ["string", "null"], "maxLength": 1},
+        {"type": "string", "format": "date-time", "maxLength": 1},
+        {"pattern": "^a$"},
+        {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "minProperties": 1,
+            "properties": {"a": {"$ref": "#/$defs/b"}},
+        },
+        {"$ref": "#/$defs/b", "maxLength": 1},
+        {"$ref": "#/$defs/again"},
+    ],
+)
+def test_what_is_not_compiled_is_left_to_jsonschema(schema: Any) -> None:
+    again = {"type": "object", "additionalProperties": False, "properties": {"a": {"$ref": "#/$defs/again"}}}
+    whole: dict[str, Any] = {"$defs": {"b": {"type": "string", "pattern": "b"}, "again": again}}
+    whole = {**schema, **whole} if isinstance(schema, dict) else {**whole, "allOf": [schema]}
+    compiled, validator = predicate(whole), compile_schema(whole, name="mine")
+    objects: tuple[Any, ...] = ({}, {"a": 1}, {"a": "b"}, {"a": {"a": {}}}, {"a": {"b": {}}})
+    for value in (*objects, [], "a", "b", "bb", "", 1, 1.0, True, None):
+        assert compiled(value) is validator.is_valid(value)
