@@ -1,10 +1,11 @@
-"""The command line of the reference: `adapter`, `launch`, `provision`, `mutants`. Started as `python -P -m`."""
+"""The command line of the reference: `adapter`, `frames`, `launch`, `provision`, `mutants`. Run as `python -P -m`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +16,8 @@ from reference_impl.registry import contract_names, implementation, package_of
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
 _FAILED = 1
+# Of the contract jcs, the one that has frames; spelt out, because reading it costs every other command its time.
+_PROFILES = ("core", "i-json-strict", "safe-int")
 
 
 def _adapter(options: argparse.Namespace) -> None:
@@ -28,6 +31,17 @@ def _adapter(options: argparse.Namespace) -> None:
             for name in contract_names()
         }
     )
+
+
+def _frames(options: argparse.Namespace) -> None:
+    from reference_impl.jcs.frames import serve
+    from reference_impl.jcs.terms import Profile
+
+    try:
+        serve(Profile(options.profile), sys.stdin.buffer, sys.stdout.buffer)
+    except Exception:  # the frames say nothing about it, so all of it goes to the log
+        traceback.print_exc()
+        raise
 
 
 def _launch(options: argparse.Namespace) -> None:
@@ -84,10 +98,13 @@ def _parser() -> argparse.ArgumentParser:
 
     adapter = command("adapter", _adapter, "Speak adapter protocol v1 on standard input and output.")
     adapter.add_argument("--mutant", metavar="NAME", help="with this planted bug")
+    frames = command("frames", _frames, "Canonicalise the documents on standard input, frame by frame (contract jcs).")
+    frames.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
     launch = command("launch", _launch, "Provision what one JSON line on standard input asks for, until end of file.")
     launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
     provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
-    provision.add_argument("--contract", choices=contract_names(), default=contract_names()[0])
+    provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
+    provision.add_argument("--contract", choices=provisioned, default=provisioned[0])
     where = provision.add_mutually_exclusive_group(required=True)
     where.add_argument("--dsn", help="in this PostgreSQL database")
     where.add_argument("--sqlite", type=Path, metavar="PATH", help="as two database files in this folder")

@@ -118,6 +118,7 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         )
         if "inertness" in raw
         else None,
+        stateless=raw.get("stateless"),
         raw=raw,
         digest=strictjson.digest({"contract": _meaning(raw), "methods": methods_raw}),
         cases_digest=strictjson.digest([data for _, data in case_files]),

@@ -199,7 +199,8 @@ class Case:
 class Contract:
     """A versioned set of clauses with parameters, reasons, relations, methods and scripted cases.
 
-    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file.
+    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file. Either `inertness` says how the
+    state is seen, or `stateless` why there is none.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Contract:
     clauses: Mapping[str, Clause]
     cases: tuple[Case, ...]
     inertness: Inertness | None
+    stateless: str | None
     raw: Mapping[str, Any]
     digest: str
     cases_digest: str

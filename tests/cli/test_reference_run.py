@@ -1,4 +1,4 @@
-"""The main job, as the README has it: the whole contract against the reference, and what the gate says of it."""
+"""The main job, as the README has it: every contract against the reference, and what the gate says of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from conformance.plan import plan_of
 from reference_impl.embedded import EmbeddedServer
 from reports.evidence import read_evidence
-from specs import load_contract
+from specs import contract_names, load_contract
 
 
 def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -35,7 +35,7 @@ def test_the_reference_conforms_in_every_case(
     folder, done = verified
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     run = read_evidence(folder / "holdfast-out" / "run.jsonl")
-    planned = {case.id for case in plan_of(load_contract("rs4a-replay"))}
+    planned = {case.id for name in contract_names() for case in plan_of(load_contract(name))}
     assert not run.defects
     assert {line.case for line in run.verdicts} == planned
     assert {line.verdict for line in run.verdicts} == {"conforms"}
@@ -47,7 +47,7 @@ def test_the_run_prints_every_clause_beside_the_scores_of_the_mindless(
     _, done = verified
     assert "accept-all" in done.stdout
     assert "refuse-all" in done.stdout
-    assert all(clause in done.stdout for clause in load_contract("rs4a-replay").clauses)
+    assert all(clause in done.stdout for name in contract_names() for clause in load_contract(name).clauses)
     assert "CAN_PROCEED = NO" in done.stdout
     assert "fitness" in done.stdout
 
@@ -61,6 +61,15 @@ def test_the_gate_holds_for_want_of_a_fitness_proof(
     assert done.returncode == 12
     assert decision["can_proceed"] == "NO"
     assert [reason["code"] for reason in decision["reasons"]] == ["fitness_missing"]
+
+
+def test_the_gate_opens_a_contract_that_needs_no_fitness_proof(
+    verified: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, _ = verified
+    done = holdfast("gate", "holdfast-out/run.jsonl", "--require", "jcs", "--format", "json", folder=folder)
+    decision = json.loads(done.stdout)
+    assert (done.returncode, decision["can_proceed"], decision["reasons"]) == (0, "YES", [])
 
 
 def test_a_server_of_the_users_own_is_used_and_left_as_it_was(tmp_path: Path) -> None:

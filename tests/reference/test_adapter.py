@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from reference_impl.launching import Launched
+from reference_impl.registry import contract_names
 from tests.reference.conftest import WINDOW, submission
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +77,7 @@ def pipe() -> Iterator[Pipe]:
 def test_a_whole_conversation_ends_with_status_zero(pipe: Pipe, sqlite: Launched, tmp_path: Path) -> None:
     hello = pipe.ask("hello", protocol=1, kit="holdfast/0", challenge="c-1")["ok"]
     assert (hello["protocol"], hello["challenge"], hello["limits"]) == (1, "c-1", {"workers": 16})
-    assert [claim["contract"] for claim in hello["claims"]] == ["rs4a-replay"]
+    assert [claim["contract"] for claim in hello["claims"]] == list(contract_names())
     assert pipe.open(tmp_path, sqlite.ready.config) == {"outcome": "ok"}
     args = {"binding": {"principal": "agent-1"}, "window": WINDOW}
     nonce = pipe.ask("call", method="issue_nonce", args=args)["value"]["nonce"]

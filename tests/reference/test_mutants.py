@@ -5,33 +5,47 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reference_impl.mutants import Mutant, all_mutants, find
-from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.registry import contract_names, package_of
 from specs import load_terms
 from specs.model import Basis, Proof
 from specs.schema import explain, published_validator
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = all_mutants()
-CONTRACT = load_terms("rs4a-replay")
+CONTRACTS = contract_names()
+# How the values that a blueprint has loaded are looked at, for the contracts whose mutants change one.
+LOADED: Mapping[str, Callable[[Any], Any]] = {
+    "rs4a-replay": lambda blueprint: blueprint.settings({}),
+    "jcs": lambda blueprint: blueprint.limits(),
+}
+
+
+def reference(contract: str) -> Any:
+    """The blueprint without a bug."""
+    return import_module(f"{package_of(contract)}.blueprint").REFERENCE
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_changes_one_method_or_one_loaded_value(mutant: Mutant) -> None:
-    changed: Blueprint = mutant.apply(REFERENCE)
-    parts = [f.name for f in fields(Blueprint) if getattr(changed, f.name) is not getattr(REFERENCE, f.name)]
+    whole = reference(mutant.contract)
+    changed = mutant.apply(whole)
+    parts = [f.name for f in fields(whole) if getattr(changed, f.name) is not getattr(whole, f.name)]
     (part,) = parts
     if part == "loaded":
-        before, after = REFERENCE.settings({}), changed.settings({})
+        before, after = LOADED[mutant.contract](whole), LOADED[mutant.contract](changed)
         values = [f.name for f in fields(before) if getattr(before, f.name) != getattr(after, f.name)]
         assert len(values) == 1
         return
-    bug, honest = getattr(changed, part), getattr(REFERENCE, part)
+    bug, honest = getattr(changed, part), getattr(whole, part)
     assert bug.__mro__[1] is honest
     overridden = [name for name in vars(bug) if not name.startswith("__")]
     (name,) = overridden
@@ -45,16 +59,18 @@ def test_names_are_unique_and_found() -> None:
 
 def test_declared_clauses_exist_and_can_be_proven_by_a_run() -> None:
     for mutant in MUTANTS:
+        contract = load_terms(mutant.contract)
         for clause in (*mutant.must_fail, *mutant.may_fail):
-            assert CONTRACT.clauses[clause].proof is Proof.RUN, f"{mutant.name}: {clause}"
+            assert contract.clauses[clause].proof is Proof.RUN, f"{mutant.name}: {clause}"
         assert not set(mutant.must_fail) & set(mutant.may_fail)
 
 
-def test_every_explicit_clause_that_a_run_can_prove_has_a_mutant() -> None:
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_explicit_clause_that_a_run_can_prove_has_a_mutant(name: str) -> None:
     broken = {clause for mutant in MUTANTS for clause in mutant.must_fail}
     explicit = {
         clause.id
-        for clause in CONTRACT.clauses.values()
+        for clause in load_terms(name).clauses.values()
         if clause.proof is Proof.RUN and clause.basis is Basis.EXPLICIT and clause.unbreakable is None
     }
     assert explicit - broken == set()
@@ -67,5 +83,7 @@ def test_the_listing_fits_its_published_schema() -> None:
     assert explain(published_validator("mutants"), json.loads(done.stdout)) is None
 
 
-def test_the_reference_itself_carries_no_change() -> None:
-    assert replace(REFERENCE) == Blueprint()
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_the_reference_itself_carries_no_change(name: str) -> None:
+    whole = reference(name)
+    assert replace(whole) == type(whole)()

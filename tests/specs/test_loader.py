@@ -11,6 +11,7 @@ import pytest
 from specs import SpecError, contract_names, load_contract, load_terms
 from specs.loader import contract_folders, read_contract
 from specs.schema import check_schema
+from specs.yamlfile import read_yaml
 from tests.specs.conftest import TOY, Change, Spoilt
 
 SCHEMAS = Path(__file__).resolve().parent.parent.parent / "specs" / "schemas"
@@ -97,6 +98,9 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
         (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
         (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),
+        (lambda t: t.contract.pop("inertness"), "expected either `inertness`"),
+        (lambda t: t.contract.update(stateless="none"), "expected either `inertness`"),
+        (lambda t: t.contract.update(stateless=""), "does not fit contract.schema.json"),
         (lambda t: t.contract["clauses"].append(t.clause("TOY-01")), "clause TOY-01 stands there twice"),
         (lambda t: t.add(AGAIN, id=t.case(AGAIN)["id"]), "stands there twice"),
         (lambda t: t.case(AGAIN).update(clause="TOY-99"), "unknown clause TOY-99"),
@@ -114,6 +118,8 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.case(SURVIVES)["when"].append({"restart": 1}), "restart: 1 in a case with 1"),
         (lambda t: t.case(RACE).update(workers=1), "a race needs at least two workers"),
         (lambda t: t.case(HELD)["then"].append({"finish": "nobody"}), "nothing was started as 'nobody'"),
+        (lambda t: t.case(HELD)["then"].append({"unanswered": "nobody"}), "nothing was started as 'nobody'"),
+        (lambda t: t.case(HELD)["then"].append({"unanswered": "held"}), "held is never finished"),
         (lambda t: step(t, AGAIN, "when")["expect"].update(reason="NO_SUCH"), "reason NO_SUCH, which is none of put's"),
         (
             lambda t: step(t, AGAIN, "when").update(expect={"any": [{"outcome": "accepted"}, {"reason": "DUPLICATE"}]}),
@@ -131,6 +137,49 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
     ],
 )
 def test_what_is_inconsistent_is_named(toy: Spoilt, change: Change, words: str) -> None:
+    change(toy)
+    with pytest.raises(SpecError) as caught:
+        toy.read()
+    assert words in str(caught.value)
+
+
+def stateless(toy: Spoilt) -> None:
+    """The toy contract without anything that could hold a state."""
+    toy.contract["stateless"] = "Nothing is kept between two calls."
+    for part in ("inertness", "relations"):
+        toy.contract.pop(part)
+    for reason in toy.contract["reasons"].values():
+        reason["audit_records"] = 0
+    toy.methods.pop("observations")
+    toy.once["cases"] = [case for case in toy.once["cases"] if "observe" not in str(case)]
+    toy.hard["cases"] = [{**toy.case("malformed"), "id": "toy/hard/another"}]
+
+
+def test_a_contract_without_a_state_says_so_and_is_loaded(toy: Spoilt) -> None:
+    stateless(toy)
+    loaded = toy.read()
+    assert loaded.inertness is None
+    assert loaded.stateless == "Nothing is kept between two calls."
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.contract.update(relations=read_yaml(TOY / "contract.yaml")["relations"]), "yet it has relations"),
+        (lambda t: t.contract.update(states={"S0": "Nothing."}), "yet it has states"),
+        (lambda t: t.contract["reasons"]["DUPLICATE"].update(audit_records=1), "leaves 1 audit records"),
+        (
+            lambda t: t.methods.update(observations={"look": {"title": "A look", "result": {}}}),
+            "look is an observation",
+        ),
+        (lambda t: t.methods["operations"]["put"].update(effects=["new", "prior"]), "put tells an earlier result"),
+        (lambda t: t.case("malformed").update(kind="durability"), "is about durability"),
+    ],
+)
+def test_a_contract_that_says_it_has_no_state_has_nothing_that_holds_one(
+    toy: Spoilt, change: Change, words: str
+) -> None:
+    stateless(toy)
     change(toy)
     with pytest.raises(SpecError) as caught:
         toy.read()

@@ -1,0 +1,38 @@
+"""The parts that a canonicaliser is built from. A mutant is a blueprint with one part changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reference_impl.jcs.canonicaliser import Canonicaliser
+from reference_impl.jcs.reader import Reader
+from reference_impl.jcs.service import Service
+from reference_impl.jcs.terms import Limits, Profile, load_limits
+from reference_impl.jcs.writer import Writer
+
+
+def _as_loaded(limits: Limits) -> Limits:
+    return limits
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """One class for each part, and what is done to the limits after loading. The defaults are the reference."""
+
+    reader: type[Reader] = Reader
+    writer: type[Writer] = Writer
+    canonicaliser: type[Canonicaliser] = Canonicaliser
+    service: type[Service] = Service
+    loaded: Callable[[Limits], Limits] = field(default=_as_loaded)
+
+    def build(self, profile: Profile) -> Canonicaliser:
+        """A canonicaliser for one profile. Raises OpenError, TermsError."""
+        return self.canonicaliser(self.reader(self.limits(), profile), self.writer())
+
+    def limits(self) -> Limits:
+        """The limits that hold. Raises OpenError, TermsError."""
+        return self.loaded(load_limits())
+
+
+REFERENCE = Blueprint()

@@ -1,0 +1,88 @@
+"""The vocabulary of the contract in Python: names only, checked against the contract; every value lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from reference_impl.session import OpenError
+from specs import load_terms
+
+CONTRACT = "jcs"
+
+
+@unique
+class Reason(Enum):
+    """The closed list of refusal reasons."""
+
+    REQUEST_MALFORMED = "REQUEST_MALFORMED"
+    INVALID_UTF8 = "INVALID_UTF8"
+    BYTE_ORDER_MARK = "BYTE_ORDER_MARK"
+    SYNTAX = "SYNTAX"
+    DUPLICATE_NAME = "DUPLICATE_NAME"
+    LONE_SURROGATE = "LONE_SURROGATE"
+    NUMBER_OUT_OF_RANGE = "NUMBER_OUT_OF_RANGE"
+    DEPTH_EXCEEDED = "DEPTH_EXCEEDED"
+    NONCHARACTER = "NONCHARACTER"
+    NUMBER_TOO_PRECISE = "NUMBER_TOO_PRECISE"
+    NUMBER_UNDERFLOW = "NUMBER_UNDERFLOW"
+    UNSAFE_INTEGER = "UNSAFE_INTEGER"
+    NOT_CANONICAL = "NOT_CANONICAL"
+
+
+@unique
+class Profile(Enum):
+    """How the topics that RFC 8785 leaves open are decided."""
+
+    CORE = "core"
+    I_JSON_STRICT = "i-json-strict"
+    SAFE_INT = "safe-int"
+
+
+class TermsError(Exception):
+    """The contract and this package name different things."""
+
+
+def check_reasons(declared: Iterable[str]) -> None:
+    """Hold the enum to the contract's closed list. Raises TermsError."""
+    ours, theirs = {reason.value for reason in Reason}, set(declared)
+    if ours != theirs:
+        raise TermsError(
+            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
+            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a document is refused, and where in it: `offset` is in bytes from 0."""
+
+    reason: Reason
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.reason.value} at byte {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of the contract. `max_depth` is in levels of arrays and objects, a scalar has none."""
+
+    max_safe_integer: int
+    max_significant_digits: int
+    max_depth: int
+
+
+def load_limits() -> Limits:
+    """The limits as the contract has them. Raises OpenError when one is no number, TermsError for other reasons."""
+    contract = load_terms(CONTRACT)
+    check_reasons(contract.reasons)
+
+    def number(name: str) -> int:
+        value = contract.parameters[name].value
+        if not isinstance(value, int):
+            raise OpenError(f"parameter {name}: expected an integer in contract.yaml, got {value!r}")
+        return value
+
+    return Limits(number("max_safe_integer"), number("max_significant_digits"), number("max_depth"))

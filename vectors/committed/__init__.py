@@ -1,0 +1,11 @@
+"""The hand-made source of the committed vectors: `python -m vectors.committed` writes `vectors/data` from it.
+
+Documents and expected bytes stand in the modules as they are. No canonicaliser is called anywhere in this package,
+so that no canonicaliser's mistakes can become expectations.
+"""
+
+from __future__ import annotations
+
+from vectors.committed.build import files, fingerprint_records, jcs_records
+
+__all__ = ["files", "fingerprint_records", "jcs_records"]

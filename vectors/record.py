@@ -1,0 +1,156 @@
+"""Committed canonicalisation vectors: the model of a record, and reading and writing its line.
+
+`vectors/data/<set>/<category>.jsonl` holds one JSON object a line; its shape is `specs/schemas/vector.schema.json`.
+Bytes travel as lower-case hexadecimal, because half of the documents are not text. A record says what each profile
+answers: canonical bytes, or a refusal and its reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+from specs.errors import SpecError, StrictJsonError
+from specs.schema import explain, published_validator
+from specs.strictjson import loads
+from vectors.taxonomy import Category, Profile
+
+_SCHEMA = "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """The profile accepts the document, and this is its canonical form."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The profile refuses the document, for this reason of the contract."""
+
+    reason: str
+
+
+Expected: TypeAlias = Canonical | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One document and what every profile must answer.
+
+    `clause` is the clause of the contract that the document is about, `kills` the near-miss serialisers (tests) that
+    answer wrongly to it, `source` where it comes from, `twin` the accepted record that differs from a refused one in
+    its one defect only.
+    """
+
+    id: str
+    category: Category
+    document: bytes
+    expected: Mapping[Profile, Expected]
+    clause: str
+    kills: tuple[str, ...]
+    source: str
+    twin: str | None
+    note: str
+
+    @property
+    def canonical(self) -> bytes | None:
+        """The canonical bytes in `core`; None if it refuses the document."""
+        answer = self.expected[Profile.CORE]
+        return answer.body if isinstance(answer, Canonical) else None
+
+    @property
+    def refused_by(self) -> int:
+        """The profiles that refuse the document, as a set of `Profile.bit`."""
+        return sum(profile.bit for profile, answer in self.expected.items() if isinstance(answer, Refused))
+
+
+@cache
+def load(name: str = "jcs") -> tuple[Vector, ...]:
+    """Every record of `vectors/data/NAME`, in the order of the categories and of the lines.
+
+    Raises SpecError for a line that does not fit the schema, a repeated id, and for a set with no records.
+    """
+    folder = files("vectors").joinpath("data", name)
+    records: list[Vector] = []
+    for category in Category:
+        resource = folder.joinpath(f"{category.value}.jsonl")
+        if resource.is_file():
+            records += read(resource.read_bytes(), place=f"vectors/data/{name}/{category.value}.jsonl")
+    if not records:
+        raise SpecError(f"expected vectors in vectors/data/{name}, found none; regenerate them or reinstall holdfast")
+    seen: set[str] = set()
+    for record in records:
+        if record.id in seen:
+            raise SpecError(f"vectors/data/{name}: the id {record.id} stands there twice; ids are unique")
+        seen.add(record.id)
+    return tuple(records)
+
+
+def read(data: bytes, *, place: str) -> list[Vector]:
+    """The records of one file's bytes. `place` is its name in errors (SpecError)."""
+    if not data.endswith(b"\n"):
+        raise SpecError(f"{place}: expected every line to end with a line feed; the last one is cut off")
+    return [_record(line, f"{place}:{number}") for number, line in enumerate(data[:-1].split(b"\n"), start=1)]
+
+
+def _record(line: bytes, place: str) -> Vector:
+    try:
+        raw: Any = loads(line)
+    except StrictJsonError as error:
+        raise SpecError(f"{place}: expected one JSON object, found {error}") from error
+    problem = explain(published_validator(_SCHEMA), raw)
+    if problem is not None:
+        raise SpecError(f"{place}: {problem}")
+    return Vector(
+        id=raw["id"],
+        category=Category(raw["category"]),
+        document=_bytes(raw["document"], place),
+        expected={profile: _expected(raw["expected"][profile.value], place) for profile in Profile},
+        clause=raw["clause"],
+        kills=tuple(raw["kills"]),
+        source=raw["source"],
+        twin=raw["twin"],
+        note=raw["note"],
+    )
+
+
+def _expected(raw: Mapping[str, str], place: str) -> Expected:
+    return Canonical(_bytes(raw["canonical"], place)) if "canonical" in raw else Refused(raw["refused"])
+
+
+def _bytes(text: str, place: str) -> bytes:
+    # `fromhex` skips blanks, and a pattern's `$` allows a line feed at the end.
+    if text.strip() != text:
+        raise SpecError(f"{place}: expected hexadecimal digits only, found a blank beside them")
+    return bytes.fromhex(text)
+
+
+def write(records: Iterable[Vector]) -> bytes:
+    """The lines of `records`; `read` of it gives them back."""
+    return b"".join(_line(record) for record in records)
+
+
+def _line(record: Vector) -> bytes:
+    raw = {
+        "id": record.id,
+        "category": record.category.value,
+        "document": record.document.hex(),
+        "expected": {profile.value: _raw_expected(record.expected[profile]) for profile in Profile},
+        "clause": record.clause,
+        "kills": list(record.kills),
+        "source": record.source,
+        "twin": record.twin,
+        "note": record.note,
+    }
+    # Escaped, so that a note about a noncharacter can be read in any editor.
+    return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def _raw_expected(answer: Expected) -> dict[str, str]:
+    return {"canonical": answer.body.hex()} if isinstance(answer, Canonical) else {"refused": answer.reason}
