@@ -24,6 +24,7 @@ _URI = re.compile(r"^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _HASH_FIELDS = frozenset({"trusted_attested.artifact_hash", "deployed_artifact_hash"})
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
 # RFC 8785 section 3.2.2.2: these have a short escape, other control characters a lower-case \u one.
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -131,14 +132,12 @@ def _field(name: str, submission: Mapping[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(_escaped(character) for character in text) + '"'
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
-def _escaped(character: str) -> str:
-    short = _SHORT_ESCAPES.get(character)
-    if short is not None:
-        return short
-    return f"\\u{ord(character):04x}" if character < " " else character
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
 DERIVATIONS = {"logical_request_key": logical_request_key, "replay_key": replay_key}

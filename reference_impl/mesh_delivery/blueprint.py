@@ -1,0 +1,34 @@
+"""The parts that an implementation is built from. A mutant is a blueprint with one part changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reference_impl.jcs.blueprint import REFERENCE as JCS
+from reference_impl.mesh_delivery.fingerprint import Fingerprinter
+from reference_impl.mesh_delivery.service import Service
+from reference_impl.mesh_delivery.terms import CONTRACT, Terms, read_terms
+from specs import load_terms
+
+
+def _as_loaded(terms: Terms) -> Terms:
+    return terms
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """One class for each part, and what is done to the terms after loading. The defaults are the reference."""
+
+    fingerprinter: type[Fingerprinter] = Fingerprinter
+    service: type[Service] = Service
+    loaded: Callable[[Terms], Terms] = field(default=_as_loaded)
+
+    def build(self) -> Service:
+        """A session. Raises OpenError, TermsError."""
+        terms = self.loaded(read_terms())
+        fingerprinter = self.fingerprinter(terms, JCS.build(terms.meta_profile))
+        return self.service(fingerprinter, load_terms(CONTRACT).methods["fingerprint"].args)
+
+
+REFERENCE = Blueprint()

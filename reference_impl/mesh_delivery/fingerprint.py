@@ -1,0 +1,180 @@
+"""From a request to its fingerprint (section 4.4): every field has a method, and every guard one of its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from reference_impl.jcs.canonicaliser import Canonicaliser
+from reference_impl.jcs.terms import Refusal
+from reference_impl.mesh_delivery.terms import Reason, RefusedError, Terms
+
+_NUL = "\0"
+_KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
+# 26 digits of five bits are 130, so the first one holds no more than three. Crockford leaves out I, L, O and U.
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z", re.ASCII | re.IGNORECASE)
+_ULID_VALUES = {digit: value for value, digit in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
+# What has nothing to say, in RFC 8785's spelling.
+_EMPTY_METAS = frozenset({b"{}", b"null"})
+
+
+class Fingerprinter:
+    """Computes fingerprints of requests that fit the schema; `canonicaliser` is that of the meta profile."""
+
+    def __init__(self, terms: Terms, canonicaliser: Canonicaliser) -> None:
+        self.terms = terms
+        self.canonicaliser = canonicaliser
+
+    def fingerprint(self, request: Mapping[str, Any]) -> str:
+        """The fingerprint in hexadecimal. Raises RefusedError."""
+        return self.spelt(self.digest(self.joined(self.fields(request))))
+
+    def fields(self, request: Mapping[str, Any]) -> list[bytes]:
+        """The fields in the contract's order."""
+        found = {
+            "envelope_version": self.envelope_version(request["envelope_version"]),
+            "destination_kind": self.destination_kind(request["destination_kind"]),
+            "destination_ref": self.destination_ref(request["destination_kind"], request["destination_ref"]),
+            "reply_to": self.reply_to(request.get("reply_to")),
+            "priority": self.priority(request),
+            "meta": self.meta(request.get("meta")),
+            "body_hash": self.body_hash(decoded(request["body"])),
+        }
+        return [found[name] for name in self.order()]
+
+    def order(self) -> tuple[str, ...]:
+        """The order of the fields."""
+        return self.terms.field_order
+
+    def joined(self, fields: list[bytes]) -> bytes:
+        """The bytes that are hashed."""
+        return self.terms.separator.join(fields)
+
+    def digest(self, preimage: bytes) -> bytes:
+        """The 32 bytes of the fingerprint."""
+        return hashlib.sha256(preimage).digest()
+
+    def spelt(self, digest: bytes) -> str:
+        """The fingerprint as text."""
+        return digest.hex()
+
+    def envelope_version(self, version: int) -> bytes:
+        """Decimal digits."""
+        return b"%d" % version
+
+    def destination_kind(self, kind: str) -> bytes:
+        """One of the closed list, as it stands."""
+        if kind not in self.terms.destination_kinds:
+            self.unknown("destination_kind", kind)
+        return kind.encode()
+
+    def destination_ref(self, kind: str, reference: str) -> bytes:
+        """A public key in lower case, or a name as it is."""
+        reference = self.without_nul("destination_ref", reference)
+        return self.public_key(reference) if kind == "dm" else self.name(reference)
+
+    def public_key(self, reference: str) -> bytes:
+        """64 hexadecimal digits in lower case."""
+        if not _KEY.match(reference):
+            return self.invalid_reference("destination_ref", reference)
+        return self.lower(reference).encode()
+
+    def lower(self, digits: str) -> str:
+        """Digits in the one case that is hashed."""
+        return digits.lower()
+
+    def name(self, reference: str) -> bytes:
+        """A topic or a queue, nothing folded."""
+        return reference.encode()
+
+    def reply_to(self, reply: str | None) -> bytes:
+        """Nothing, or a UUID in lower case."""
+        if not reply:
+            return self.no_reply()
+        reply = self.without_nul("reply_to", reply)
+        if _UUID.match(reply):
+            return self.lower_uuid(reply).encode()
+        if _ULID.match(reply):
+            return self.uuid_of_ulid(reply).encode()
+        return self.invalid_reference("reply_to", reply)
+
+    def no_reply(self) -> bytes:
+        """What an absent reply_to is hashed as."""
+        return b""
+
+    def lower_uuid(self, text: str) -> str:
+        """A UUID in the one case that is hashed."""
+        return text.lower()
+
+    def uuid_of_ulid(self, text: str) -> str:
+        """The same 128 bits as a UUID."""
+        bits = 0
+        for digit in text.upper():
+            bits = bits << 5 | _ULID_VALUES[digit]
+        return str(UUID(int=bits))
+
+    def priority(self, request: Mapping[str, Any]) -> bytes:
+        """One of the closed list; the default is put in first."""
+        priority = str(request.get("priority", self.terms.default_priority))
+        if priority not in self.terms.priorities:
+            self.unknown("priority", priority)
+        return priority.encode()
+
+    def meta(self, meta: str | None) -> bytes:
+        """The RFC 8785 form of an object, or nothing."""
+        if meta is None:
+            return self.no_meta()
+        document = decoded(meta)
+        canonical = self.canonical(document)
+        if canonical in _EMPTY_METAS:
+            return self.empty_meta(canonical)
+        if not canonical.startswith(b"{"):
+            self.not_an_object(canonical)
+        return canonical
+
+    def no_meta(self) -> bytes:
+        """What an absent meta is hashed as."""
+        return b""
+
+    def empty_meta(self, canonical: bytes) -> bytes:  # noqa: ARG002 - a bug would hash it
+        """What an empty meta is hashed as."""
+        return b""
+
+    def canonical(self, document: bytes) -> bytes:
+        """The canonical form of a JSON text."""
+        canonical = self.canonicaliser.canonicalise(document)
+        if isinstance(canonical, Refusal):
+            raise RefusedError(Reason.META_INVALID, "meta")
+        return canonical
+
+    def not_an_object(self, canonical: bytes) -> None:  # noqa: ARG002 - a bug would look at it
+        """An array or a scalar is no meta."""
+        raise RefusedError(Reason.META_INVALID, "meta")
+
+    def body_hash(self, body: bytes) -> bytes:
+        """The body's own SHA-256 in hexadecimal."""
+        return hashlib.sha256(body).hexdigest().encode()
+
+    def without_nul(self, field: str, text: str) -> str:
+        """A text in which nothing can be taken for the end of its field."""
+        if _NUL in text:
+            raise RefusedError(Reason.NUL_IN_FIELD, field)
+        return text
+
+    def unknown(self, field: str, value: str) -> None:  # noqa: ARG002 - a bug would look at it
+        """A value that is not of its closed list."""
+        raise RefusedError(Reason.UNKNOWN_VALUE, field)
+
+    def invalid_reference(self, field: str, text: str) -> bytes:  # noqa: ARG002 - a bug would hash it
+        """A key or an id that is none."""
+        raise RefusedError(Reason.REFERENCE_INVALID, field)
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of base64url without padding, which the schema has checked."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

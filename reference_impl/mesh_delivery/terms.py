@@ -1,0 +1,80 @@
+"""The vocabulary of the contract in Python: names only, checked against the contract; every value lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from reference_impl.jcs.terms import Profile
+from reference_impl.session import OpenError
+from specs import load_terms
+
+CONTRACT = "mesh-delivery"
+
+
+@unique
+class Reason(Enum):
+    """The closed list of refusal reasons."""
+
+    REQUEST_MALFORMED = "REQUEST_MALFORMED"
+    UNKNOWN_VALUE = "UNKNOWN_VALUE"
+    REFERENCE_INVALID = "REFERENCE_INVALID"
+    NUL_IN_FIELD = "NUL_IN_FIELD"
+    META_INVALID = "META_INVALID"
+
+
+class RefusedError(Exception):
+    """The request has no fingerprint. `field` is the member that was seen to be wrong."""
+
+    def __init__(self, reason: Reason, field: str) -> None:
+        super().__init__(f"{reason.value} in {field}")
+        self.reason = reason
+        self.field = field
+
+
+class TermsError(Exception):
+    """The contract and this package name different things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The values of the contract."""
+
+    field_order: tuple[str, ...]
+    separator: bytes
+    destination_kinds: tuple[str, ...]
+    priorities: tuple[str, ...]
+    default_priority: str
+    meta_profile: Profile
+
+
+def check_reasons(declared: Iterable[str]) -> None:
+    """Hold the enum to the contract's closed list. Raises TermsError."""
+    ours, theirs = {reason.value for reason in Reason}, set(declared)
+    if ours != theirs:
+        raise TermsError(
+            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
+            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
+        )
+
+
+def read_terms() -> Terms:
+    """The values as the contract has them. Raises OpenError when one is no text, TermsError for other reasons."""
+    contract = load_terms(CONTRACT)
+    check_reasons(contract.reasons)
+
+    def text(name: str) -> str:
+        value = contract.parameters[name].value
+        if not isinstance(value, str):
+            raise OpenError(f"parameter {name}: expected text in contract.yaml, got {value!r}")
+        return value
+
+    return Terms(
+        field_order=tuple(text("field_order").split()),
+        separator=bytes.fromhex(text("separator")),
+        destination_kinds=tuple(text("destination_kinds").split()),
+        priorities=tuple(text("priorities").split()),
+        default_priority=text("default_priority"),
+        meta_profile=Profile(text("meta_profile")),
+    )

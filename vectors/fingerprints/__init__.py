@@ -1,0 +1,7 @@
+"""Keys and fingerprints of requests: committed vectors, and single-field mutations by the million."""
+
+from __future__ import annotations
+
+from vectors.fingerprints.record import Fingerprint, load
+
+__all__ = ["Fingerprint", "load"]

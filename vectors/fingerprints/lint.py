@@ -1,0 +1,80 @@
+"""What can be wrong with committed fingerprint vectors. Each check returns problems as text and stops at none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from specs.errors import SpecError
+from specs.loader import load_terms
+from vectors.derive import derive
+from vectors.fingerprints.record import Fingerprint
+
+
+def lint_fingerprints(records: Sequence[Fingerprint]) -> Iterable[str]:
+    """Every problem of fingerprint vectors: among themselves, with `vectors.derive`, with their contracts."""
+    if not records:
+        yield "there are no fingerprint records, so nothing is shown"
+    for identifier, count in Counter(record.id for record in records).items():
+        if count > 1:
+            yield f"{identifier}: stands there {count} times; ids are unique"
+    by_id = {record.id: record for record in records}
+    for record in records:
+        yield from _derived(record)
+        yield from _refusal(record, by_id.get(record.twin or ""))
+        yield from _clause(record)
+    yield from _sameness(records, by_id)
+
+
+def _derived(record: Fingerprint) -> Iterable[str]:
+    try:
+        found = derive(record.key, record.request)
+    except ValueError as error:
+        if record.sha256 is not None:
+            yield f"{record.id}: {record.key} has no value for it: {error}"
+        return
+    if record.sha256 is None:
+        yield f"{record.id}: must be refused, and {record.key} gives it {found}"
+    elif found != record.sha256:
+        yield f"{record.id}: {record.key} gives {found}, the record says {record.sha256}"
+
+
+def _refusal(record: Fingerprint, twin: Fingerprint | None) -> Iterable[str]:
+    if (record.preimage is None) != (record.sha256 is None):
+        yield f"{record.id}: has a preimage without a digest, or a digest without a preimage"
+    elif record.preimage is not None:
+        if hashlib.sha256(record.preimage).hexdigest() != record.sha256:
+            yield f"{record.id}: its digest is not that of its preimage"
+        if record.twin is not None:
+            yield f"{record.id}: has a fingerprint, so it needs no twin"
+    elif twin is None:
+        yield f"{record.id}: a refusal without a twin proves nothing; name a record with a fingerprint beside it"
+    elif twin.sha256 is None or twin.key != record.key:
+        yield f"{record.id}: its twin {twin.id} must have a {record.key}"
+
+
+def _clause(record: Fingerprint) -> Iterable[str]:
+    try:
+        contract = load_terms(record.contract)
+    except SpecError as error:
+        yield f"{record.id}: {error}"
+        return
+    if record.clause not in contract.clauses:
+        yield f"{record.id}: is about clause {record.clause}, which contract {record.contract} does not have"
+
+
+def _sameness(records: Sequence[Fingerprint], by_id: dict[str, Fingerprint]) -> Iterable[str]:
+    """Records share a fingerprint if they say so, and only then."""
+    first: dict[tuple[str, str], Fingerprint] = {}
+    for record in records:
+        if record.sha256 is None:
+            continue
+        other = first.setdefault((record.key, record.sha256), record)
+        named = by_id.get(record.same_as or "")
+        if record.same_as is None and other is not record:
+            yield f"{record.id}: has the fingerprint of {other.id} and does not say so"
+        elif record.same_as is not None and (named is None or named.sha256 != record.sha256):
+            yield f"{record.id}: must have the fingerprint of {record.same_as}, and has another"
+        elif named is not None and named.request == record.request:
+            yield f"{record.id}: has the request of {named.id}, so it shows nothing"
