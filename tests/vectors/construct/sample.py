@@ -1,0 +1,16 @@
+"""The rows that the tests look at."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from vectors.construct import batch
+
+ROWS = 12_000
+
+
+@cache
+def first_rows() -> tuple[dict[str, Any], ...]:
+    """The first ROWS rows of seed 0."""
+    return tuple(batch(0, 0, ROWS).to_pylist())

@@ -1,0 +1,120 @@
+"""Exact decimal arithmetic agrees with the platform's own, which it never asks."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vectors.construct.byhand import number_text
+from vectors.construct.decimals import (
+    Decimal,
+    Double,
+    double_of_bits,
+    ecmascript,
+    exact,
+    midpoint,
+    nearest,
+    round_trips,
+    rounded,
+    shortest,
+)
+
+INFINITY = 0x7FF0_0000_0000_0000
+BITS = st.integers(0, INFINITY - 1)
+# RFC 8785 appendix B, the positive numbers.
+APPENDIX_B = {
+    0x0000000000000000: "0",
+    0x0000000000000001: "5e-324",
+    0x7FEFFFFFFFFFFFFF: "1.7976931348623157e+308",
+    0x4340000000000000: "9007199254740992",
+    0x4430000000000000: "295147905179352830000",
+    0x44B52D02C7E14AF5: "9.999999999999997e+22",
+    0x44B52D02C7E14AF6: "1e+23",
+    0x44B52D02C7E14AF7: "1.0000000000000001e+23",
+    0x444B1AE4D6E2EF4E: "999999999999999700000",
+    0x444B1AE4D6E2EF4F: "999999999999999900000",
+    0x444B1AE4D6E2EF50: "1e+21",
+    0x3EB0C6F7A0B5ED8C: "9.999999999999997e-7",
+    0x3EB0C6F7A0B5ED8D: "0.000001",
+    0x41B3DE4355555553: "333333333.3333332",
+    0x41B3DE4355555557: "333333333.33333343",
+    0x43143FF3C1CB0959: "1424953923781206.2",
+}
+
+
+def value_of(bits: int) -> float:
+    value: float = struct.unpack(">d", struct.pack(">Q", bits))[0]
+    return value
+
+
+def bits_of(value: float) -> int:
+    bits: int = struct.unpack(">Q", struct.pack(">d", value))[0]
+    return bits
+
+
+def edges() -> list[int]:
+    """All powers of two and of ten with their neighbours, and the ends of the subnormal doubles."""
+    centres = [exponent << 52 for exponent in range(1, 2047)] + [1 << bit for bit in range(52)]
+    centres += [bits_of(float(f"1e{decade}")) for decade in range(-323, 309)]
+    return [bits for centre in centres for bits in range(max(centre - 2, 1), min(centre + 3, INFINITY))]
+
+
+@pytest.mark.parametrize("bits", APPENDIX_B, ids=hex)
+def test_numbers_of_appendix_b_have_their_text(bits: int) -> None:
+    assert ecmascript(shortest(double_of_bits(bits))) == APPENDIX_B[bits]
+
+
+def test_powers_and_their_neighbours_have_the_text_of_the_platform() -> None:
+    for bits in edges():
+        assert ecmascript(shortest(double_of_bits(bits))) == number_text(value_of(bits)), hex(bits)
+
+
+@given(BITS)
+def test_any_double_has_the_text_of_the_platform(bits: int) -> None:
+    assert ecmascript(shortest(double_of_bits(bits))) == number_text(value_of(bits))
+
+
+@given(st.integers(0, 10**30), st.integers(-360, 320))
+def test_any_decimal_is_read_as_by_the_platform(digits: int, exponent: int) -> None:
+    found = nearest(Decimal(digits, exponent))
+    value = float(f"{digits}e{exponent}")
+    assert found == (None if value == float("inf") else double_of_bits(bits_of(value)))
+
+
+@given(BITS)
+def test_a_double_written_out_is_read_as_itself(bits: int) -> None:
+    double = double_of_bits(bits)
+    assert double.bits == bits
+    assert nearest(exact(double)) == double
+    assert nearest(rounded(exact(double), 17)) == double
+
+
+@given(st.integers(0, INFINITY - 2))
+def test_midpoint_goes_to_the_even_neighbour_and_what_is_beside_it_to_the_nearer_one(bits: int) -> None:
+    low, high = double_of_bits(bits), double_of_bits(bits + 1)
+    half = midpoint(low)
+    assert nearest(half) == (low if bits % 2 == 0 else high)
+    assert nearest(Decimal(half.digits * 10 + 1, half.exponent - 1)) == high
+    assert nearest(Decimal(half.digits * 10 - 1, half.exponent - 1)) == low
+
+
+@given(st.integers(1, 10**15 - 1), st.integers(-330, 310))
+def test_what_round_trips_by_its_length_is_its_own_shortest_text(digits: int, exponent: int) -> None:
+    decimal = Decimal(digits, exponent).stripped()
+    if round_trips(decimal):
+        double = nearest(decimal)
+        assert double is not None
+        found = shortest(double)
+        assert (found.digits, found.exponent) == (decimal.digits, decimal.exponent)
+
+
+def test_beyond_the_greatest_double_there_is_no_neighbour() -> None:
+    greatest = double_of_bits(INFINITY - 1)
+    assert greatest.stepped(1) is None
+    assert greatest.stepped(-1) == Double(2**53 - 2, 971)
+    assert double_of_bits(0).stepped(-1) is None
+    assert nearest(Decimal(1, 999999999)) is None
+    assert nearest(Decimal(1, -999999999)) == Double(0, -1074)

@@ -1,0 +1,103 @@
+"""What a slice of the stream has in it: categories, reasons, sizes, depths, strata, disguises."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+from tests.vectors.construct.sample import ROWS, first_rows
+from vectors.construct.blocks import stock_of
+from vectors.construct.defects import Place
+from vectors.construct.recipes import RECIPES
+from vectors.taxonomy import Category
+
+
+def test_every_category_has_its_share() -> None:
+    counts = Counter(each["category"] for each in first_rows())
+    total = sum(recipe.share for recipe in RECIPES.values())
+    assert set(counts) == set(Category)
+    for category, recipe in RECIPES.items():
+        assert 0.6 < counts[category] * total / (recipe.share * ROWS) < 1.5, category
+
+
+def test_every_reason_and_every_defect_comes_up() -> None:
+    reasons = Counter(each["reason"] for each in first_rows())
+    assert set(reasons) >= {
+        "INVALID_UTF8", "BYTE_ORDER_MARK", "SYNTAX", "DUPLICATE_NAME", "LONE_SURROGATE", "NUMBER_OUT_OF_RANGE",
+        "NONCHARACTER", "NUMBER_TOO_PRECISE", "NUMBER_UNDERFLOW", "UNSAFE_INTEGER", None,
+    }  # fmt: skip
+    defects = stock_of(0, 0).defects
+    assert {each.place for each in defects} == set(Place) - {Place.NONE}
+    assert {each.category for each in defects} == {category for category in Category if category.refused}
+    assert len({(each.category, each.note, each.place) for each in defects}) > 180
+
+
+def test_sizes_go_from_two_bytes_to_64_kib_with_a_mean_of_a_few_hundred() -> None:
+    sizes = [len(each["document"]) for each in first_rows()]
+    assert max(sizes) <= 65536
+    assert 200 < sum(sizes) / len(sizes) < 500
+    by_power = Counter(size.bit_length() for size in sizes)
+    assert all(by_power[power] for power in range(2, 17))
+
+
+def test_nesting_goes_to_depths_that_every_parser_should_take() -> None:
+    levels = {depth(json.loads(each["canonical"])) for each in first_rows() if each["canonical"] is not None}
+    assert {0, 1, 2, 3, 4, 5, 10} <= levels
+    assert 90 < max(levels) < 128
+
+
+def depth(value: Any) -> int:
+    """How many containers are around the innermost value."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max(map(depth, children), default=0)
+
+
+def test_documents_differ_but_for_the_tiny_ones() -> None:
+    documents = [each["document"] for each in first_rows()]
+    long = [document for document in documents if len(document) > 48]
+    assert len(set(long)) > 0.999 * len(long)
+    assert len(set(documents)) > 0.99 * len(documents)
+
+
+def test_most_documents_of_p10_sort_otherwise_by_code_point() -> None:
+    trapped = [by_code_point_otherwise(each["canonical"]) for each in first_rows() if each["category"] == "P10"]
+    assert sum(trapped) > 0.7 * len(trapped)
+
+
+def by_code_point_otherwise(document: bytes) -> bool:
+    """Whether sorting by code points changes the order of some object's names."""
+    found = []
+
+    def notice(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        found.append(sorted(names) != names)
+
+    json.loads(document, object_pairs_hook=notice)
+    return any(found)
+
+
+def test_numbers_of_many_strata_are_in_the_documents() -> None:
+    seen: Counter[int] = Counter()
+    lengths: Counter[int] = Counter()
+    for each in first_rows():
+        if each["category"] in ("P1", "P2", "P6"):
+            for text in re.findall(rb"(?<![\w\"\\])-?\d[\d.]*(?:e[+-]\d+)?", each["canonical"]):
+                value = Decimal(text.decode())
+                if value:
+                    seen[value.adjusted() // 50] += 1
+                    lengths[len("".join(map(str, value.as_tuple().digits)).strip("0"))] += 1
+    assert set(range(-7, 7)) <= set(seen)
+    assert set(range(1, 18)) <= set(lengths)
+    assert min(lengths[length] for length in range(1, 18)) > 100
+
+
+def test_every_kind_of_disguise_comes_up() -> None:
+    documents = [each["document"] for each in first_rows() if not Category(each["category"]).refused]
+    for pattern in (
+        rb"^[ \t\r\n]", rb"[ \t\r\n]$", rb"\\u00[0-9a-f][a-f]", rb"\\u[0-9A-F]*[A-F]", rb"\\/", rb"\\ud8\w\w\\ud",
+        rb"\dE\+\d", rb"\de\d", rb"\d\.\d+0[,\]}]", rb": *-0[,.\]}e]", rb"\r\n", rb",\t", rb"\[ *\]",
+    ):  # fmt: skip
+        assert sum(re.search(pattern, document) is not None for document in documents) > 20, pattern

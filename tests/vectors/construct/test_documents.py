@@ -1,0 +1,121 @@
+"""Documents and expected bytes, checked by parsers and canonicalisers that had no part in making them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rfc8785
+
+from tests.vectors.construct.byhand import RefusedError, canonical, read
+from tests.vectors.construct.sample import ROWS, first_rows
+from vectors.construct import batch, twins
+from vectors.taxonomy import Category, Profile
+
+ROOT = Path(__file__).resolve().parents[3]
+# Whole rows of a stretch that the other tests do not look at; the reference is slow.
+REFERENCE_ROWS = 1500
+
+
+def of_category(category: Category) -> list[dict[str, Any]]:
+    """The rows of a category."""
+    return [each for each in first_rows() if each["category"] == category]
+
+
+POSITIVE = [category for category in Category if not category.refused]
+NEGATIVE = [category for category in Category if category.refused]
+
+
+@pytest.mark.parametrize("category", POSITIVE)
+def test_expected_bytes_are_those_of_another_library(category: Category) -> None:
+    for each in of_category(category):
+        # That library refuses integers beyond 2^53 unless they come as doubles, which is what the core profile reads.
+        value = json.loads(each["document"], parse_int=float)
+        assert rfc8785.dumps(value) == each["canonical"], each
+
+
+@pytest.mark.parametrize("category", POSITIVE)
+def test_expected_bytes_are_those_of_a_few_lines_by_hand(category: Category) -> None:
+    for each in of_category(category):
+        assert canonical(each["document"]) == each["canonical"], each
+
+
+@pytest.mark.parametrize("category", POSITIVE)
+def test_canonical_form_is_its_own_canonical_form(category: Category) -> None:
+    assert all(canonical(each["canonical"]) == each["canonical"] for each in of_category(category))
+
+
+def test_documents_of_p16_are_canonical_and_those_of_n9_are_not() -> None:
+    assert all(each["document"] == each["canonical"] for each in of_category(Category.IDEMPOTENCE))
+    assert all(each["document"] != each["canonical"] for each in of_category(Category.NOT_CANONICAL))
+
+
+@pytest.mark.parametrize("category", NEGATIVE)
+def test_negative_documents_are_refused_by_a_strict_reader_for_their_reason(category: Category) -> None:
+    for each in of_category(category):
+        with pytest.raises(RefusedError) as caught:
+            read(each["document"])
+        assert str(caught.value) == each["reason"], each
+
+
+@pytest.mark.parametrize("category", NEGATIVE)
+def test_twins_of_negative_documents_are_accepted(category: Category) -> None:
+    documents = twins(0, 0, ROWS).to_pylist()
+    for each in of_category(category):
+        assert documents[each["index"]] != each["document"]
+        read(documents[each["index"]])
+
+
+def shared(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def test_twins_are_their_documents_but_for_one_short_stretch() -> None:
+    for each, twin in zip(first_rows(), twins(0, 0, ROWS).to_pylist(), strict=True):
+        document, category = each["document"], Category(each["category"])
+        if not category.refused:
+            assert twin == document
+        elif category is not Category.ENCODING:
+            begin = shared(document, twin)
+            end = shared(document[begin:][::-1], twin[begin:][::-1])
+            assert max(len(document), len(twin)) - begin - end < 350, each
+
+
+def ask_reference(profile: Profile, documents: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """The reference's answers: status and body."""
+    given = b"".join(struct.pack(">I", len(document)) + document for document in documents)
+    command = [sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", profile.value]
+    out = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
+    answers, place = [], 0
+    while place < len(out):
+        (length,) = struct.unpack_from(">I", out, place)
+        answers.append((out[place + 4 : place + 5], out[place + 5 : place + 5 + length]))
+        place += 5 + length
+    return answers
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_reference_answers_as_each_profile_is_defined(profile: Profile) -> None:
+    made = batch(0, 50_000, REFERENCE_ROWS).to_pylist()
+    answers = ask_reference(profile, [each["document"] for each in made])
+    assert len(answers) == len(made)
+    for each, (status, body) in zip(made, answers, strict=True):
+        if each["refused_by"] & profile.bit:
+            assert (status, body.split(b" ")[0].decode()) == (b"R", each["reason"]), each
+        else:
+            assert (status, body) == (b"C", each["canonical"]), each
+
+
+def test_reference_accepts_every_twin() -> None:
+    documents = twins(0, 50_000, REFERENCE_ROWS).to_pylist()
+    assert all(status == b"C" for status, _ in ask_reference(Profile.CORE, documents))

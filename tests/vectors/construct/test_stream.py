@@ -1,0 +1,120 @@
+"""The stream is a pure function of seed and index, and its columns say what the documents are."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.vectors.construct.sample import first_rows
+from vectors.construct import MOST_ROWS, SCHEMA, STREAM, batch, row, twins
+from vectors.construct.blocks import STOCK_ROWS, stock_of
+from vectors.taxonomy import Category, Profile
+
+# A change of the stream changes this; then STREAM must be raised, too, and both be written here anew.
+GOLDEN = (1, "d07e967c571bf9bf6cb1aaef5e9cc0635b2a59a3d70853eefeccbb1cbe2033fd")
+
+
+def digest(made: pa.RecordBatch) -> str:
+    """SHA-256 of rows, written out in a way that does not depend on Arrow."""
+    found = hashlib.sha256()
+    for each in made.to_pylist():
+        found.update(repr([each[name] for name in SCHEMA.names]).encode())
+    return found.hexdigest()
+
+
+def test_first_rows_of_seed_0_are_what_they_were() -> None:
+    assert (STREAM, digest(batch(0, 0, 10_000))) == GOLDEN
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 3000), st.lists(st.integers(0, 400), min_size=1, max_size=5))
+def test_any_slicing_gives_the_same_rows(start: int, counts: list[int]) -> None:
+    parts, place = [], start
+    for count in counts:
+        parts.append(batch(0, start=place, count=count))
+        place += count
+    whole = batch(0, start, place - start)
+    assert pa.Table.from_batches(parts, SCHEMA).combine_chunks().equals(pa.Table.from_batches([whole], SCHEMA))
+
+
+def test_slices_across_the_ends_of_stocks_give_the_same_rows() -> None:
+    whole = batch(4, STOCK_ROWS - 50, 100)
+    assert whole.slice(0, 50).equals(batch(4, STOCK_ROWS - 50, 50))
+    assert whole.slice(50).equals(batch(4, STOCK_ROWS, 50))
+    assert whole.column("index").to_pylist() == list(range(STOCK_ROWS - 50, STOCK_ROWS + 50))
+
+
+def test_another_process_makes_the_same_rows() -> None:
+    program = (
+        "import hashlib, sys; from vectors.construct import batch\n"
+        "print(hashlib.sha256(repr(batch(9, 131000, 300).to_pylist()).encode()).hexdigest())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "77"}
+    ).stdout
+    assert out.strip() == hashlib.sha256(repr(batch(9, 131000, 300).to_pylist()).encode()).hexdigest()
+
+
+def test_a_row_alone_is_the_row_of_the_batch() -> None:
+    documents = twins(0, 0, 60).to_pylist()
+    for index in range(60):
+        made, expected = row(0, index), first_rows()[index]
+        shown = {name: getattr(made, name) for name in SCHEMA.names}
+        assert shown == expected
+        assert (made.seed, made.category) == (0, Category(expected["category"]))
+        if made.category.refused:
+            assert made.defect
+            assert made.twin == documents[index]
+        else:
+            assert (made.defect, made.twin) == (None, None)
+
+
+def test_far_rows_and_great_seeds_can_be_made_alone() -> None:
+    assert row(2**63 - 1, 2**40).document == batch(2**63 - 1, 2**40, 1).column("document")[0].as_py()
+
+
+def test_other_seeds_and_other_blocks_have_other_rows() -> None:
+    first = {each["document"] for each in first_rows()[:3000] if len(each["document"]) > 32}
+    for seed, start in ((1, 0), (0, STOCK_ROWS), (0, 5000)):
+        other = {text for text in batch(seed, start, 3000).column("document").to_pylist() if len(text) > 32}
+        assert len(first & other) < 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "start", "count"),
+    [(-1, 0, 1), (2**63, 0, 1), (0, -1, 1), (0, 2**62, 1), (0, 0, -1), (0, 0, MOST_ROWS + 1)],
+)
+def test_what_is_out_of_range_is_an_error(seed: int, start: int, count: int) -> None:
+    with pytest.raises(ValueError, match=r"at most|from 0 to"):
+        batch(seed, start, count)
+
+
+def test_no_rows_are_an_empty_batch_of_the_schema() -> None:
+    assert batch(0, 10, 0).equals(pa.RecordBatch.from_pylist([], schema=SCHEMA))
+    assert len(twins(0, 10, 0)) == 0
+
+
+def test_memory_of_a_batch_is_given_back() -> None:
+    batch(0, 0, 5000)
+    before = pa.total_allocated_bytes()
+    for start in range(0, 50_000, 5000):
+        made = batch(0, start, 5000)
+        assert made.nbytes < 8_000_000
+        del made
+    assert pa.total_allocated_bytes() - before < 1_000_000
+    assert stock_of(0, 0).fragments.nbytes < 8_000_000
+
+
+def test_columns_agree_with_each_other() -> None:
+    every = sum(profile.bit for profile in Profile)
+    for each in first_rows():
+        category = Category(each["category"])
+        assert (each["canonical"] is None) == category.refused == (each["refused_by"] == every)
+        assert (each["reason"] is None) == (each["refused_by"] == 0)
+        assert each["refused_by"] in (0, Profile.I_JSON_STRICT.bit, Profile.SAFE_INT.bit, every)

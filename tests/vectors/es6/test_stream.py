@@ -1,0 +1,180 @@
+"""The published number stream: its order, its digests, and that partitions join up or break."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from dataclasses import replace
+
+import pytest
+
+from tests.vectors.es6 import oracle
+from vectors.es6.digest import Delivery, digest, digest_here, made_here
+from vectors.es6.landmarks import landmarks
+from vectors.es6.patterns import LISTED
+from vectors.es6.published import PUBLISHED, Comparison, compare
+from vectors.es6.stream import (
+    ORIGIN,
+    PARTITION_BLOCKS,
+    Checkpoint,
+    Partition,
+    PartitionLines,
+    StreamBrokenError,
+    doubles,
+    joined,
+    plan,
+    walk,
+)
+
+
+def plainly(count: int) -> str:
+    """The stream as its description says it, one value after the other."""
+    made = [f"{pattern:x},{oracle.text(oracle.double(pattern))}\n" for pattern in LISTED.tolist()]
+    block = bytes(32)
+    while len(made) < count:
+        block = hashlib.sha256(block).digest()
+        values = [(pattern, oracle.double(pattern)) for pattern in struct.unpack("<4Q", block)]
+        made += [f"{pattern:x},{oracle.text(value)}\n" for pattern, value in values if value and math.isfinite(value)]
+    return "".join(made[:count])
+
+
+def whole(partitions: tuple[Partition, ...]) -> bytes:
+    return b"".join(bytes(piece) for partition in partitions for piece in PartitionLines(partition))
+
+
+def test_the_first_lines_are_those_of_the_description() -> None:
+    assert whole(tuple(plan(9_000))).decode() == plainly(9_000)
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
+def test_the_digest_of_a_published_size_matches(count: int) -> None:
+    digested = digest_here(count)
+    assert compare(digested.lines, digested.octets, digested.sha256) is Comparison.MATCH
+
+
+@pytest.mark.parametrize("count", [1, 3, 168, 2_167, 2_168, 2_169, 2_170, 2_173, 5_001])
+def test_any_number_of_lines_is_a_beginning_of_the_stream(count: int) -> None:
+    text = plainly(5_001).splitlines(keepends=True)
+    assert whole(tuple(plan(count))).decode() == "".join(text[:count])
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 128, 1_000, 4_999, 20_000])
+def test_partitions_of_any_size_give_the_same_digest(blocks: int) -> None:
+    count = 2_168 + 5_003 if blocks < 100 else 60_001
+    partitions = tuple(plan(count, partition_blocks=blocks))
+    assert (len(partitions) == 1) == (4 * blocks >= count)
+    assert digest(partitions) == digest_here(count)
+
+
+def test_every_partition_can_be_made_alone_and_in_any_order() -> None:
+    partitions = tuple(plan(50_000, partition_blocks=3_000))
+    alone = {partition.index: list(made_here(partition)) for partition in reversed(partitions)}
+    assert digest(partitions, lambda partition: iter(alone[partition.index])) == digest_here(50_000)
+
+
+def test_a_wrong_state_at_a_checkpoint_breaks_the_stream() -> None:
+    known = (walk(ORIGIN, 2_000), walk(ORIGIN, 4_000))
+    assert digest(tuple(plan(30_000, known))) == digest_here(30_000)
+    damaged = (replace(known[0], state=bytes([known[0].state[0] ^ 1]) + known[0].state[1:]), known[1])
+    with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
+        digest(tuple(plan(30_000, damaged)))
+
+
+@pytest.mark.parametrize("off", [-4, 4])
+def test_a_wrong_line_number_at_a_checkpoint_breaks_the_stream(off: int) -> None:
+    place = walk(ORIGIN, 20_000)
+    assert place.lines < place.candidates - 4
+    with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
+        digest(tuple(plan(100_000, (replace(place, lines=place.lines + off),))))
+
+
+def test_a_wrong_candidate_number_at_a_checkpoint_breaks_the_stream() -> None:
+    place = walk(ORIGIN, 2_000)
+    with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
+        digest(tuple(plan(30_000, (replace(place, candidates=place.candidates + 4),))))
+
+
+def test_a_partition_that_loses_a_line_breaks_the_stream() -> None:
+    partition = next(iter(plan(5_000)))
+    end = list(made_here(partition))[-1]
+    assert isinstance(end, Delivery)
+    joined(partition, end.made, end.end, None)
+    with pytest.raises(StreamBrokenError, match="expected 5,000 lines of partition 0; got 4,999"):
+        joined(partition, end.made - 1, end.end, None)
+
+
+def test_a_partition_that_does_not_say_where_it_ends_breaks_the_stream() -> None:
+    with pytest.raises(StreamBrokenError, match="say where it ends"):
+        digest(tuple(plan(10)), lambda _: iter([b"0,0\n"]))
+
+
+def test_a_partition_that_stops_too_early_breaks_the_stream() -> None:
+    partition = replace(next(iter(plan(5_000))), blocks=3)
+    with pytest.raises(StreamBrokenError, match="expected the last partition to reach line 5,000"):
+        digest((partition,))
+
+
+def test_what_is_taken_back_is_not_in_the_digest() -> None:
+    def twice(partition: Partition):  # type: ignore[no-untyped-def]
+        yield b"an attempt that died"
+        yield None
+        yield from made_here(partition)
+
+    assert digest(tuple(plan(6_000, partition_blocks=100)), twice) == digest_here(6_000)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "lines", "state"),
+    [(5, 5, bytes(32)), (2_170, 2_170, bytes(32)), (2_172, 2_173, bytes(32)), (2_172, 2_170, bytes(31)),
+     (2_168, 2_168, b"\1" * 32), (0, 0, b"\1" * 32), (2_168, 2_167, bytes(32)), (2_172, -1, bytes(32))],
+)  # fmt: skip
+def test_a_checkpoint_that_cannot_be_is_refused(candidates: int, lines: int, state: bytes) -> None:
+    with pytest.raises(StreamBrokenError, match="expected"):
+        Checkpoint(candidates, lines, state)
+
+
+def test_checkpoints_out_of_order_are_refused() -> None:
+    known = (walk(ORIGIN, 20), walk(ORIGIN, 10))
+    with pytest.raises(ValueError, match="in the order of the stream"):
+        tuple(plan(1_000_000, known))
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_no_lines_are_no_stream(count: int) -> None:
+    with pytest.raises(ValueError, match="expected a positive number of lines"):
+        tuple(plan(count))
+
+
+def test_zeros_and_what_is_not_finite_give_no_line() -> None:
+    patterns = [
+        0,
+        1 << 63,
+        1,
+        0x7FF0 << 48,
+        0xFFF0 << 48,
+        0x7FF8 << 48,
+        (1 << 64) - 1,
+        0x7FEF << 48,
+        0xFFEFFFFFFFFFFFFF,
+    ]
+    given = doubles(struct.pack(f"<{len(patterns)}Q", *patterns)).tolist()
+    assert given == [1, 0x7FEF << 48, 0xFFEFFFFFFFFFFFFF]
+
+
+def test_the_shipped_landmarks_are_on_the_chain() -> None:
+    first, second, *_ = landmarks()
+    assert walk(ORIGIN, PARTITION_BLOCKS) == first
+    assert walk(first, PARTITION_BLOCKS) == second
+    apart = {after.candidates - before.candidates for before, after in zip(landmarks(), landmarks()[1:], strict=False)}
+    assert apart == {4 * PARTITION_BLOCKS}
+    assert landmarks()[-1].lines < max(PUBLISHED) <= landmarks()[-1].lines + 4 * PARTITION_BLOCKS
+
+
+def test_a_digest_is_a_match_a_mismatch_or_nothing() -> None:
+    published = PUBLISHED[1_000]
+    assert compare(1_000, published.octets, published.sha256) is Comparison.MATCH
+    assert compare(1_000, published.octets, PUBLISHED[10_000].sha256) is Comparison.MISMATCH
+    assert compare(1_000, published.octets + 1, published.sha256) is Comparison.MISMATCH
+    assert compare(1_001, published.octets, published.sha256) is Comparison.NO_PUBLISHED_VALUE
+    assert [comparison.exit_code for comparison in Comparison] == [0, 20, 12]

@@ -1,0 +1,145 @@
+"""The text of doubles in columns, against Appendix B of RFC 8785 and against a plain oracle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests.vectors.es6 import oracle
+from vectors.es6.lines import lines
+from vectors.es6.slots import LEAST_ROOM, slots
+from vectors.es6.text import text
+
+APPENDIX_B = {
+    0x0000000000000000: "0",
+    0x8000000000000000: "0",
+    0x0000000000000001: "5e-324",
+    0x8000000000000001: "-5e-324",
+    0x7FEFFFFFFFFFFFFF: "1.7976931348623157e+308",
+    0xFFEFFFFFFFFFFFFF: "-1.7976931348623157e+308",
+    0x4340000000000000: "9007199254740992",
+    0xC340000000000000: "-9007199254740992",
+    0x4430000000000000: "295147905179352830000",
+    0x44B52D02C7E14AF5: "9.999999999999997e+22",
+    0x44B52D02C7E14AF6: "1e+23",
+    0x44B52D02C7E14AF7: "1.0000000000000001e+23",
+    0x444B1AE4D6E2EF4E: "999999999999999700000",
+    0x444B1AE4D6E2EF4F: "999999999999999900000",
+    0x444B1AE4D6E2EF50: "1e+21",
+    0x3EB0C6F7A0B5ED8C: "9.999999999999997e-7",
+    0x3EB0C6F7A0B5ED8D: "0.000001",
+    0x41B3DE4355555553: "333333333.3333332",
+    0x41B3DE4355555554: "333333333.33333325",
+    0x41B3DE4355555555: "333333333.3333333",
+    0x41B3DE4355555556: "333333333.3333334",
+    0x41B3DE4355555557: "333333333.33333343",
+    0xBECBF647612F3696: "-0.0000033333333333333333",
+    0x43143FF3C1CB0959: "1424953923781206.2",
+}
+SIGN = np.uint64(1 << 63)
+
+
+def hold(values: npt.NDArray[np.float64]) -> None:
+    """Columns, lines and oracle agree on every value."""
+    expected = [oracle.text(value) for value in values.tolist()]
+    assert text(values).to_pylist() == expected
+    patterns = values.view(np.uint64)
+    wanted = "".join(f"{pattern:x},{row}\n" for pattern, row in zip(patterns.tolist(), expected, strict=True))
+    assert bytes(lines(patterns)).decode("ascii") == wanted
+
+
+def finite(patterns: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    values = patterns.view(np.float64)
+    return values[np.isfinite(values)]
+
+
+def around(values: npt.NDArray[np.float64], steps: int) -> npt.NDArray[np.float64]:
+    """Both signs of the values, and so many neighbours on each side."""
+    patterns = values.view(np.uint64)
+    near = np.concatenate([patterns + np.uint64(step) for step in range(steps + 1)])
+    below = np.concatenate([patterns[patterns > step] - np.uint64(step) for step in range(1, steps + 1)])
+    both = np.concatenate([near, below])
+    return finite(np.concatenate([both, both | SIGN]))
+
+
+@pytest.mark.parametrize(("pattern", "expected"), APPENDIX_B.items(), ids=[f"{pattern:016x}" for pattern in APPENDIX_B])
+def test_appendix_b_is_reproduced(pattern: int, expected: str) -> None:
+    patterns = np.array([pattern], np.uint64)
+    assert text(patterns.view(np.float64)).to_pylist() == [expected]
+    assert bytes(lines(patterns)) == f"{pattern:x},{expected}\n".encode()
+    assert oracle.text(oracle.double(pattern)) == expected
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_has_no_text_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        text(np.array([1.0, value]))
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        lines(np.array([value]).view(np.uint64))
+
+
+def test_random_bit_patterns_agree_with_the_oracle() -> None:
+    generator = np.random.default_rng(8785)
+    hold(finite(generator.integers(0, 1 << 64, 40_000, dtype=np.uint64)))
+
+
+def test_powers_of_ten_and_their_neighbours_agree_with_the_oracle() -> None:
+    hold(around(np.array([float(f"1e{exponent}") for exponent in range(-323, 309)]), steps=3))
+
+
+def test_powers_of_two_and_their_neighbours_agree_with_the_oracle() -> None:
+    hold(around(np.array([math.ldexp(1.0, exponent) for exponent in range(-1074, 1024)]), steps=2))
+
+
+def test_subnormal_numbers_agree_with_the_oracle() -> None:
+    generator = np.random.default_rng(1)
+    widths = generator.integers(0, 53, 6_000)
+    patterns = generator.integers(0, 1 << 52, 6_000, dtype=np.uint64) >> widths.astype(np.uint64)
+    hold(around(np.concatenate([patterns, np.arange(300, dtype=np.uint64)]).view(np.float64), steps=1))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-8, 1e-4), (1e-4, 1e10), (1e10, 1e17), (1e15, 1e22)])
+def test_the_band_where_notations_differ_agrees_with_the_oracle(low: float, high: float) -> None:
+    generator = np.random.default_rng(2)
+    exponents = generator.uniform(math.log10(low), math.log10(high), 8_000)
+    values = (10.0**exponents) * generator.choice([-1.0, 1.0], 8_000)
+    hold(np.concatenate([values, np.trunc(values), np.round(values, 2)]))
+
+
+def test_few_digits_at_every_exponent_agree_with_the_oracle() -> None:
+    mantissas = ["1", "2", "5", "9", "12", "15", "99", "123", "125", "999999", "1234567", "123456789012345"]
+    hold(around(np.array([float(f"{m}e{e}") for m in mantissas for e in range(-330, 309 - len(m))]), steps=1)[::3])
+
+
+def test_integers_up_to_2_to_53_agree_with_the_oracle() -> None:
+    generator = np.random.default_rng(3)
+    widths = generator.integers(0, 53, 8_000)
+    values = (generator.integers(0, 1 << 53, 8_000) >> widths).astype(np.float64)
+    hold(np.concatenate([values, -values, np.arange(-120.0, 120.0)]))
+
+
+def test_any_number_of_rows_gives_the_same_texts() -> None:
+    values = finite(np.random.default_rng(4).integers(0, 1 << 64, 70, dtype=np.uint64))
+    values[::7] = np.arange(len(values[::7]), dtype=np.float64)
+    for count in range(len(values)):
+        hold(values[:count].copy())
+
+
+def test_the_free_room_is_what_was_asked_for() -> None:
+    values = np.array([1.0, -0.000001, 1e20, 0.5, 5e-324, 3.0])
+    rooms = np.array([6, 17, 23, 8, 9, 10])
+    rows = slots(values, rooms)
+    before = np.concatenate([[0], rows.ends[:-1]])
+    assert (rows.starts - before).tolist() == (rooms + 1).tolist()
+    assert [bytes(rows.buffer[s:e]) for s, e in zip(rows.starts, rows.ends, strict=True)] == [
+        oracle.text(value).encode() for value in values.tolist()
+    ]
+
+
+@pytest.mark.parametrize("room", [LEAST_ROOM - 1, 24])
+def test_a_room_that_no_pad_can_make_is_refused(room: int) -> None:
+    with pytest.raises(ValueError, match="expected rooms of 6 to 23 bytes"):
+        slots(np.array([1.0]), room)

@@ -1,0 +1,5 @@
+module holdfast/runner
+
+go 1.22
+
+require github.com/gowebpki/jcs v1.0.2
