@@ -93,7 +93,7 @@ def header_of(
             if greeting is None
             else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
         ),
-        environment=_environment(),
+        environment=environment(),
         config=dict(settings.config),
         seed=settings.seed,
         deadlines={name: float(value) for name, value in asdict(settings.deadlines).items()},
@@ -103,7 +103,8 @@ def header_of(
     )
 
 
-def _environment() -> Mapping[str, str]:
+def environment() -> Mapping[str, str]:
+    """What may matter of this machine, for a header."""
     return {
         "python": platform.python_version(),
         "system": platform.system(),

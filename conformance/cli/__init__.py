@@ -15,6 +15,7 @@ from conformance.cli.lint import lint
 from conformance.cli.listing import list_
 from conformance.cli.reference import reference
 from conformance.cli.selfcheck import selfcheck
+from conformance.cli.vectors import app as vectors
 from conformance.cli.verify import verify
 from conformance.verdict import Exit
 
@@ -37,6 +38,7 @@ app.command(context_settings=_REST)(doctor)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
     reference
 )
+app.add_typer(vectors)
 
 # What click exits with on a usage error; holdfast's own table says 64, and no command of it uses 2.
 _CLICK_USAGE = 2

@@ -17,6 +17,7 @@ from reports.evidence.model import (
     Restart,
     Run,
     Selection,
+    Vectors,
     VerdictLine,
 )
 from reports.evidence.reader import read_evidence
@@ -43,6 +44,7 @@ __all__ = [
     "Restart",
     "Run",
     "Selection",
+    "Vectors",
     "VerdictLine",
     "read_evidence",
 ]

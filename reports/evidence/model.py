@@ -238,6 +238,55 @@ class VerdictLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Vectors:
+    """What an SDK made of generated documents (`holdfast vectors verify`): which rows, and the counts of all of them.
+
+    `root` is the Merkle root over the rows, None if some are `missing`. `table` has a line for each profile and
+    category; its counts and `missing` add up to `count` in each profile. `sdk` says what was run, as far as it is
+    known; the command and its digest stand in the header.
+    """
+
+    stream: str
+    seed: int
+    count: int
+    block_rows: int
+    root: str | None
+    profile: str
+    sdk: Mapping[str, str]
+    missing: int
+    table: tuple[Mapping[str, Any], ...]
+    counterexamples: tuple[Mapping[str, Any], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The line."""
+        return {
+            "type": "vectors",
+            "stream": self.stream,
+            "seed": self.seed,
+            "count": self.count,
+            "block_rows": self.block_rows,
+            "root": self.root,
+            "profile": self.profile,
+            "sdk": dict(self.sdk),
+            "missing": self.missing,
+            "table": [dict(row) for row in self.table],
+            "counterexamples": [dict(one) for one in self.counterexamples],
+        }
+
+    def unbalanced(self) -> Mapping[str, int]:
+        """The profiles whose rows do not add up to `count`, and what they add up to."""
+        sums: dict[str, int] = {}
+        for row in self.table:
+            counted = sum(row[name] for name in FINDINGS)
+            sums[row["profile"]] = sums.get(row["profile"], self.missing) + counted
+        return {profile: found for profile, found in sums.items() if found != self.count}
+
+
+# The columns of a table of vectors; each row of the data is counted in exactly one of them.
+FINDINGS = ("accepted_must_refuse", "wrong_bytes", "no_verdict", "over_refusal", "agree")
+
+
+@dataclass(frozen=True, slots=True)
 class Footer:
     """The last line: the run's verdict and exit status, verdict lines by verdict, and how many lines precede it."""
 
@@ -259,7 +308,7 @@ class Footer:
         }
 
 
-Line = Header | Exchange | Log | Restart | VerdictLine | Footer
+Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | Footer
 
 
 @unique
@@ -304,6 +353,7 @@ class Run:
     footer: Footer | None
     defects: tuple[Defect, ...]
     digest: str
+    vectors: tuple[Vectors, ...] = ()
 
     def sides(self) -> Mapping[str, Mapping[str, tuple[Exchange, ...]]]:
         """The exchanges by case id and by side, each in the order of the file."""

@@ -33,6 +33,7 @@ from reports.evidence.model import (
     Restart,
     Run,
     Selection,
+    Vectors,
     VerdictLine,
 )
 from specs import schema, strictjson
@@ -85,6 +86,7 @@ class _Reading:
     logs: list[Log] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
     verdicts: list[VerdictLine] = field(default_factory=list)
+    vectors: list[Vectors] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
     next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -116,6 +118,7 @@ class _Reading:
             footer=self.footer,
             defects=tuple(self.defects),
             digest="sha256:" + whole.hexdigest(),
+            vectors=tuple(self.vectors),
         )
 
     def _note(self, kind: DefectKind, text: str) -> None:
@@ -198,6 +201,12 @@ class _Reading:
                 self.logs.append(line)
             case Restart():
                 self.restarts.append(line)
+            case Vectors():
+                for profile, found in line.unbalanced().items():
+                    self._note(
+                        DefectKind.COUNT, f"the table of {profile} adds up to {found}, expected {line.count} rows"
+                    )
+                self.vectors.append(line)
             case Header():
                 # Of two headers the first counts, so that a run put behind another one cannot speak for it.
                 self.header = self.header or line
@@ -264,6 +273,9 @@ def _parse(data: Mapping[str, Any]) -> Line:
             return Log(**body)
         case "restart":
             return Restart(**body)
+        case "vectors":
+            rows, found = tuple(body["table"]), tuple(body["counterexamples"])
+            return Vectors(**{**body, "table": rows, "counterexamples": found})
         case "footer":
             return Footer(**{**body, "finished": _instant(body["finished"])})
         case _:

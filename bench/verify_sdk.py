@@ -1,0 +1,143 @@
+"""What Spark costs on top of an SDK, how it scales, and how generating grows.
+
+For each SDK the wall time of `verify --count` (constructing rows, comparing answers, digests and the table included),
+against a bare loop that feeds the same frames to as many processes of the same SDK (vectors.frames.Bare) from files that
+were written before, one loop for each process. The session is warm and a first run is thrown away. Target: at most 1.25, and 1 -> 2 cores at least 1.7.
+
+`--linear` prints the exponent of the time of `generate` from 10^5 to 10^7 rows (1 is linear).
+
+Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--linear]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from vectors.frames import Bare
+from vectors.sdk import find, names
+from vectors.spark.generate import Request as Rows
+from vectors.spark.generate import generate
+from vectors.spark.judge import Command
+from vectors.spark.session import Place, opened
+from vectors.spark.verify import Generated, Request, Target, verify
+from vectors.taxonomy import Profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CORES = 2
+MOST = 1.25
+SCALING = 1.7
+SEED = 1
+
+
+def bare(command: Sequence[str], files: Sequence[str]) -> int:
+    """Feed the documents of some files to one process; how many answers came."""
+
+    def documents() -> Iterator[bytes]:
+        for file in files:
+            for batch in pq.ParquetFile(file).iter_batches(columns=["document"]):
+                yield from batch.column(0).to_pylist()
+
+    return Bare(command).feed(documents())
+
+
+def bare_seconds(command: Sequence[str], files: Sequence[str], processes: int, rows: int) -> float:
+    """Wall time of the bare loops, the files dealt out among them."""
+    with ProcessPoolExecutor(processes) as pool:
+        list(pool.map(abs, range(processes)))
+        began = time.perf_counter()
+        came = sum(pool.map(bare, [command] * processes, [files[i::processes] for i in range(processes)]))
+        took = time.perf_counter() - began
+    assert came == rows, f"expected {rows} answers, {came} came"
+    return took
+
+
+def spark_seconds(spark: SparkSession, name: str, source: Generated, out: Path) -> float:
+    """Wall time of the whole verification without shrinking."""
+    sdk = find(name)
+    command = Command(tuple(sdk.command), 30, 60)
+    reference = Command(tuple(find("reference").command), 30, 60)
+    target = Target(name, sdk.language, sdk.library, sdk.version, command)
+    began = time.perf_counter()
+    result = verify(spark, Request(target, source, Profile.CORE, reference, kept=10, shrink_s=0), str(out))
+    took = time.perf_counter() - began
+    assert result.missing == 0
+    return took
+
+
+def measure(scratch: Path, rows: int, wanted: Sequence[str]) -> bool:
+    """Print the ratios of each SDK; whether all meet the targets."""
+    folder = scratch / "rows"
+    spark_s: dict[int, dict[str, float]] = {}
+    bare_s: dict[str, float] = {}
+    for cores in (1, CORES):
+        place = scratch / f"session-{cores}"
+        place.mkdir()
+        with opened(Place(place, master=f"local[{cores}]")) as spark:
+            if cores == 1:
+                manifest = generate(spark, Rows(SEED, rows, partitions=2 * CORES), str(folder))
+                files = [str(folder / part.path) for part in manifest.parts]
+            source = Generated(SEED, rows)
+            spark_seconds(spark, wanted[0], source, scratch / "warm")
+            spark_s[cores] = {name: spark_seconds(spark, name, source, scratch / "out") for name in wanted}
+            if cores == CORES:
+                bare_s = {name: bare_seconds(find(name).command, files, CORES, rows) for name in wanted}
+    good = True
+    print(f"{rows} rows, {CORES} processes")
+    print(f"{'sdk':32} {'bare s':>8} {'spark s':>8} {'ratio':>6} {'1 core s':>9} {'scaling':>8}")
+    for name in wanted:
+        ratio = spark_s[CORES][name] / bare_s[name]
+        scaling = spark_s[1][name] / spark_s[CORES][name]
+        good &= ratio <= MOST and scaling >= SCALING
+        print(
+            f"{name:32} {bare_s[name]:8.2f} {spark_s[CORES][name]:8.2f} {ratio:6.2f} {spark_s[1][name]:9.2f} "
+            f"{scaling:8.2f}"
+        )
+    return good
+
+
+def linear(scratch: Path) -> None:
+    """Print how the time of `generate` grows, between the smallest and the largest size."""
+    sizes = (10**5, 10**6, 10**7)
+    place = scratch / "session-linear"
+    place.mkdir()
+    with opened(Place(place, master=f"local[{CORES}]")) as spark:
+        generate(spark, Rows(SEED, 1000), str(scratch / "linear-warm"))
+        seconds = []
+        for size in sizes:
+            began = time.perf_counter()
+            generate(spark, Rows(SEED, size), str(scratch / f"linear-{size}"))
+            seconds.append(time.perf_counter() - began)
+            print(f"generate {size}: {seconds[-1]:.1f} s")
+    exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+    print(f"exponent {exponent:.2f}")
+
+
+def main() -> int:
+    """Print what was measured; 1 if a target is missed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--sdk", action="append")
+    parser.add_argument("--linear", action="store_true")
+    options = parser.parse_args()
+    wanted = options.sdk or [name for name in names() if find(name).command and not name.startswith("reference-")]
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
+        if options.linear:
+            linear(Path(scratch))
+            return 0
+        return 0 if measure(Path(scratch), options.rows, wanted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""`holdfast vectors show`, `lint` and `regenerate`: one document, the committed vectors. None of them needs Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conformance.adapter.janitor import Janitor
+from conformance.cli.console import Format, out, stop
+from conformance.verdict import Exit
+from vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from vectors.frames import Answered
+
+_ROW = re.compile(r"(\d{1,19}):(\d{1,19})\Z")
+_HEX = re.compile(r"hex:((?:[0-9a-fA-F]{2})*)\Z")
+_DEADLINE_S = 10.0
+# A document longer than this is cut on a terminal; `--format json` has it whole.
+_MAX_SHOWN = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A document and what is expected of it; `category` is None for a document of the user's own.
+
+    `note` says what is wrong with it, `twin` is the document without that.
+    """
+
+    name: str
+    document: bytes
+    category: str | None
+    expected: dict[Profile, Answered]
+    note: str = ""
+    twin: bytes | None = None
+
+
+def show(
+    context: typer.Context,
+    which: Annotated[
+        str, typer.Argument(metavar="SEED:INDEX | ID | hex:BYTES", help="a generated row, a committed vector, bytes")
+    ],
+    sdk: Annotated[str | None, typer.Option("--sdk", help="ask this runner as well")] = None,
+    profile: Annotated[
+        Profile, typer.Option("--profile", help="hold the SDK's answer against this one")
+    ] = Profile.CORE,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Show one document, what each profile expects of it, and with `--sdk NAME` or `-- COMMAND…` what an SDK answers.
+
+    A generated row is rebuilt alone from its seed and index. For bytes of your own the reference says what is expected.
+    With an SDK the exit status is that of `vectors verify` for this one document.
+    """
+    command = tuple(context.args)
+    if sdk is not None and command:
+        stop(Exit.USAGE, "expected --sdk NAME or `-- COMMAND…`, got both")
+    with Janitor() as janitor:
+        found = _find(which, janitor)
+        answered = None if sdk is None and not command else _ask(sdk, command, found.document, janitor)
+    finding = None if answered is None else _finding(found.expected[profile], answered)
+    if format_ is Format.JSON:
+        print(json.dumps(_json(found, answered, finding, profile)))
+    else:
+        _print(found, answered, finding, profile)
+    raise typer.Exit(int(_exit(finding)))
+
+
+def _find(which: str, janitor: Janitor) -> Shown:
+    row = _ROW.match(which)
+    if row is not None:
+        return _generated(int(row[1]), int(row[2]))
+    given = _HEX.match(which)
+    if given is not None:
+        document = bytes.fromhex(given[1])
+        return Shown(which, document, None, {profile: _reference(profile, document, janitor) for profile in Profile})
+    from specs import SpecError
+    from vectors.frames import Answered, Status
+    from vectors.record import Canonical, load
+
+    try:
+        record = next((one for one in load() if one.id == which), None)
+    except SpecError as error:
+        stop(Exit.KIT, str(error))
+    if record is None:
+        stop(Exit.USAGE, f"expected SEED:INDEX, hex:BYTES or the id of a committed vector, got {which!r}")
+    expected = {
+        profile: Answered(Status.CANONICAL, answer.body)
+        if isinstance(answer, Canonical)
+        else Answered(Status.REFUSED, answer.reason.encode())
+        for profile, answer in record.expected.items()
+    }
+    twin = next((one.document for one in load() if one.id == record.twin), None)
+    return Shown(record.id, record.document, record.category.value, expected, note=record.note, twin=twin)
+
+
+def _generated(seed: int, index: int) -> Shown:
+    from vectors.construct import row
+    from vectors.frames import Answered, Status
+
+    try:
+        made = row(seed, index)
+    except ValueError as error:
+        stop(Exit.USAGE, str(error))
+    expected = {
+        profile: Answered(Status.REFUSED, (made.reason or "").encode())
+        if made.refused_by & profile.bit
+        else Answered(Status.CANONICAL, made.canonical or b"")
+        for profile in Profile
+    }
+    return Shown(
+        f"{seed}:{index}", made.document, made.category.value, expected, note=made.defect or "", twin=made.twin
+    )
+
+
+def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
+    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
+    return _ask(name, (), document, janitor)
+
+
+def _ask(sdk: str | None, command: Sequence[str], document: bytes, janitor: Janitor) -> Answered:
+    from vectors.frames import StartError, run
+    from vectors.frames.process import scrubbed_environment
+    from vectors.sdk import UnknownSdkError, find
+
+    words = tuple(command)
+    if sdk is not None:
+        try:
+            found = find(sdk)
+        except UnknownSdkError as error:
+            stop(Exit.USAGE, str(error))
+        if not found.command:
+            stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
+        words = tuple(found.command)
+    environment = {**scrubbed_environment(), **janitor.mark}
+    try:
+        return next(iter(list(run(words, [document], deadline=_DEADLINE_S, env=environment))))
+    except StartError as error:
+        stop(Exit.ADAPTER, str(error))
+
+
+def _finding(expected: Answered, answered: Answered) -> str:
+    from vectors.spark.tally import disagreement
+
+    return disagreement(expected, answered).value
+
+
+def _exit(finding: str | None) -> Exit:
+    if finding is None or finding == "agree":
+        return Exit.OK
+    return {"no_verdict": Exit.INCOMPLETE, "over_refusal": Exit.NON_CONFORMING}.get(finding, Exit.FAIL_OPEN)
+
+
+def _json(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> dict[str, Any]:
+    from conformance.cli.vectors_evidence import answer_json
+
+    return {
+        "name": found.name,
+        "category": found.category,
+        "document": found.document.hex(),
+        "note": found.note,
+        "twin": None if found.twin is None else found.twin.hex(),
+        "expected": {one.value: answer_json(answer) for one, answer in found.expected.items()},
+        "profile": profile.value,
+        "answered": None if answered is None else answer_json(answered),
+        "finding": finding,
+    }
+
+
+def _print(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> None:
+    console = out()
+    about = "" if found.category is None else f": {found.category}, {Category(found.category).title}"
+    console.print(f"{found.name[:200]}{about}", markup=False)
+    lines = [("document", _text(found.document)), ("", f"hex {found.document[:_MAX_SHOWN].hex()}")]
+    if found.note:
+        lines.append(("note", found.note))
+    if found.twin is not None:
+        lines.append(("without it", _text(found.twin)))
+    lines += [(one.value, _answer(answer)) for one, answer in found.expected.items()]
+    if answered is not None:
+        lines.append(("answered", _answer(answered)))
+    for label, text in lines:
+        console.print(f"  {label:<14} {text}", markup=False)
+    if finding is not None:
+        words = finding.replace("_", " ")
+        console.print(f"{words} ({profile.value})", style="green" if finding == "agree" else "bold red")
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text in which everything that is not printable ASCII is written out."""
+    text = data[:_MAX_SHOWN].decode("utf-8", "backslashreplace")
+    kept = "".join(one if one.isascii() and one.isprintable() else ascii(one)[1:-1] for one in text)
+    return kept + (f"… ({len(data)} bytes)" if len(data) > _MAX_SHOWN else "")
+
+
+def _answer(answer: Answered) -> str:
+    if answer.status.value == "canonical":
+        return _text(answer.body)
+    return f"{answer.status.value}: {_text(answer.body)}"
+
+
+def lint(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
+    """Check the committed vectors: shapes, ids, twins, near misses, and that the files are what the program writes."""
+    from vectors.lint import lint as problems_of
+
+    problems = [str(problem) for problem in problems_of()]
+    if format_ is Format.JSON:
+        print(json.dumps({"problems": problems}, ensure_ascii=False))
+    else:
+        for problem in problems:
+            out().print(problem, markup=False)
+        out().print(f"vectors: {len(problems)} problems")
+    raise typer.Exit(int(Exit.KIT if problems else Exit.OK))
+
+
+def regenerate(
+    folder: Annotated[Path | None, typer.Option("--out", help="write here instead of over the installed data")] = None,
+    check: Annotated[bool, typer.Option("--check", help="write nothing; exit 20 if a file would change")] = False,
+) -> None:
+    """Write the committed vectors again from the program that makes them; the files must come out byte for byte."""
+    import vectors
+    from vectors.committed.build import files
+
+    data = folder or Path(next(iter(vectors.__path__))) / "data"
+    changed = []
+    for name, content in files().items():
+        path = data / name
+        if path.is_file() and path.read_bytes() == content:
+            continue
+        changed.append(name)
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    for name in changed:
+        out().print(f"{'differs' if check else 'wrote'} {name}", markup=False)
+    out().print(f"{len(changed)} files {'differ' if check else 'written'}, the others are as they should be")
+    raise typer.Exit(int(Exit.KIT if check and changed else Exit.OK))

@@ -1,0 +1,231 @@
+"""`holdfast vectors parity`: all SDKs found on this machine, one matrix, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.cli.console import Format, out, stop
+from conformance.cli.vectors_evidence import counterexample_json, record
+from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
+from conformance.cli.vectors_verify import (
+    DEADLINE_S,
+    print_counterexample,
+    reference_command,
+    target_of,
+)
+from conformance.cli.vectors_words import answer_text, reproduction, shown
+from conformance.verdict import Exit
+
+if TYPE_CHECKING:
+    from vectors.spark.parity import NotFound, Parity
+    from vectors.spark.verify import Counterexample, Result
+    from vectors.taxonomy import Category
+
+_OUTPUT = "holdfast-out/parity"
+
+
+def parity(
+    count: Annotated[int, typer.Option("--count", min=1, max=10**12, help="how many documents")] = 1_000_000,
+    seed: Seed = 0,
+    sdk: Annotated[list[str] | None, typer.Option("--sdk", help="only these runners; repeat. All by default")] = None,
+    build: Annotated[bool, typer.Option("--build", help="build what is not built yet first")] = False,
+    results: Annotated[str, typer.Option("--out", help="mismatches and the pages go here")] = _OUTPUT,
+    counterexamples: Annotated[
+        bool, typer.Option("--counterexamples/--matrix-only", help="print a document for each departure")
+    ] = True,
+    deadline: Annotated[float, typer.Option(min=0.1, help="seconds without an answer that mean a hang")] = DEADLINE_S,
+    master: Master = "local[*]",
+    partitions: Partitions = None,
+    format_: OutputFormat = Format.TEXT,
+) -> None:
+    """Compare all canonicalisers found on this machine over the same generated documents.
+
+    Ends with the matrix, and writes it as parity.html and parity.json, with one run.jsonl for each runner. Libraries
+    may depart, that is what is shown; the exit status says whether the comparison stands: 0 if the reference is right
+    on every row and every row of every runner is accounted for, 12 if something is missing, 20 if the reference is
+    not right.
+    """
+    from vectors.spark.java import NotAvailableError, find_java
+    from vectors.spark.storage import is_local
+
+    if not is_local(master):
+        stop(Exit.USAGE, "parity compares the runners of this machine: use --master local[N]")
+    try:
+        find_java()
+    except NotAvailableError as error:
+        stop(Exit.INCOMPLETE, f"not proven: {error}")
+    wanted = _wanted(sdk, build)
+    folder = Path(results)
+    with working(master, format_) as work:
+        found = _run(work, wanted, count, seed, deadline, folder, partitions)
+    status = _status(found)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "parity.html").write_text(_page(found), encoding="utf-8")
+    data = json.dumps(_json(found, status), ensure_ascii=False)
+    (folder / "parity.json").write_text(data + "\n", encoding="utf-8")
+    if format_ is Format.JSON:
+        print(data)
+    else:
+        if counterexamples:
+            _print_counterexamples(found)
+        _print_matrix(found)
+        out().print(f"{folder / 'parity.html'}, {folder / 'parity.json'}", markup=False)
+    raise typer.Exit(int(status))
+
+
+def _wanted(sdk: list[str] | None, build: bool) -> tuple[list[str], list[NotFound]]:
+    """The runners that can run, the references first, and those that cannot."""
+    from vectors import sdk as runners
+    from vectors.spark.parity import NotFound
+
+    usable: list[str] = []
+    missing: list[NotFound] = []
+    for name in dict.fromkeys([*(n for n in runners.names() if n.startswith("reference")), *(sdk or runners.names())]):
+        try:
+            one = runners.find(name)
+            if not one.command and build:
+                one = runners.build(name)
+        except runners.UnknownSdkError as error:
+            stop(Exit.USAGE, str(error))
+        except runners.BuildError as error:
+            missing.append(NotFound(name, one.language, one.library, str(error)))
+            continue
+        if one.command:
+            usable.append(name)
+        else:
+            missing.append(NotFound(name, one.language, one.library, one.missing))
+    return usable, missing
+
+
+def _run(
+    work: Work,
+    wanted: tuple[list[str], list[NotFound]],
+    count: int,
+    seed: int,
+    deadline: float,
+    folder: Path,
+    partitions: int | None,
+) -> Parity:
+    from vectors.spark.parity import Parity, profile_of
+    from vectors.spark.verify import Generated, Request, verify
+
+    found = []
+    for name in wanted[0]:
+        profile = profile_of(name)
+        request = Request(
+            target=target_of(work, name, (), deadline),
+            source=Generated(seed, count),
+            profile=profile,
+            reference=reference_command(work, profile),
+            partitions=partitions,
+        )
+        where = folder / name
+        result = verify(work.spark, request, str(where), listener=work.face.show)
+        record(result, where / "run.jsonl")
+        work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
+        found.append(result)
+    return Parity(tuple(found), tuple(wanted[1]))
+
+
+def _agreeing(result: Result) -> int:
+    from vectors.spark.tally import Finding
+
+    return result.total(Finding.AGREE)
+
+
+def _status(found: Parity) -> Exit:
+    if found.faults:
+        return Exit.KIT
+    complete = all(not result.missing and result.answered for result in found.results)
+    return Exit.OK if complete and found.references and found.libraries else Exit.INCOMPLETE
+
+
+def describe(result: Result, found: Counterexample) -> dict[str, Any]:
+    """A counterexample in words, for the page."""
+    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    return {
+        "document": shown(found.smallest),
+        "expected": answer_text(pair[0]),
+        "answered": answer_text(pair[1]),
+        "again": reproduction(result, found),
+    }
+
+
+def _page(found: Parity) -> str:
+    from vectors.spark.page import page
+
+    return page(found, describe)
+
+
+def _json(found: Parity, status: Exit) -> dict[str, Any]:
+    from vectors.spark.parity import parity_json
+
+    return parity_json(found, counterexample_json, int(status))
+
+
+def _print_counterexamples(found: Parity) -> None:
+    console = out()
+    for result in found.results:
+        if result.counterexamples:
+            console.print(f"[bold]{escape(result.target.name)}[/] ({escape(result.target.library)})")
+            for one in result.counterexamples:
+                print_counterexample(console, result, one)
+
+
+def _print_matrix(found: Parity) -> None:
+    """Categories down, SDKs across by number: so that it fits a terminal, and a log."""
+    from vectors.spark.page import LETTERS
+    from vectors.spark.tally import Finding
+
+    console = out()
+    table = Table(title="rows that do not agree", title_justify="left", show_edge=False, pad_edge=False, box=None)
+    table.add_column("", no_wrap=True)
+    for number in range(1, len(found.results) + 1):
+        table.add_column(str(number), justify="right", no_wrap=True)
+    for category in found.categories:
+        table.add_row(category.value, *(_square(result, category) for result in found.results))
+    console.print(table)
+    words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Finding)
+    console.print(f"{words}; per cent of the category's rows", markup=False)
+    names = Table(show_edge=False, pad_edge=False, box=None)
+    for column in ("", "SDK", "library", "version", "judged by"):
+        names.add_column(column, overflow="fold")
+    names.add_column("rows that agree", justify="right")
+    for number, result in enumerate(found.results, 1):
+        target = result.target
+        about = [target.name, f"{target.library} ({target.language})", target.version, result.profile.value]
+        names.add_row(str(number), *map(escape, about), f"{_agreeing(result)} of {result.count}")
+    console.print(names)
+    for missing in found.not_found:
+        console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
+    for fault in found.faults:
+        console.print(f"the reference is not right: {fault}", markup=False, style="bold red")
+    first = found.results[0]
+    console.print(
+        f"{len(found.departing)} of {len(found.libraries)} library pipelines depart; the reference is right on "
+        f"{'every row' if not found.faults else 'not every row'}; stream {first.stream}, seed {first.seed}, "
+        f"{first.count} rows, root {first.root}",
+        markup=False,
+    )
+
+
+def _square(result: Result, category: Category) -> str:
+    """One cell: the gravest finding's letter and the share of the rows that depart."""
+    from vectors.spark.page import LETTERS
+    from vectors.spark.tally import Finding
+
+    row = result.row(category)
+    worst = row.worst
+    if result.missing or worst is None:
+        return "[magenta]?[/]"
+    if worst is Finding.AGREE:
+        return "[green]·[/]"
+    percent = 100 * (row.rows - row.counts[Finding.AGREE]) / row.rows
+    style = "bold red" if worst.is_open else "yellow"
+    return f"[{style}]{LETTERS[worst]}{'<1' if percent < 1 else f'{percent:.0f}'}[/]"

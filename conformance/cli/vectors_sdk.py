@@ -1,0 +1,86 @@
+"""`holdfast vectors sdk`: the SDK runners that the kit brings: list them, build them, be one of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.cli.console import Format, err, out, stop
+from conformance.verdict import Exit
+
+sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, run.", no_args_is_help=True)
+
+
+@sdk.command(name="list")
+def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
+    """List every runner, and what is missing of those that cannot run here."""
+    from vectors.sdk import find, names
+
+    found = [find(name) for name in names()]
+    if format_ is Format.JSON:
+        rows = [
+            {
+                "name": one.name,
+                "language": one.language,
+                "library": one.library,
+                "version": one.version,
+                "command": list(one.command),
+                "missing": one.missing or None,
+            }
+            for one in found
+        ]
+        print(json.dumps({"sdks": rows}, ensure_ascii=False))
+        return
+    table = Table(show_edge=False)
+    for column in ("name", "language", "library", "version", "runs here"):
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    for one in found:
+        state = "[green]yes[/]" if one.command else f"[yellow]no:[/] {escape(one.missing)}"
+        table.add_row(one.name, escape(one.language), escape(one.library), escape(one.version), state)
+    out().print(table)
+
+
+@sdk.command()
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="all that can be built by default")
+    ] = None,
+    into: Annotated[Path | None, typer.Option("--into", help="folder for what is built")] = None,
+) -> None:
+    """Build runners from their locked versions. Exit 12 if one could not be built: it stays unproven."""
+    from vectors import sdk as runners
+
+    failed = []
+    for name in names or runners.names():
+        try:
+            one = runners.build(name, into)
+            if one.command:
+                out().print(f"{name}: {one.library} {one.version}", markup=False)
+            else:
+                failed.append(name)
+                err().print(f"{name}: {one.missing}", markup=False)
+        except runners.UnknownSdkError as error:
+            stop(Exit.USAGE, str(error))
+        except runners.BuildError as error:
+            failed.append(name)
+            err().print(f"{name}: {error}", markup=False)
+    if failed:
+        stop(Exit.INCOMPLETE, f"not built: {', '.join(failed)}")
+
+
+@sdk.command()
+def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` names them")]) -> None:
+    """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
+    from vectors import sdk as runners
+
+    try:
+        runners.exec_runner(name)
+    except runners.UnknownSdkError as error:
+        stop(Exit.USAGE, str(error))
+    except runners.BuildError as error:
+        stop(Exit.INCOMPLETE, str(error))

@@ -1,0 +1,122 @@
+"""What every Spark command of `holdfast vectors` shares: a session that leaves nothing behind, and its progress."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from conformance.adapter.janitor import Janitor
+from conformance.cli.console import Format, err, stop
+from conformance.verdict import Exit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from vectors.spark.progress import Snapshot
+
+# A line of progress on a plain stream, at most this often.
+PLAIN_EVERY_S = 5.0
+
+Master = Annotated[
+    str, typer.Option("--master", help="Spark master: local[*], local[4], yarn, spark://HOST:7077, k8s://…")
+]
+Partitions = Annotated[
+    int | None, typer.Option("--partitions", min=1, help="tasks; by default two for each core. Results do not change")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="rows of equal seed are equal")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="text or json")]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A session, the mark that everything it starts has to carry, and where progress is shown."""
+
+    spark: SparkSession
+    janitor: Janitor
+    face: Face
+
+
+class Face:
+    """Progress: a bar on a terminal, plain lines elsewhere, nothing when the output is for programs."""
+
+    def __init__(self, format_: Format) -> None:
+        self._quiet = format_ is Format.JSON
+        self._console = err()
+        self._last = time.monotonic()
+        self._shown: tuple[str, int] | None = None
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Face:
+        if self._console.is_terminal and not self._quiet:
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"),
+                TimeElapsedColumn(), console=self._console, transient=True,
+            )  # fmt: skip
+            self._progress.start()
+            self._task = self._progress.add_task("starting Spark", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Take a look at the tasks."""
+        if self._quiet:
+            return
+        if self._progress is not None and self._task is not None:
+            self._progress.update(
+                self._task, description=snapshot.title, completed=snapshot.done, total=snapshot.total or None
+            )
+        elif time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != (snapshot.title, snapshot.done):
+            self._last = time.monotonic()
+            self._shown = snapshot.title, snapshot.done
+            self.say(f"{snapshot.title}: {snapshot.done} of {snapshot.total} tasks done, {snapshot.running} running")
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+
+@contextlib.contextmanager
+def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
+    """A session at `master`. Whatever ends the command, its JVM, workers, runners and files are gone afterwards."""
+    from vectors.spark.java import NotAvailableError
+    from vectors.spark.manifest import OutputError
+    from vectors.spark.session import Place, opened
+    from vectors.spark.storage import StorageError
+
+    try:
+        with Janitor() as janitor, Face(format_) as face:
+            place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
+            with opened(place) as spark:
+                yield Work(spark, janitor, face)
+    except NotAvailableError as error:
+        stop(Exit.INCOMPLETE, f"not proven: {error}")
+    except OutputError as error:
+        stop(Exit.INCOMPLETE, str(error))
+    except StorageError as error:
+        stop(Exit.USAGE, str(error))
+    except Exception as error:
+        if not _is_of_spark(error):
+            raise
+        words = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {words[:500]}; what was read may be damaged")
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven. `vectors generate` can go on with --resume")
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Whether a job failed: a worker died, a file could not be read, a cluster went away."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JError | PySparkException)

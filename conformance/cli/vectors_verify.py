@@ -1,0 +1,224 @@
+"""`holdfast vectors verify`: an SDK over millions of documents, what it got wrong, and the evidence."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.cli.console import Format, out, stop
+from conformance.cli.vectors_evidence import record
+from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
+from conformance.cli.vectors_words import answer_text, reproduction, shown
+from conformance.verdict import Exit
+from vectors.taxonomy import Profile
+
+if TYPE_CHECKING:
+    from vectors.spark.judge import Command
+    from vectors.spark.verify import Counterexample, Result, Source, Target
+
+# A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
+DEADLINE_S = 10.0
+START_S = 30.0
+_OUTPUT = "holdfast-out/vectors"
+
+
+def verify(
+    context: typer.Context,
+    sdk: Annotated[str | None, typer.Option("--sdk", help="a runner that holdfast brings: `vectors sdk list`")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, max=10**12, help="generate so many rows")] = None,
+    folder: Annotated[str | None, typer.Option("--in", help="a folder that `vectors generate` wrote")] = None,
+    seed: Seed = 0,
+    profile: Annotated[Profile, typer.Option("--profile", help="which reading the SDK claims")] = Profile.CORE,
+    results: Annotated[str | None, typer.Option("--out", help=f"mismatches go here; {_OUTPUT}/NAME by default")] = None,
+    evidence: Annotated[Path | None, typer.Option(help="run.jsonl; beside the mismatches by default")] = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="mismatches to keep of each task, category and finding")
+    ] = 1000,
+    deadline: Annotated[float, typer.Option(min=0.1, help="seconds without an answer that mean a hang")] = DEADLINE_S,
+    master: Master = "local[*]",
+    partitions: Partitions = None,
+    format_: OutputFormat = Format.TEXT,
+) -> None:
+    """Verify an SDK on every row: `holdfast vectors verify --count 1000000 -- COMMAND…`, or `--sdk NAME`.
+
+    COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
+    runs for each task. A crash or a hang costs the SDK only the document it happened on. The exit status is 0 only if
+    every single row was answered as expected.
+    """
+    command = _checked(context.args, sdk, count, folder, results, master)
+    with working(master, format_) as work:
+        from vectors.spark.manifest import read_manifest
+        from vectors.spark.storage import Store
+        from vectors.spark.verify import Generated, Request, Stored
+        from vectors.spark.verify import verify as run
+
+        target = target_of(work, sdk, command, deadline)
+        where = results or f"{_OUTPUT}/{_file_name(target.name)}"
+        source: Source
+        if folder is not None:
+            store = Store(work.spark, folder)
+            source = Stored(store, read_manifest(store))
+        else:
+            source = Generated(seed, count or 0)
+        request = Request(
+            target=target,
+            source=source,
+            profile=profile,
+            reference=reference_command(work, profile),
+            kept=keep,
+            partitions=partitions,
+        )
+        result = run(work.spark, request, where, listener=work.face.show)
+    path = evidence or Path(_OUTPUT) / _file_name(target.name) / "run.jsonl"
+    status = record(result, path)
+    if format_ is Format.JSON:
+        print(json.dumps(result_json(result, status, path), ensure_ascii=False))
+    else:
+        print_result(result)
+        out().print(f"evidence: {path}", markup=False)
+    if status is Exit.ADAPTER:
+        stop(status, f"the runner failed before any answer: {failure_of(result)}")
+    raise typer.Exit(int(status))
+
+
+def _checked(
+    rest: Sequence[str], sdk: str | None, count: int | None, folder: str | None, results: str | None, master: str
+) -> tuple[str, ...]:
+    from vectors.spark.storage import is_local
+
+    if (sdk is None) is not bool(rest):
+        stop(Exit.USAGE, "expected either --sdk NAME or `-- COMMAND…`, got " + ("both" if rest else "neither"))
+    if (count is None) is (folder is None):
+        stop(Exit.USAGE, "expected either --count N or --in DIR, got " + ("neither" if count is None else "both"))
+    if results is None and not is_local(master):
+        stop(Exit.USAGE, "expected --out on a cluster: its workers do not see the files of this machine")
+    return tuple(rest)
+
+
+def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: float) -> Target:
+    """The runner called `sdk`, or the one behind `command`."""
+    from vectors.spark.judge import Command
+    from vectors.spark.storage import is_local
+    from vectors.spark.verify import Target
+
+    if sdk is None:
+        local = is_local(work.spark.sparkContext.master)
+        if local and shutil.which(command[0]) is None:
+            stop(Exit.ADAPTER, f"{command[0]!r} is no program here; give a path (./my-runner) or a program on PATH")
+        # Workers run in folders of their own.
+        words = (str(Path(command[0]).absolute()) if local and "/" in command[0] else command[0], *command[1:])
+        run = Command(words, deadline, START_S, work.janitor.mark)
+        return Target(Path(command[0]).name, "", "", "", run)
+    from vectors.sdk import UnknownSdkError, find
+
+    try:
+        found = find(sdk)
+    except UnknownSdkError as error:
+        stop(Exit.USAGE, str(error))
+    if not found.command:
+        stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
+    run = Command(tuple(found.command), deadline, START_S, work.janitor.mark)
+    return Target(found.name, found.language, found.library, found.version, run)
+
+
+def reference_command(work: Work, profile: Profile) -> Command:
+    """The reference in `profile`, which says what is expected of documents that no construction made."""
+    from vectors.sdk import find
+    from vectors.spark.judge import Command
+
+    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
+    return Command(tuple(find(name).command), DEADLINE_S, START_S, work.janitor.mark)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "sdk"
+
+
+def failure_of(result: Result) -> str:
+    """Why no row was answered, as far as is known."""
+    if result.failure is not None:
+        return result.failure
+    words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
+    return words[0] if words else "no row came back"
+
+
+def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
+    """What `--format json` prints (vectors-verify.schema.json)."""
+    from conformance.cli.vectors_evidence import line_of
+
+    line = line_of(result).as_json()
+    del line["type"]
+    return {
+        **line,
+        "exit": int(status),
+        "mismatches": result.mismatches,
+        "evidence": None if path is None else str(path),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def print_result(result: Result) -> None:
+    """The table, the counterexamples, the worst first."""
+    from vectors.spark.tally import Finding
+
+    console = out()
+    target = result.target
+    about = " ".join(part for part in (target.language, target.library, target.version) if part)
+    title = f"{target.name}{f' ({about})' if about else ''}, profile {result.profile.value}"
+    table = Table(title=escape(title), title_justify="left", show_edge=False)
+    table.add_column("category", no_wrap=True)
+    table.add_column("about", overflow="fold")
+    table.add_column("rows", justify="right")
+    for finding in (Finding.AGREE, *(found for found in Finding if found is not Finding.AGREE)):
+        table.add_column(finding.words, justify="right")
+    for row in result.own():
+        cells = [_cell(row.counts[Finding.AGREE], "green")]
+        cells += [
+            _cell(row.counts[found], "bold red" if found.is_open else "yellow")
+            for found in Finding
+            if found is not Finding.AGREE
+        ]
+        table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
+    console.print(table)
+    for found in result.counterexamples:
+        print_counterexample(console, result, found)
+    others = [profile for profile in Profile if profile is not result.profile]
+    for profile in others:
+        rows = [row for row in result.rows if row.profile is profile]
+        agreeing = sum(row.counts[Finding.AGREE] for row in rows)
+        console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
+    if result.missing:
+        console.print(f"{result.missing} rows have no result: nothing is proven", style="bold red")
+    console.print(
+        f"{result.total(Finding.AGREE)} of {result.count} rows agree; stream {result.stream}, seed {result.seed}, "
+        f"root {result.root or 'none'}; {result.seconds:.1f} s",
+        markup=False,
+    )
+    if result.total(Finding.AGREE) != result.count:
+        console.print(f"mismatches: {result.mismatches}", markup=False)
+
+
+def _cell(number: int, style: str) -> str:
+    return f"[{style}]{number}[/]" if number else "[dim]0[/]"
+
+
+def print_counterexample(console: Console, result: Result, found: Counterexample) -> None:
+    """One cell: what was expected, what came, and the command that shows it again."""
+    shrunk = "" if found.shrunk is None else ", shrunk"
+    console.print(
+        f"{found.category.value} {found.finding.words}: {found.rows} rows, the smallest{shrunk}:", markup=False
+    )
+    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    console.print(f"    document  {shown(found.smallest)}", markup=False)
+    console.print(f"    expected  {answer_text(pair[0])}", markup=False)
+    console.print(f"    answered  {answer_text(pair[1])}", markup=False)
+    console.print(f"    again     {reproduction(result, found)}", markup=False)

@@ -1,0 +1,137 @@
+"""`holdfast vectors` as a user meets it: help, output, exit statuses, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from reports.evidence import read_evidence
+from specs import schema
+
+FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
+HOLDFAST = [sys.executable, "-P", "-m", "conformance.cli", "vectors"]
+
+
+def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*HOLDFAST, *words], capture_output=True, text=True, timeout=300, cwd=cwd, **more)
+
+
+def _fits(name: str, text: str) -> Any:
+    raw = json.loads(text)
+    assert schema.explain(schema.published_validator(name), raw) is None
+    return raw
+
+
+def test_help_does_not_load_spark_or_arrow(tmp_path: Path) -> None:
+    code = (
+        "import sys; from conformance.cli import app; from typer.testing import CliRunner; "
+        "assert CliRunner().invoke(app, ['vectors', '--help']).exit_code == 0; "
+        "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip().splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_row_is_shown_alone_with_what_every_profile_expects(tmp_path: Path) -> None:
+    done = _run("show", "7:12345", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    raw = _fits("vectors-show", done.stdout)
+    assert raw["name"] == "7:12345"
+    assert raw["finding"] is None
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "finding"),
+    [(b"[1]", 0, "agree"), (b"[1.0]", 10, "wrong_bytes"), (b'{"a":1,"a":2}', 10, "accepted_must_refuse")],
+)
+def test_an_sdk_is_asked_about_one_document(tmp_path: Path, document: bytes, status: int, finding: str) -> None:
+    done = _run("show", f"hex:{document.hex()}", "--format", "json", "--", sys.executable, FAKE, "naive", cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert _fits("vectors-show", done.stdout)["finding"] == finding
+
+
+def test_a_silent_sdk_is_no_verdict(tmp_path: Path) -> None:
+    done = _run("show", "hex:5b315d", "--", sys.executable, FAKE, "dead", cwd=tmp_path)
+    assert done.returncode == 12, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "no-such-vector"], "SEED:INDEX"),
+        (["verify", "--count", "5"], "--sdk NAME"),
+        (["verify", "--sdk", "reference"], "--count N or --in DIR"),
+        (["verify", "--count", "5", "--sdk", "reference", "--master", "yarn"], "expected --out on a cluster"),
+        (["parity", "--master", "yarn"], "local"),
+    ],
+)
+def test_usage_errors_say_what_was_expected(tmp_path: Path, words: list[str], said: str) -> None:
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 64
+    assert said in done.stderr
+
+
+def test_without_java_nothing_is_proven_and_the_message_says_what_to_do(tmp_path: Path) -> None:
+    code = (
+        "import vectors.spark.java as java, sys; java._from_wheel = lambda: None; "
+        "from conformance.cli import main; sys.argv[0] = 'holdfast'; main()"
+    )
+    words = [sys.executable, "-c", code, "vectors", "generate", "--count", "5", "--out", str(tmp_path / "rows")]
+    done = subprocess.run(words, capture_output=True, text=True, env={"PATH": str(tmp_path)}, cwd=tmp_path)
+    assert done.returncode == 12, done.stderr
+    assert "not proven: expected a Java runtime of version 17 or later" in done.stderr
+    assert not (tmp_path / "rows").exists()
+
+
+def test_the_committed_vectors_are_what_their_program_writes(tmp_path: Path) -> None:
+    done = _run("lint", "--format", "json", cwd=tmp_path)
+    assert _fits("vectors-lint", done.stdout) == {"problems": []}
+    assert _run("regenerate", "--check", cwd=tmp_path).returncode == 0
+
+
+def test_sdks_are_listed(tmp_path: Path) -> None:
+    raw = _fits("vectors-sdk", _run("sdk", "list", "--format", "json", cwd=tmp_path).stdout)
+    assert {"reference", "python-rfc8785"} <= {one["name"] for one in raw["sdks"]}
+
+
+@pytest.mark.xdist_group("spark")
+def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: Path) -> None:
+    done = _run("verify", "--count", "300", "--format", "json", "--", sys.executable, FAKE, "naive", cwd=tmp_path)
+    assert done.returncode == 10, done.stderr
+    raw = _fits("vectors-verify", done.stdout)
+    run = read_evidence(tmp_path / raw["evidence"])
+    assert run.defects == ()
+    assert run.footer is not None
+    assert run.footer.exit == 10
+    assert run.vectors[0].count == 300
+
+
+@pytest.mark.xdist_group("spark")
+def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
+    words = [*HOLDFAST, "generate", "--count", "3000000", "--out", str(tmp_path / "rows")]
+    before = set(Path(tempfile.gettempdir()).glob("holdfast-*"))
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True)
+    deadline = time.monotonic() + 120
+    # The JVM, and in it the first tasks.
+    while not (tmp_path / "rows" / "_holdfast_plan.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    family = psutil.Process(child.pid).children(recursive=True)
+    assert any("java" in process.name() for process in family)
+    os.kill(child.pid, signal.SIGINT)
+    said = child.communicate(timeout=120)[1]
+    assert child.returncode == 12, said
+    assert "interrupted" in said
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert alive == []
+    assert set(Path(tempfile.gettempdir()).glob("holdfast-*")) <= before
+    assert not (tmp_path / "rows" / "manifest.json").exists()

@@ -1,0 +1,51 @@
+"""Finding a Java runtime, and saying what to do when there is none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vectors.spark import java
+from vectors.spark.java import Java, NotAvailableError, find_java
+
+
+def _fake(folder: Path, version: str, *, knows_vector_module: bool = True) -> Path:
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    refuse = "" if knows_vector_module else 'case "$*" in *jdk.incubator.vector*) exit 1;; esac\n'
+    program.write_text(f"#!/bin/sh\n{refuse}echo 'openjdk version \"{version}\"' >&2\nprintf '%s\\n' \"$@\"\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "_from_wheel", lambda: None)
+
+
+def test_java_home_comes_first(tmp_path: Path) -> None:
+    _fake(tmp_path / "old", "11.0.2")
+    wanted = _fake(tmp_path / "new", "21.0.1")
+    found = find_java({"JAVA_HOME": str(tmp_path / "new"), "PATH": str(tmp_path / "old" / "bin")})
+    assert found == Java(wanted, 21, has_vector_module=True)
+    assert found.home(tmp_path / "scratch") == tmp_path / "new"
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_without_a_runtime_that_will_do_the_error_says_what_was_seen_and_what_to_do(tmp_path: Path) -> None:
+    _fake(tmp_path, "1.8.0_402")
+    with pytest.raises(NotAvailableError, match=r"is Java 8.*openjdk-17-jre-headless.*holdfast\[spark\]") as error:
+        find_java({"PATH": str(tmp_path / "bin")})
+    assert "JAVA_HOME: none" in str(error.value)
+
+
+def test_a_runtime_without_the_vector_module_gets_a_launcher_that_drops_the_flag(tmp_path: Path) -> None:
+    program = _fake(tmp_path / "a runtime", "25.0.2", knows_vector_module=False)
+    found = find_java({"JAVA_HOME": str(tmp_path / "a runtime"), "PATH": ""})
+    assert found == Java(program, 25, has_vector_module=False)
+    home = found.home(tmp_path / "scratch")
+    words = ["-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=other", ""]
+    done = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-Da=b c", "--add-modules=other", ""]

@@ -1,0 +1,262 @@
+"""The jobs on a real session: the same rows however they are split, and no row that is not accounted for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
+from conformance.cli.vectors_parity import describe
+from conformance.verdict import Exit
+from reports.evidence import read_evidence
+from specs import schema
+from vectors.construct import batch
+from vectors.spark.blocks import BLOCK_ROWS, block_count, leaf, root
+from vectors.spark.fingerprints import check_fingerprints
+from vectors.spark.generate import Mode, generate
+from vectors.spark.generate import Request as Rows
+from vectors.spark.judge import Command
+from vectors.spark.manifest import MANIFEST, OutputError, read_manifest
+from vectors.spark.numbers import verify_numbers
+from vectors.spark.page import page
+from vectors.spark.parity import NotFound, Parity, parity_json
+from vectors.spark.session import Place, opened
+from vectors.spark.storage import Store
+from vectors.spark.tally import Finding
+from vectors.spark.verify import Generated, Request, Result, Stored, Target, verify
+from vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from vectors.spark.progress import Snapshot
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+COUNT = BLOCK_ROWS + 500
+SEED = 11
+FAKE = str(Path(__file__).with_name("fake_sdk.py"))
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with opened(Place(scratch=tmp_path_factory.mktemp("spark"), master="local[2]")) as session:
+        yield session
+
+
+def _reference(profile: Profile = Profile.CORE) -> Command:
+    return Command((sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", profile.value), 20, 60)
+
+
+def _verified(spark: SparkSession, out: Path, command: Command, *, count: int = 3000, **more: Any) -> Result:
+    target = Target("fake", "Python", "json", "1", command)
+    profile = more.pop("profile", Profile.CORE)
+    request = Request(
+        target, more.pop("source", Generated(SEED, count)), profile, _reference(profile), shrink_s=5, **more
+    )
+    return verify(spark, request, str(out))
+
+
+def _fake(mode: str) -> Command:
+    return Command((sys.executable, FAKE, mode), 20, 60)
+
+
+@pytest.fixture(scope="module")
+def generated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated") / "rows"
+    generate(spark, Rows(SEED, COUNT, partitions=2), str(folder))
+    return folder
+
+
+def test_the_root_is_that_of_the_rows_made_alone_and_does_not_depend_on_partitions(
+    spark: SparkSession, generated: Path, tmp_path: Path
+) -> None:
+    alone = root([leaf(batch(SEED, 0, BLOCK_ROWS)), leaf(batch(SEED, BLOCK_ROWS, 500))])
+    once = read_manifest(Store(spark, str(generated)))
+    again = generate(spark, Rows(SEED, COUNT, partitions=1), str(tmp_path / "again"))
+    assert once.root == again.root == alone
+    assert len(once.parts) == 2
+    assert len(again.parts) == 1
+    assert once.categories == again.categories
+    assert set(once.categories) == {category.value for category in Category}
+    assert generate(spark, Rows(SEED + 1, 100), str(tmp_path / "other")).root != root([leaf(batch(SEED, 0, 100))])
+
+
+def test_the_manifest_fits_its_published_schema(generated: Path) -> None:
+    raw = json.loads((generated / MANIFEST).read_bytes())
+    assert schema.explain(schema.published_validator("vectors-manifest"), raw) is None
+    assert sum(raw["categories"].values()) == COUNT
+
+
+def test_what_was_interrupted_is_refused_and_can_be_finished(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    whole = generate(spark, Rows(SEED, 700), str(folder))
+    (folder / MANIFEST).unlink()
+    with pytest.raises(OutputError, match="half-written"):
+        read_manifest(Store(spark, str(folder)))
+    with pytest.raises(OutputError, match="--resume"):
+        generate(spark, Rows(SEED, 700), str(folder))
+    # Files of a group without its record are of a job that never ended.
+    next(folder.glob("_group-*.json")).unlink()
+    next(folder.glob("rows-*/*.parquet")).unlink()
+    assert generate(spark, Rows(SEED, 700), str(folder), mode=Mode.RESUME).root == whole.root
+    with pytest.raises(OutputError, match="seed 11, count 700"):
+        generate(spark, Rows(SEED, 701), str(folder), mode=Mode.RESUME)
+
+
+def test_a_folder_with_other_files_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="other files"):
+        generate(spark, Rows(SEED, 10), str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["thesis.txt"]
+
+
+def test_a_missing_file_is_seen_before_anything_is_verified(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    generate(spark, Rows(SEED, 50), str(folder))
+    next(folder.glob("rows-*/*.parquet")).unlink()
+    with pytest.raises(OutputError, match="it is missing"):
+        read_manifest(Store(spark, str(folder)))
+
+
+def test_other_rows_than_the_manifest_lists_are_seen_while_they_are_verified(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rows"
+    generate(spark, Rows(SEED, 50), str(folder))
+    raw = json.loads((folder / MANIFEST).read_bytes())
+    raw["parts"][0]["blocks"][0] = "00" * 32
+    (folder / MANIFEST).write_text(json.dumps(raw))
+    (folder / f".{MANIFEST}.crc").unlink()
+    store = Store(spark, str(folder))
+    with pytest.raises(OutputError, match="not those of the manifest"):
+        _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_the_reference_agrees_on_every_row_in_its_own_profile(
+    spark: SparkSession, tmp_path: Path, profile: Profile
+) -> None:
+    result = _verified(spark, tmp_path / "out", _reference(profile), profile=profile)
+    assert result.total(Finding.AGREE) == result.count == 3000
+    assert result.counterexamples == ()
+    assert record(result, tmp_path / "run.jsonl") is Exit.OK
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    assert {line.verdict for line in run.verdicts} == {"conforms"}
+
+
+def test_stored_rows_and_constructed_ones_give_the_same_table(
+    spark: SparkSession, generated: Path, tmp_path: Path
+) -> None:
+    store = Store(spark, str(generated))
+    stored = _verified(spark, tmp_path / "a", _fake("naive"), source=Stored(store, read_manifest(store)), partitions=1)
+    made = _verified(spark, tmp_path / "b", _fake("naive"), count=COUNT, partitions=2)
+    assert stored.rows == made.rows
+    assert stored.root == made.root == read_manifest(store).root
+    assert [(found.category, found.finding, found.index) for found in stored.counterexamples] == [
+        (found.category, found.finding, found.index) for found in made.counterexamples
+    ]
+
+
+def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, tmp_path: Path) -> None:
+    result = _verified(spark, tmp_path / "out", _fake("naive"))
+    assert result.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED] > 0
+    assert result.row(Category.NUMBER_NOTATION).counts[Finding.WRONG_BYTES] > 0
+    smallest = {(found.category, found.finding): found for found in result.counterexamples}
+    assert smallest[Category.DUPLICATE_NAMES, Finding.ACCEPTED].rows > 0
+    assert record(result, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    assert run.vectors[0].root == result.root
+    assert run.vectors[0].count == 3000
+    verdicts = {line.case: line.verdict for line in run.verdicts}
+    assert verdicts["vectors/core/N1"] == "fail_open"
+    kept = spark.read.parquet(result.mismatches)
+    assert kept.filter("category = 'N1'").count() == result.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED]
+
+
+def test_a_table_that_does_not_add_up_is_damaged_evidence(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    record(_verified(spark, tmp_path / "out", _reference(), count=40), path)
+    header, table, rest = path.read_bytes().split(b"\n", 2)
+    forged = table.replace(b'"count":40,', b'"count":41,')
+    assert forged != table
+    path.write_bytes(b"\n".join([header, forged, rest]))
+    assert any("adds up to 40, expected 41" in str(defect) for defect in read_evidence(path).defects)
+
+
+def test_what_crashes_the_runner_costs_only_its_own_rows(spark: SparkSession, tmp_path: Path) -> None:
+    naive = _verified(spark, tmp_path / "a", _fake("naive"), count=2000)
+    crashing = _verified(spark, tmp_path / "b", _fake("crash"), count=2000)
+    rows = batch(SEED, 0, 2000)
+    deadly = sum(b"]]]" in document for document in rows.column("document").to_pylist())
+    assert 0 < crashing.total(Finding.NO_VERDICT) <= deadly
+    assert crashing.missing == 0
+    for before, after in zip(naive.own(), crashing.own(), strict=True):
+        gone = after.counts[Finding.NO_VERDICT]
+        assert after.rows == before.rows
+        assert 0 <= before.counts[Finding.AGREE] - after.counts[Finding.AGREE] <= gone
+    assert exit_of_result(crashing) is Exit.FAIL_OPEN
+
+
+def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark: SparkSession, tmp_path: Path) -> None:
+    result = _verified(spark, tmp_path / "out", _fake("dead"), count=60)
+    assert result.total(Finding.NO_VERDICT) == 60
+    assert exit_of_result(result) is Exit.ADAPTER
+    gone = _verified(spark, tmp_path / "gone", Command((str(tmp_path / "nothing"),), 5, 5), count=60)
+    assert gone.missing == 60
+    assert gone.root is None
+    assert "does not exist" in (gone.failure or "")
+    assert exit_of_result(gone) is Exit.ADAPTER
+
+
+def test_parity_puts_everybody_in_one_page_and_one_published_json(spark: SparkSession, tmp_path: Path) -> None:
+    reference = Target("reference", "Python", "holdfast reference", "1", _reference())
+    core = Request(reference, Generated(SEED, 2000), Profile.CORE, _reference(), shrink_s=5)
+    results = (verify(spark, core, str(tmp_path / "r")), _verified(spark, tmp_path / "n", _fake("naive"), count=2000))
+    found = Parity(results, (NotFound("zig-json", "Zig", "std.json", "no <zig> here"),))
+    assert found.faults == ()
+    assert [one.target.name for one in found.departing] == ["fake"]
+    raw = parity_json(found, counterexample_json, 0)
+    assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
+    text = page(found, describe)
+    assert text.count("<svg") == len(Profile)
+    assert "no &lt;zig&gt; here" in text
+    assert "http" not in text.replace("http-equiv", "")
+    with pytest.raises(ValueError, match="same rows"):
+        Parity((results[0], _verified(spark, tmp_path / "o", _fake("naive"), count=40)), ())
+
+
+def test_the_number_stream_goes_through_an_sdk(spark: SparkSession) -> None:
+    good = verify_numbers(spark, 3000, _reference())
+    assert good.counts[Finding.AGREE] == 3000
+    naive = verify_numbers(spark, 3000, _fake("naive"))
+    assert naive.missing == 0
+    assert naive.counts[Finding.WRONG_BYTES] > 0
+    assert naive.first[Finding.WRONG_BYTES].document.startswith(b"[")
+
+
+def test_fingerprints_are_compared_over_all_partitions(spark: SparkSession) -> None:
+    families = check_fingerprints(spark, SEED, 10_000)
+    assert sum(family.rows for family in families) == 10_000
+    assert all(family.sound for family in families)
+
+
+def test_progress_is_told_of_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[Snapshot] = []
+    generate(spark, Rows(SEED, 10), str(tmp_path / "rows"), listener=seen.append)
+    assert {snapshot.title.split()[0] for snapshot in seen} == {"writing", "reading"}
+    assert all(snapshot.done <= snapshot.total for snapshot in seen)
+
+
+def test_every_block_is_made_once(spark: SparkSession, tmp_path: Path) -> None:
+    result = _verified(spark, tmp_path / "out", _fake("naive"), count=40)
+    said = spark.read.parquet(os.path.dirname(result.mismatches)).filter("kind = 'block'")
+    assert said.count() == block_count(40)

@@ -1,0 +1,140 @@
+"""Blocks: the unit of work and of digests, independent of partitions, cores and files.
+
+A batch of `count` rows is cut into blocks of BLOCK_ROWS rows by index. Each block has a digest over its rows in one
+fixed form; the root of the RFC 6962 tree over these digests names the whole batch. So the root depends on nothing but
+(seed, count, version of the stream).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+# Small enough that a million rows keep sixty cores busy and a block of the largest documents fits in memory many
+# times, large enough that a block's digest is nothing beside its rows.
+BLOCK_ROWS = 16_384
+# Begins every block's digest, so that a digest of something else can never be taken for one.
+_LEAF = b"\x00holdfast/vectors/block/1\n"
+_NODE = b"\x01"
+COLUMNS = ("index", "category", "document", "canonical", "refused_by", "reason")
+
+
+class BlockError(Exception):
+    """Rows are not the contiguous blocks that they should be."""
+
+
+def block_count(count: int) -> int:
+    """How many blocks `count` rows have."""
+    return -(-count // BLOCK_ROWS)
+
+
+def block_rows(block: int, count: int) -> int:
+    """How many rows block number `block` has in a batch of `count` rows."""
+    return min(BLOCK_ROWS, count - block * BLOCK_ROWS)
+
+
+def leaf(rows: pa.RecordBatch) -> bytes:
+    """The SHA-256 of a block's rows in their fixed form, 32 bytes.
+
+    The form: number of rows and first index, then each column of COLUMNS in order. A number column is its values,
+    little-endian; a column of bytes or text is one byte for each row (1 if there is a value), the lengths as u32
+    little-endian, and the values one after the other. Empty and absent differ.
+    """
+    state = hashlib.sha256(_LEAF)
+    first = rows.column("index")[0].as_py() if rows.num_rows else 0
+    state.update(np.array([rows.num_rows, first], dtype="<i8").tobytes())
+    for name in COLUMNS:
+        state.update(name.encode() + b"\n")
+        for piece in _pieces(rows.column(name)):
+            state.update(piece)
+    return state.digest()
+
+
+def _pieces(column: pa.Array) -> Iterator[Any]:
+    if pa.types.is_integer(column.type):
+        yield (
+            np.ascontiguousarray(column.to_numpy(zero_copy_only=False)).astype(f"<i{column.type.byte_width}").tobytes()
+        )
+        return
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    present = column.is_valid()
+    yield present.cast(pa.uint8()).to_numpy(zero_copy_only=False).tobytes()
+    if column.null_count:
+        # Arrow allows bytes under a null; they are no part of the row.
+        column = column.fill_null(b"" if pa.types.is_binary(column.type) else "")
+    large = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
+    width = np.dtype("<i8" if large else "<i4")
+    _, offsets_buffer, values = column.buffers()
+    offsets = np.frombuffer(offsets_buffer, width, len(column) + 1, column.offset * width.itemsize)
+    yield np.diff(offsets).astype("<u4").tobytes()
+    if values is not None and len(column):
+        yield memoryview(values)[int(offsets[0]) : int(offsets[-1])]
+
+
+def root(leaves: Sequence[bytes]) -> str:
+    """The Merkle tree hash of RFC 6962 section 2.1 over `leaves`, which are leaf hashes already, as `sha256:…`."""
+    return "sha256:" + _tree(list(leaves)).hex()
+
+
+def _tree(level: list[bytes]) -> bytes:
+    if not level:
+        return hashlib.sha256().digest()
+    # Pairing from the left and handing up an odd last one gives the tree of RFC 6962.
+    while len(level) > 1:
+        pairs = [hashlib.sha256(_NODE + a + b).digest() for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = [*pairs, level[-1]] if len(level) % 2 else pairs
+    return level[0]
+
+
+def partition_digest(leaves: Iterable[bytes]) -> str:
+    """The digest of some blocks in order: of a file, as the manifest names it."""
+    return "sha256:" + hashlib.sha256(b"".join(leaves)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block: its number, and its rows in order."""
+
+    number: int
+    rows: pa.RecordBatch
+
+
+def regrouped(batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Block]:
+    """Whole blocks from the rows of one file, however they were cut in between. Raises BlockError."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    number = -1
+    for batch in batches:
+        rest = batch
+        while rest.num_rows:
+            if not held:
+                number, inside = divmod(rest.column("index")[0].as_py(), BLOCK_ROWS)
+                if inside:
+                    raise BlockError(
+                        f"expected row {number * BLOCK_ROWS} at the start of a block, got {inside} further"
+                    )
+            due = block_rows(number, count)
+            taken = rest.slice(0, due - size)
+            rest = rest.slice(taken.num_rows)
+            held.append(taken)
+            size += taken.num_rows
+            if size == due:
+                yield Block(number, _joined(held, number))
+                held, size = [], 0
+    if held:
+        raise BlockError(f"expected {block_rows(number, count)} rows in block {number}, got {size}")
+
+
+def _joined(held: list[pa.RecordBatch], number: int) -> pa.RecordBatch:
+    rows = held[0] if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()[0]
+    index = rows.column("index").to_numpy(zero_copy_only=False)
+    start = number * BLOCK_ROWS
+    if not np.array_equal(index, np.arange(start, start + len(index))):
+        raise BlockError(f"expected the rows of block {number} in order, each once; got another order")
+    return rows

@@ -1,0 +1,285 @@
+"""`holdfast vectors verify`: one SDK over all rows, and what that shows. This is the driver's side; see `judge`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vectors.frames import Answered, Dialogue, Status
+from vectors.frames.process import scrubbed_environment
+from vectors.spark.blocks import block_count, block_rows, root
+from vectors.spark.generate import split, stream_version, whole_files
+from vectors.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
+from vectors.spark.manifest import Manifest, OutputError
+from vectors.spark.progress import Listener, silent, watched
+from vectors.spark.shrink import Shrinker, Shrunk
+from vectors.spark.storage import Store
+from vectors.spark.tally import CELLS, Finding, Row, disagreement, table
+from vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ANSWERS = "answers"
+# A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
+_SHRINK_DEADLINE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Rows constructed while they are needed."""
+
+    seed: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows that `generate` wrote: a complete folder."""
+
+    folder: Store
+    manifest: Manifest
+
+    @property
+    def seed(self) -> int:
+        """The seed they were generated from."""
+        return self.manifest.seed
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.manifest.count
+
+
+Source = Generated | Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An SDK under test. What is not known of it is an empty text."""
+
+    name: str
+    language: str
+    library: str
+    version: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to verify, in which profile, how many mismatches of each cell to keep of a partition.
+
+    `reference` is the command of the reference in that profile; it is asked what is expected of shrunk documents, for
+    at most `shrink_s` seconds in all.
+    """
+
+    target: Target
+    source: Source
+    profile: Profile
+    reference: Command
+    kept: int = 1000
+    shrink_s: float = 30.0
+    partitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The shortest departing row of a cell, and what became of it."""
+
+    category: Category
+    finding: Finding
+    rows: int
+    index: int
+    document: bytes
+    expected: Answered
+    answered: Answered
+    shrunk: Shrunk | None
+
+    @property
+    def smallest(self) -> bytes:
+        """The document to look at."""
+        return self.document if self.shrunk is None else self.shrunk.document
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run showed. `missing` rows were counted nowhere; `failure` says why the runner never started."""
+
+    target: Target
+    profile: Profile
+    stream: str
+    seed: int
+    count: int
+    root: str | None
+    rows: tuple[Row, ...]
+    missing: int
+    counterexamples: tuple[Counterexample, ...]
+    mismatches: str
+    failure: str | None
+    seconds: float
+
+    def row(self, category: Category, profile: Profile | None = None) -> Row:
+        """The line of the table for `category`, in the run's own profile unless another is given."""
+        wanted = profile or self.profile
+        return next(row for row in self.rows if row.category is category and row.profile is wanted)
+
+    def own(self) -> tuple[Row, ...]:
+        """The table in the run's own profile, categories without rows left out."""
+        return tuple(row for row in self.rows if row.profile is self.profile and row.rows)
+
+    def total(self, finding: Finding) -> int:
+        """Rows with `finding` in the run's own profile."""
+        return sum(row.counts[finding] for row in self.own())
+
+    @property
+    def answered(self) -> int:
+        """Rows for which the SDK itself gave an answer."""
+        return sum(row.rows - row.counts[Finding.NO_VERDICT] for row in self.own())
+
+
+def verify(spark: SparkSession, request: Request, out: str, *, listener: Listener = silent) -> Result:
+    """Run the SDK over all rows; mismatches go to `out`/answers/kind=mismatch as Parquet.
+
+    Raises OutputError when stored rows are not what their manifest says, StorageError when `out` cannot be used.
+    """
+    began = time.monotonic()
+    store = Store(spark, out)
+    frame = _judged(spark, request)
+    title = f"verifying {request.target.name}"
+    where = store.at(_ANSWERS)
+    watched(spark, title, lambda: frame.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
+    said = spark.read.schema(ANSWER_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
+    failures = [row for row in said if row["kind"] == "failed"]
+    blocks = [row for row in said if row["kind"] == "block"]
+    shortest = [row for row in said if row["kind"] == "shortest"]
+    cells, leaves, missing = _counted(blocks, request.source.count)
+    _same_rows(request.source, leaves)
+    rows = table(cells)
+    result = Result(
+        target=request.target,
+        profile=request.profile,
+        stream=stream_version(),
+        seed=request.source.seed,
+        count=request.source.count,
+        root=root(leaves) if not missing and leaves is not None else None,
+        rows=rows,
+        missing=missing,
+        counterexamples=tuple(_counterexamples(request, rows, shortest)),
+        mismatches=f"{where}/kind=mismatch",
+        failure=failures[0]["reason"] if failures else None,
+        seconds=time.monotonic() - began,
+    )
+    _adds_up(result)
+    return result
+
+
+def _judged(spark: SparkSession, request: Request) -> DataFrame:
+    source = request.source
+    judge = partial(
+        Judge, command=request.target.command, profile=request.profile, count=source.count, kept=request.kept
+    )
+    if isinstance(source, Stored):
+        parts = source.manifest.parts
+        largest = max((part.size for part in parts), default=0)
+        frame = whole_files(spark, source.folder, [part.path for part in parts], largest)
+        return frame.mapInArrow(judge(), ANSWER_SCHEMA)
+    work = split(spark, 0, block_count(source.count), request.partitions)
+    return work.range(spark).mapInArrow(judge(seed=source.seed, units=work.units), ANSWER_SCHEMA)
+
+
+def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None, int]:
+    """The cells of all blocks, their digests in order (None if one is missing), and how many rows are missing."""
+    cells = np.zeros(CELLS, dtype=np.int64)
+    leaves: dict[int, bytes] = {}
+    seen = 0
+    for row in blocks:
+        number = row["block"]
+        if number in leaves:
+            raise OutputError(f"block {number} was judged twice; the counts would be wrong. Run it again")
+        held = unpacked(bytes(row["cells"]), cells)
+        if not held == row["rows"] == block_rows(number, count):
+            raise OutputError(f"block {number} has {block_rows(number, count)} rows, {held} were judged; run it again")
+        leaves[number] = bytes(row["leaf"])
+        seen += held
+    due = range(block_count(count))
+    ordered = [leaves[number] for number in due] if all(number in leaves for number in due) else None
+    return cells, ordered, count - seen
+
+
+def _same_rows(source: Source, leaves: list[bytes] | None) -> None:
+    if leaves is None or not isinstance(source, Stored):
+        return
+    listed = [one for part in source.manifest.parts for one in part.leaves]
+    differing = [number for number, (a, b) in enumerate(zip(leaves, listed, strict=True)) if a.hex() != b]
+    if differing or root(leaves) != source.manifest.root:
+        raise OutputError(
+            f"{source.folder.uri}: the rows of block {differing[0] if differing else '?'} are not those of the "
+            "manifest; the folder is damaged: remove it and generate again"
+        )
+
+
+def _adds_up(result: Result) -> None:
+    """Every row stands in every profile's table exactly once, or is missing."""
+    for profile in Profile:
+        shown = sum(row.rows for row in result.rows if row.profile is profile)
+        if shown + result.missing != result.count:
+            raise OutputError(
+                f"expected {result.count} rows in the table of {profile.value}, got {shown} and {result.missing} "
+                "missing; this is a fault of the kit, please report it"
+            )
+
+
+def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[Any]) -> Iterator[Counterexample]:
+    """One for each cell, the open ones shrunk first; all from the shortest row over all partitions."""
+    best: dict[tuple[Category, Finding], Any] = {}
+    for row in shortest:
+        cell = (Category(row["category"]), Finding(row["finding"]))
+        if cell not in best or (len(row["document"]), row["index"]) < (
+            len(best[cell]["document"]),
+            best[cell]["index"],
+        ):
+            best[cell] = row
+    counts = {row.category: row.counts for row in rows if row.profile is request.profile}
+    order = sorted(best, key=lambda cell: (list(Finding).index(cell[1]), list(Category).index(cell[0])))
+    with _shrinker(request) as shrinker:
+        for category, found in order:
+            row = best[category, found]
+            document = bytes(row["document"])
+            expected = expected_of(row, request.profile)
+            answered = Answered(Status(row["status"]), bytes(row["answer"] or b""))
+            assert disagreement(expected, answered) is found
+            yield Counterexample(
+                category=category,
+                finding=found,
+                rows=counts[category][found],
+                index=row["index"],
+                document=document,
+                expected=expected,
+                answered=answered,
+                # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
+                shrunk=None if found is Finding.NO_VERDICT else shrinker.shrink(document, expected),
+            )
+
+
+def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:
+    """What the construction expects of a row in `profile`; a refusal has the contract's reason as its body."""
+    if row["refused_by"] & profile.bit:
+        return Answered(Status.REFUSED, str(row["reason"]).encode())
+    return Answered(Status.CANONICAL, bytes(row["canonical"]))
+
+
+@contextmanager
+def _shrinker(request: Request) -> Iterator[Shrinker]:
+    def dialogue(command: Command) -> Dialogue:
+        environment = {**scrubbed_environment(), **command.environment}
+        deadline = min(command.deadline, _SHRINK_DEADLINE_S)
+        return Dialogue(command.words, deadline=deadline, start=command.start, env=environment)
+
+    with dialogue(request.reference) as oracle, dialogue(request.target.command) as sdk:
+        yield Shrinker(oracle, sdk, until=time.monotonic() + request.shrink_s)
