@@ -1,18 +1,20 @@
 """What Spark costs on top of an SDK, how it scales, and how generating grows.
 
 For each SDK the wall time of `verify --count` (constructing rows, comparing answers, digests and the table included),
-against a bare loop that feeds the same frames to as many processes of the same SDK (vectors.frames.Bare) from files that
-were written before, one loop for each process. The session is warm and a first run is thrown away. Target: at most 1.25, and 1 -> 2 cores at least 1.7.
+against a bare loop that feeds the same frames to as many processes of the same SDK (vectors.frames.Bare) from files
+that were written before, one loop for each process. The session is warm and a first run is thrown away. The run on one
+core has everything on one: session, workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7.
 
 `--linear` prints the exponent of the time of `generate` from 10^5 to 10^7 rows (1 is linear).
 
-Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--linear]`
+Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--linear [--most N]]`
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import tempfile
 import time
@@ -81,9 +83,12 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str]) -> bool:
     folder = scratch / "rows"
     spark_s: dict[int, dict[str, float]] = {}
     bare_s: dict[str, float] = {}
+    everywhere = os.sched_getaffinity(0)
     for cores in (1, CORES):
         place = scratch / f"session-{cores}"
         place.mkdir()
+        # Inherited by the JVM, its workers and their runners.
+        os.sched_setaffinity(0, everywhere if cores > 1 else {min(everywhere)})
         with opened(Place(place, master=f"local[{cores}]")) as spark:
             if cores == 1:
                 manifest = generate(spark, Rows(SEED, rows, partitions=2 * CORES), str(folder))
@@ -107,9 +112,9 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str]) -> bool:
     return good
 
 
-def linear(scratch: Path) -> None:
+def linear(scratch: Path, most: int) -> None:
     """Print how the time of `generate` grows, between the smallest and the largest size."""
-    sizes = (10**5, 10**6, 10**7)
+    sizes = [size for size in (10**5, 10**6, 10**7) if size <= most]
     place = scratch / "session-linear"
     place.mkdir()
     with opened(Place(place, master=f"local[{CORES}]")) as spark:
@@ -130,11 +135,12 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--sdk", action="append")
     parser.add_argument("--linear", action="store_true")
+    parser.add_argument("--most", type=int, default=10**7, help="largest size of --linear")
     options = parser.parse_args()
     wanted = options.sdk or [name for name in names() if find(name).command and not name.startswith("reference-")]
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
         if options.linear:
-            linear(Path(scratch))
+            linear(Path(scratch), options.most)
             return 0
         return 0 if measure(Path(scratch), options.rows, wanted) else 1
 

@@ -13,6 +13,7 @@ import typer
 from conformance.baselines import load_baseline
 from conformance.cli.console import Format, out, stop
 from conformance.cli.mutants import planted
+from conformance.cli.vectors_data import lint as lint_vectors
 from conformance.plan import plan_of
 from conformance.verdict import Exit
 from specs import Contract, SpecError, contract_names, load_contract
@@ -25,10 +26,11 @@ class What(Enum):
     """What can be linted."""
 
     SPECS = "specs"
+    VECTORS = "vectors"
 
 
 def lint(
-    what: Annotated[What, typer.Argument(help="specs")],
+    what: Annotated[What, typer.Argument(help="specs, or the committed vectors")],
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
     update: Annotated[
         bool, typer.Option("--update", help="write the clause digests into the cases, after a review")
@@ -36,6 +38,10 @@ def lint(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data."""
+    if what is What.VECTORS:
+        if contract or update:
+            stop(Exit.USAGE, "--contract and --update belong to `holdfast lint specs`")
+        lint_vectors(format_)
     names = contract or list(contract_names())
     problems: list[str] = []
     for name in names:
