@@ -125,7 +125,7 @@ def _expected(raw: Mapping[str, str], place: str) -> Expected:
 
 
 def _bytes(text: str, place: str) -> bytes:
-    # `fromhex` skips blanks, and a pattern's `$` allows a line feed at the end.
+    # `fromhex` skips blanks. The schema allows none; this is the second lock.
     if text.strip() != text:
         raise SpecError(f"{place}: expected hexadecimal digits only, found a blank beside them")
     return bytes.fromhex(text)
