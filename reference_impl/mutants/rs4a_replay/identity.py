@@ -255,7 +255,7 @@ MUTANTS = (
         "Only the deployed hash is compared with the attested one, not what the client claims",
         part(validator=ClaimIgnored),
         {"ID-4": "fail_open"},
-        {"AUD-1": _NO_MISMATCH},
+        {"AUD-1": _NO_MISMATCH, "LAYER-1": "the forged hash that its case shows to the validator is a claim"},
     ),
     mutant(
         "client-hash-trusted",
