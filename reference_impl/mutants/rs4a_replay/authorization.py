@@ -126,7 +126,7 @@ MUTANTS = (
         "A well-formed nonce is consumed on first use, issued or not",
         part(registrar=IssueUnchecked),
         {"ID-9": "fail_open", "ID-8": "fail_open"},
-        dict.fromkeys(("AUD-1", "GATE-4", "ID-1", "LAYER-2", "RP-03b", "S0-2"), _NEVER_ISSUED),
+        dict.fromkeys(("AUD-1", "GATE-4", "ID-1", "LAYER-2", "RP-02", "RP-03b", "S0-2"), _NEVER_ISSUED),
     ),
     mutant(
         "key-is-nonce",
