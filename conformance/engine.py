@@ -192,12 +192,13 @@ class Engine:
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
+        claim = self.claim(contract.name)
         bench = Bench(
             contract=contract,
             case=planned.id,
             seed=self.settings.seed,
             make_driver=lambda: self.driver(contract.name),
-            claim=self.claim(contract.name),
+            not_claimed={} if claim is None else claim.not_claimed,
             limits=self._limits(),
         )
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
-from conformance.gate_suites import doubt_of_suite
+from conformance.gate_suites import doubt_of_suite, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine
@@ -119,17 +119,23 @@ def _judged_again(
         recorded = Verdict(line.verdict)
         if recorded is Verdict.KIT_FAULT:
             continue
+        found = sides.get(planned.id, {})
         if not planned.scripted:
-            yield from _doubted(requirement, planned, recorded, sides.get(planned.id, {}), not_claimed=not_claimed)
-            continue
-        again = _judge(requirement, planned.id, sides.get(planned.id, {}), seed=header.seed, not_claimed=not_claimed)
-        if _agree(line, again):
-            continue
-        shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {again.verdict.value}"
-        text = f"{planned.id}: recorded is {line.verdict}, its exchanges {shown}: {again.detail}"
-        # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
-        status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
-        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
+            yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
+        if planned.scripted or requirement.contract.stateless is not None:
+            again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
+            yield from _disputed(planned, line, again)
+
+
+def _disputed(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
+    """The exchanges call for another verdict than the one that is recorded."""
+    if _agree(line, again):
+        return
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {again.verdict.value}"
+    text = f"{planned.id}: recorded is {line.verdict}, its exchanges {shown}: {again.detail}"
+    # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
+    status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
+    yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
 
 
 def _doubted(
@@ -140,7 +146,7 @@ def _doubted(
     *,
     not_claimed: Mapping[str, str],
 ) -> Iterator[GateReason]:
-    """A suite test cannot be judged again; that it conforms is believed only beside the exchanges of a session."""
+    """That a suite test conforms is believed only beside the exchanges of a session, whatever else they show."""
     if recorded is not Verdict.CONFORMS:
         return
     records = tuple(map(_record, sides.get("main", ())))
@@ -163,18 +169,21 @@ def _agree(line: VerdictLine, again: Judgement) -> bool:
 
 def _judge(
     requirement: Requirement,
-    case_id: str,
+    planned: PlannedCase,
     sides: Mapping[str, tuple[Exchange, ...]],
     *,
     seed: str,
     not_claimed: Mapping[str, str],
 ) -> Judgement:
-    case = requirement.contract.case(case_id)
-    if case is None:
+    contract = requirement.contract
+    case = contract.case(planned.id)
+    if planned.scripted and case is None:
         return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
     main, twin = (tuple(map(_record, sides.get(side, ()))) for side in ("main", "twin"))
     try:
-        return judge_case(requirement.contract, case, main, twin, seed=seed, not_claimed=not_claimed)
+        if case is None:
+            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
+        return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
     except Exception as error:
         # The judge was written for what an adapter may say; a changed file may say anything, and must not open.
         return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")

@@ -1,22 +1,88 @@
-"""What the exchanges of a suite test must show before its verdict is taken as written. Pure.
+"""What the exchanges of a suite test show of its verdict. Pure.
 
-A suite test is Python, so the gate cannot judge it again. What it can see is whether an adapter was really met: a
-session that was opened fresh and closed in order, and answers in it that fit the contract.
+The suite test of a stateless contract depends on the seed and on the answers alone, so it runs again, at a bench where
+the recorded answers take the place of an adapter. Of any other suite test the gate can only see whether an adapter was
+really met: a session that was opened fresh and closed in order, and answers in it that fit the contract.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from conformance.cases import expect as ex
-from conformance.cases.record import Record
-from conformance.verdict import Silence
+from conformance.cases.action import Action
+from conformance.cases.judge import foreign, unlike
+from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.plan import PlannedCase, suite_case_id, suite_tests
+from conformance.suites.bench import Bench, Limits
+from conformance.verdict import Silence, Verdict
 from specs import Contract
 from specs.schema import published_variants
 
+if TYPE_CHECKING:
+    from conformance.cases.drive import Driver
+
 _SILENT = frozenset(silence.value for silence in Silence)
+# More workers than any suite test asks for: what the adapter allowed is what the records show.
+_WORKERS = 1000
+
+
+def judge_suite(
+    contract: Contract, planned: PlannedCase, records: Sequence[Record], *, seed: str, not_claimed: Mapping[str, str]
+) -> Judgement:
+    """The judgement of a suite test of a stateless contract from its records.
+
+    KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
+    """
+    tests = {suite_case_id(contract.name, function.__name__): function for function, _ in suite_tests(contract.name)}
+    recorded = _Recorded(records)
+    bench = Bench(
+        contract=contract,
+        case=planned.id,
+        seed=seed,
+        make_driver=lambda: cast("Driver", recorded),
+        not_claimed=not_claimed,
+        limits=Limits(_WORKERS, None),
+    )
+    try:
+        tests[planned.id](bench)
+        judgement = bench.conclude()
+    except Finding as finding:
+        judgement = finding.judgement
+    left = recorded.left()
+    if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
+        return foreign(Side.MAIN, left, "the test had ended before it")
+    return judgement
+
+
+class _Recorded:
+    """Stands in for a driver: what every action yields was written down."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self._at = 0
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """The records of the action. Raises Finding where they cannot be those."""
+        given = self._records[self._at : self._at + action.record_count]
+        if len(given) < action.record_count:
+            text = f"the records end before step [{action.note}]"
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, advice="Run the case again."))
+        for index, record in enumerate(given):
+            why = unlike(action, index, record)
+            if why is not None:
+                raise Finding(foreign(Side.MAIN, record, why))
+        self._at += action.record_count
+        return given
+
+    def finish(self, judgement: Judgement) -> None:
+        """There is no process to end."""
+
+    def left(self) -> Record | None:
+        """The first record that no action yielded."""
+        return self._records[self._at] if self._at < len(self._records) else None
 
 
 def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:

@@ -1,7 +1,7 @@
 """Regular expressions as JSON Schema means them: in the dialect of ECMA 262, where `$` is the end and nothing less.
 
 Python's `$` also matches before a newline at the end, so an id of printable characters with a newline behind it would
-fit a pattern that was written to keep newlines out.
+fit a pattern that was written to keep newlines out; and its `\\d` also matches the digits of other scripts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def pattern(text: str) -> re.Pattern[str]:
     Raises SpecError for a text that is no regular expression.
     """
     try:
-        return re.compile("".join(_parts(text)))
+        # Digits and word characters are those of ASCII (ECMA 262, 22.2.2.9).
+        return re.compile("".join(_parts(text)), re.ASCII)
     except re.error as error:
         raise SpecError(f"not a regular expression: {text!r}: {error}") from error
 

@@ -64,20 +64,20 @@ def judge_side(
                     advice="Run the case again.",
                 )
             for index, record in enumerate(given):
-                why = _unlike(action, index, record)
+                why = unlike(action, index, record)
                 if why is not None:
-                    return _foreign(side, record, why)
+                    return foreign(side, record, why)
             position += action.record_count
     except StopIteration as stop:
         judgement: Judgement = stop.value
     except CaseError as error:
         return Judgement(Verdict.KIT_FAULT, detail=str(error))
     if position != len(records):
-        return _foreign(side, records[position], "the case had ended before it")
+        return foreign(side, records[position], "the case had ended before it")
     return judgement
 
 
-def _unlike(action: Action, index: int, record: Record) -> str | None:
+def unlike(action: Action, index: int, record: Record) -> str | None:
     """Why the record cannot be what came of the action; None if it can."""
     worker, request = action.requests[index] if action.requests else (action.worker, None)
     if record.worker != worker:
@@ -104,7 +104,8 @@ def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
     return canonical(left) == canonical(right)
 
 
-def _foreign(side: Side, record: Record, why: str) -> Judgement:
+def foreign(side: Side, record: Record, why: str) -> Judgement:
+    """The judgement where a record cannot be of the case."""
     return Judgement(
         Verdict.KIT_FAULT,
         detail=f"record {record.n} of the {side.value} side does not belong to this case: {why}",

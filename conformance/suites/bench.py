@@ -16,7 +16,6 @@ from conformance.verdict import Verdict
 from specs import Contract
 
 if TYPE_CHECKING:
-    from conformance.adapter.worker import Claim
     from conformance.cases.drive import Driver
 
 
@@ -211,13 +210,13 @@ class Bench:
         case: str,
         seed: str,
         make_driver: Callable[[], Driver],
-        claim: Claim | None,
+        not_claimed: Mapping[str, str],
         limits: Limits,
     ) -> None:
         self._limits = limits
         self.contract = contract
         self.seed = seed
-        self.not_claimed: Mapping[str, str] = {} if claim is None else claim.not_claimed
+        self.not_claimed = not_claimed
         self.scope = Scope(seed=seed, case=case, side="main", defined={}, opened=START, now=START)
         self.records: list[Record] = []
         self._make_driver = make_driver

@@ -1,32 +1,122 @@
-"""Documents for the suite of jcs: any JSON value, and legal disguises of it that change no canonical form."""
+"""Documents for the suite of jcs: constructed ones, any JSON value, and legal disguises that change no canonical form.
+
+All are drawn from a seed: an adapter that knows the committed vectors does not know them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import struct
+from collections.abc import Iterator
 from decimal import Decimal
+from hashlib import sha256
+from itertools import count, islice
 from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
+from vectors.construct.stream import batch, twins
+from vectors.record import Canonical, Expected, Refused, Vector
+from vectors.taxonomy import Category, Profile
 
-# Strings without surrogates; control characters, quotation marks and the ends of the planes more often than they
-# would come by themselves.
-_CHARACTERS = st.characters(codec="utf-8") | st.sampled_from('\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600')
-_TEXTS = st.text(_CHARACTERS, max_size=6)
-# Few digits at every size, which random doubles almost never have, and random doubles.
-_DECIMALS = st.builds(
-    lambda digits, exponent: float(f"{digits}e{exponent}"), st.integers(-(10**6), 10**6), st.integers(-30, 30)
-)
-_NUMBERS = _DECIMALS | st.floats(allow_nan=False, allow_infinity=False)
-_SCALARS = st.none() | st.booleans() | _NUMBERS | _TEXTS
-VALUES = st.recursive(
-    _SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=5),
-    max_leaves=12,
-)
+# Control characters, quotation marks and the ends of the planes, more often than they would come by themselves.
+_MARKED = '\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600'
+# Code points up to each of these: ASCII, two bytes of UTF-8, three, four.
+_PLANES = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+# Constructed documents come in slices of so many; one takes a tenth of a second.
+_SLICE = 512
+# Characters of a long string, and at most so many zeros in a long number.
+_LONG = 20_000
+# Levels of containers above the scalars of a drawn value, at the most.
+_LEVELS = 4
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
+
+# What RFC 8785 section 3.2.2.2 escapes, and how.
+_ESCAPED = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | {
+    character: short for character, short in _SHORT.items() if character != "/"
+}
+
+
+def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
+    """Documents whose canonical bytes are known by construction, without end, each beside itself without its defect.
+
+    Negative ones have one defect, the others none.
+    """
+    number = int.from_bytes(sha256(seed.encode()).digest()[:7], "big")
+    for start in count(0, _SLICE):
+        rows = batch(number, start, _SLICE).to_pylist()
+        for row, twin in zip(rows, twins(number, start, _SLICE).to_pylist(), strict=True):
+            due: dict[Profile, Expected] = {
+                profile: Refused(row["reason"]) if row["refused_by"] & profile.bit else Canonical(row["canonical"])
+                for profile in Profile
+            }
+            name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
+            yield Vector(name, category, row["document"], due, "", (), "constructed", None, ""), twin
+
+
+def large(seed: str) -> Iterator[Vector]:
+    """A few documents of a hundred kilobytes, and numbers of thousands of digits."""
+    way = Random(f"{seed} large")  # noqa: S311 - no secret
+    parts = [record for record, _ in islice(constructed(seed), _SLICE) if record.canonical is not None]
+    # Names of equal length and without escapes, so that their order is that of their digits.
+    named = sorted({f"{way.getrandbits(48):012x}": part for part in parts}.items())
+    shuffled = way.sample(named, len(named))
+    text = "".join(_any_character(way) for _ in range(_LONG))
+    digit, zeros = way.randint(1, 9), "0" * way.randint(_LONG // 2, _LONG)
+    yield _large(
+        "an array",
+        b"[" + b" ,\n".join(part.document for part in parts) + b"]",
+        b"[" + b",".join(part.canonical or b"" for part in parts) + b"]",
+    )
+    yield _large(
+        "an object",
+        b"{" + b",".join(b'"%s" : %s' % (name.encode(), part.document) for name, part in shuffled) + b"}",
+        b"{" + b",".join(b'"%s":%s' % (name.encode(), part.canonical or b"") for name, part in named) + b"}",
+    )
+    plain = "".join(_ESCAPED.get(character, character) for character in text)
+    yield _large("a string", _spelt(text, way).encode(), f'"{plain}"'.encode())
+    yield _large("a large literal", f"{digit}{zeros}e-{len(zeros)}".encode(), f"{digit}".encode())
+    yield _large("a small literal", f"-0.{zeros}{digit}E{len(zeros) + 1}".encode(), f"-{digit}".encode())
+
+
+def _large(name: str, document: bytes, canonical: bytes) -> Vector:
+    due: dict[Profile, Expected] = dict.fromkeys(Profile, Canonical(canonical))
+    return Vector(name, Category.SIZE, document, due, "", (), "constructed", None, "")
+
+
+def drawn(way: Random, levels: int = _LEVELS) -> Any:
+    """Any JSON value of at most so many levels: None, bool, float, str without surrogates, list or dict."""
+    kind = way.choice("vnntaaooo") if levels else way.choice("vnntt")
+    if kind == "v":
+        return way.choice((None, True, False))
+    if kind == "n":
+        return _double(way)
+    if kind == "t":
+        return _text(way)
+    if kind == "a":
+        return [drawn(way, levels - 1) for _ in range(way.randrange(4))]
+    return {_text(way): drawn(way, levels - 1) for _ in range(way.randrange(5))}
+
+
+def _double(way: Random) -> float:
+    """Few digits at every size, which random doubles almost never have, or a random double."""
+    if way.random() < 0.5:
+        return float(f"{way.randint(-(10**6), 10**6)}e{way.randint(-30, 30)}")
+    double: float = struct.unpack("<d", way.randbytes(8))[0]
+    return double if math.isfinite(double) else 0.0
+
+
+def _text(way: Random) -> str:
+    return "".join(_any_character(way) for _ in range(way.randrange(7)))
+
+
+def _any_character(way: Random) -> str:
+    if way.random() < 0.3:
+        return way.choice(_MARKED)
+    code = way.randint(0, way.choice(_PLANES))
+    # Surrogates are no characters.
+    return chr(code) if not 0xD800 <= code <= 0xDFFF else "\ufffd"
 
 
 def disguised(value: Any, way: Random) -> bytes:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import count, islice
+from random import Random
+from typing import Any
 
 from conformance.suites import clause
 from conformance.suites.bench import Bench, Session
+from vectors.construct.stream import batch, twins
+from vectors.derive import derive
 from vectors.fingerprints import Fingerprint, load
 from vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
+from vectors.taxonomy import Profile
 
 _KEY = "mesh.fingerprint"
-# The rows of a test are fixed, so that two runs have the same plan. Each block tries every field of one request.
-_SEED = 44
+# Requests are drawn from the seed of the run: the committed ones are public, and whoever looks them up knows nothing
+# else. Each block of rows tries every field of one request.
 _BLOCKS = 12
+_METAS, _LARGE = 80, 12
+# Constructed documents come in slices of so many.
+_SLICE = 512
+# Far beyond what a buffer of one page holds, and well within a line of the protocol.
+_MOST_BYTES = 12_000
+_PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
 # So many of a test's findings are told in words; the others are counted.
 _SHOWN = 4
+# And so many characters of a request.
+_TOLD = 400
 
 
 def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str]]:
@@ -27,6 +43,27 @@ def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str]
         yield "over_refusal", f"{record.id}: refused with {answer.reason}; it has a fingerprint ({record.note})"
     elif answer.value["fingerprint"] != record.sha256:
         yield "wrong_reason", f"{record.id}: {answer.value['fingerprint']}, {record.sha256} is due ({record.note})"
+
+
+def _number(bench: Bench) -> int:
+    """A number of the run that an adapter cannot know."""
+    return int.from_bytes(sha256(bench.seed.encode()).digest()[:7], "big")
+
+
+def _spelt(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _fingerprint(bench: Bench, session: Session, request: Mapping[str, Any]) -> str:
+    answer = session.call("fingerprint", request)
+    if answer.outcome != "accepted":
+        bench.fail("over_refusal", f"{_told(request)}: refused with {answer.reason}; nothing is wrong with it")
+    return str(answer.value["fingerprint"])
+
+
+def _told(request: Mapping[str, Any]) -> str:
+    text = str(request)
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}… ({len(text)} characters)"
 
 
 def _run(bench: Bench, *clauses: str) -> None:
@@ -94,7 +131,7 @@ def test_committed_requests_without_a_fingerprint(bench: Bench) -> None:
 @clause("MESH-4.4-F10")
 def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
     """Requests that differ in one field, and requests that are spelt otherwise."""
-    rows = (row_at(_SEED, index) for index in range(_BLOCKS * BLOCK_ROWS))
+    rows = (row_at(_number(bench), index) for index in range(_BLOCKS * BLOCK_ROWS))
     by_fingerprint: dict[str, Row] = {}
     by_identity: dict[bytes, tuple[Row, str]] = {}
     with bench.session() as session:
@@ -115,3 +152,92 @@ def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
             if fingerprint != found:
                 told = f"{equal.request} and {row.request} are one request in two spellings"
                 bench.fail("wrong_reason", told, expected=fingerprint, received=found)
+
+
+def _metas(bench: Bench) -> Iterator[tuple[bytes, bytes | None, bytes]]:
+    """Objects without end: a document, its canonical form or None if it must be refused, and it without its defect."""
+    seed = _number(bench)
+    for start in count(0, _SLICE):
+        rows = batch(seed, start, _SLICE).to_pylist()
+        for row, twin in zip(rows, twins(seed, start, _SLICE).to_pylist(), strict=True):
+            if twin.lstrip().startswith(b"{"):
+                refused = row["refused_by"] & Profile.SAFE_INT.bit
+                yield row["document"], None if refused else row["canonical"], twin
+
+
+@clause("MESH-4.4-F7")
+def test_constructed_metas_enter_in_the_form_of_their_construction(bench: Bench) -> None:
+    """Any object in any disguise has the fingerprint of its canonical form, and no other object has it."""
+    with bench.session() as session:
+        plain = {**_PLAIN, "destination_ref": session.rand("topic")}
+        # An implementation that frames otherwise fails elsewhere; here its metas are held against each other alone.
+        framed = _fingerprint(bench, session, plain) == derive(_KEY, plain)
+        known: dict[str, bytes] = {}
+        accepted = ((document, form) for document, form, _ in _metas(bench) if form not in (None, b"{}"))
+        for document, form in islice(accepted, _METAS):
+            assert form is not None
+            found = _fingerprint(bench, session, {**plain, "meta": _spelt(document)})
+            due = _fingerprint(bench, session, request := {**plain, "meta": _spelt(form)})
+            if framed:
+                due = derive(_KEY, request)
+            if found != due:
+                bench.fail("wrong_reason", f"meta {document!r} is {form!r}", expected=due, received=found)
+            if known.setdefault(found, form) != form:
+                bench.fail("fail_open", f"metas {known[found]!r} and {form!r} have one fingerprint", received=found)
+
+
+@clause("MESH-4.4-F13")
+def test_constructed_metas_with_a_defect_are_refused(bench: Bench) -> None:
+    """Each beside the same object without its defect, which must be accepted to count."""
+    told = 0
+    with bench.session() as session:
+        plain = {**_PLAIN, "destination_ref": session.rand("topic")}
+        refused = ((document, twin) for document, form, twin in _metas(bench) if form is None)
+        for document, twin in islice(refused, _METAS):
+            if twin != document:
+                if session.call("fingerprint", {**plain, "meta": _spelt(twin)}).outcome != "accepted":
+                    continue
+                told += 1
+            answer = session.call("fingerprint", {**plain, "meta": _spelt(document)})
+            if answer.outcome != "refused":
+                bench.fail("fail_open", f"meta {document!r}: has a fingerprint; it must be refused")
+            if answer.reason != "META_INVALID":
+                bench.fail("wrong_reason", f"meta {document!r}: {answer.reason}, META_INVALID is due")
+    if not told:
+        bench.fail("not_reached", "no meta is accepted without its defect, so no refusal counts")
+
+
+@clause("MESH-4.4-F9", "MESH-4.4-F10")
+def test_large_fields_count_whole(bench: Bench) -> None:
+    """Versions, names, metas and bodies of any size, each changed in one place anywhere."""
+    with bench.session() as session:
+        for number in range(_LARGE):
+            # What is drawn is no secret.
+            way = Random(f"{bench.seed} {number}")  # noqa: S311
+            version, size = way.randint(1, 2**53 - 2), way.randrange(1, _MOST_BYTES)
+            body, at = bytearray(way.randbytes(size)), way.randrange(size)
+            name, place = (
+                "".join(way.choices("ab\u00e9\u20ac\U0001f4a1", k=size // 8 + 1)),
+                way.randrange(size // 8 + 1),
+            )
+            members = [f'"{one}":{one}' for one in range(size // 16 + 1)]
+            request = {
+                "envelope_version": version,
+                "destination_kind": way.choice(("topic", "queue")),
+                "destination_ref": name,
+                "meta": _spelt(f"{{{','.join(members)}}}".encode()),
+                "body": _spelt(bytes(body)),
+            }
+            body[at] ^= 1 << way.randrange(8)
+            members[way.randrange(len(members))] = '"x":0'
+            changes = {
+                "envelope_version": version + 1,
+                "destination_ref": f"{name[:place]}c{name[place + 1 :]}",
+                "meta": _spelt(f"{{{','.join(members)}}}".encode()),
+                "body": _spelt(bytes(body)),
+            }
+            first = _fingerprint(bench, session, request)
+            for field, value in changes.items():
+                if _fingerprint(bench, session, {**request, field: value}) == first:
+                    told = f"{_told(request)} and the same with another {field} have one fingerprint"
+                    bench.fail("fail_open", told, received=first)

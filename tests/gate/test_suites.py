@@ -1,4 +1,4 @@
-"""A suite's verdict is taken as written only beside the exchanges of a session."""
+"""A suite's verdict is believed only beside the exchanges of a session; of a stateless contract it is judged again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Record
-from conformance.gate_suites import doubt_of_suite
+from conformance.cases.record import Judgement, Record, Side
+from conformance.gate_model import ReasonCode
+from conformance.gate_suites import doubt_of_suite, judge_suite
+from conformance.plan import plan_of, suite_case_id
+from conformance.recorder import exchange_of
+from conformance.verdict import Verdict
+from reports.evidence import EvidenceWriter, VerdictLine
+from specs import load_contract
 from specs.loader import read_contract
+from tests.gate.conftest import NOW, SEED, Bench
+from tests.harness.suite_play import played, reference
 
 TOY = read_contract(Path(__file__).parents[1] / "toycontract" / "toy")
 ENTRY = {"key": "key-1", "nonce": "nonce-1"}
@@ -68,3 +76,90 @@ def test_a_whole_session_leaves_no_doubt() -> None:
 )
 def test_what_no_conforming_test_leaves_behind_is_doubted(made: Callable[[], list[Record]], doubt: str) -> None:
     assert doubt in str(doubt_of_suite(TOY, made(), {}))
+
+
+MESH = load_contract("mesh-delivery")
+TEST = "test_no_mutated_request_shares_a_fingerprint"
+PLANNED = next(case for case in plan_of(MESH) if case.id == suite_case_id("mesh-delivery", TEST))
+
+
+def honest() -> list[Record]:
+    return played("mesh-delivery", TEST, lambda: reference("mesh-delivery"), SEED)[1]
+
+
+def judged(records: list[Record], seed: str = SEED) -> Judgement:
+    return judge_suite(MESH, PLANNED, records, seed=seed, not_claimed={})
+
+
+def with_answer(records: list[Record], at: int, answer: Mapping[str, Any]) -> list[Record]:
+    return [replace(record, answer=answer) if record.n == at else record for record in records]
+
+
+@pytest.mark.parametrize(
+    ("contract", "test"),
+    [
+        ("jcs", "test_any_document_in_any_disguise_has_one_canonical_form"),
+        ("jcs", "test_constructed_defects_of_names_and_surrogates"),
+        ("mesh-delivery", TEST),
+        ("mesh-delivery", "test_constructed_metas_enter_in_the_form_of_their_construction"),
+    ],
+)
+def test_what_a_suite_test_left_behind_has_its_verdict_again(contract: str, test: str) -> None:
+    loaded = load_contract(contract)
+    planned = next(case for case in plan_of(loaded) if case.id == suite_case_id(contract, test))
+    judgement, records = played(contract, test, lambda: reference(contract), SEED)
+    again = judge_suite(loaded, planned, records, seed=SEED, not_claimed={})
+    assert judgement == again == Judgement(Verdict.CONFORMS)
+
+
+def test_a_suite_test_that_failed_fails_again() -> None:
+    judgement, records = played("mesh-delivery", TEST, lambda: reference("mesh-delivery", "body-dropped"), SEED)
+    assert judgement.verdict is Verdict.FAIL_OPEN
+    assert judged(records) == judgement
+
+
+def test_an_answer_that_was_changed_afterwards_is_judged_like_any_other() -> None:
+    records = honest()
+    other = with_answer(records, 5, records[20].answer or {})
+    assert judged(other[:21]).verdict is Verdict.FAIL_OPEN
+    assert judged(other).verdict is Verdict.KIT_FAULT, "the test ends at the collision, so the rest belongs to nothing"
+
+
+@pytest.mark.parametrize(
+    ("edit", "verdict"),
+    [
+        (lambda records: records[:-1], Verdict.NO_VERDICT),
+        (lambda records: records[:1], Verdict.NO_VERDICT),
+        (lambda records: [*records, records[-1]], Verdict.KIT_FAULT),
+        (lambda records: [*records[:4], *records[5:]], Verdict.KIT_FAULT),
+        (lambda records: with_answer(records, 4, {"outcome": "refused"}), Verdict.KIT_FAULT),
+        (lambda records: records[:0], Verdict.NO_VERDICT),
+    ],
+)
+def test_records_that_are_not_those_of_the_test_never_conform(
+    edit: Callable[[list[Record]], list[Record]], verdict: Verdict
+) -> None:
+    assert judged(edit(honest())).verdict is verdict
+
+
+def test_the_records_of_another_seed_are_foreign() -> None:
+    assert judged(honest(), seed="another").verdict is Verdict.KIT_FAULT
+
+
+@pytest.mark.parametrize(("excused", "verdict"), [(None, "conforms"), ("https://example.org/1", "wrong_reason")])
+def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
+    tmp_path: Path, excused: str | None, verdict: str
+) -> None:
+    bench = Bench(MESH, tmp_path)
+    _, records = played("mesh-delivery", TEST, lambda: reference("mesh-delivery", "body-dropped"), SEED)
+    # Closed in order, so that nothing but the answers tells.
+    close = Record(len(records), "close worker 0", 0, {"op": "close"}, OK, None, len(records), len(records))
+    path = tmp_path / "run.jsonl"
+    with EvidenceWriter(path) as writer:
+        writer.header(bench.header())
+        for record in (*records, close):
+            writer.write(exchange_of(PLANNED.id, Side.MAIN, record))
+        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1))
+        writer.finish(verdict=verdict, exit_status=12, finished=NOW)
+    told = [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
+    assert [each.cases for each in told] == [(PLANNED.id,)]

@@ -47,6 +47,11 @@ def test_a_dollar_is_the_end_unless_escaped_or_in_a_class(text: str, value: str,
     assert found(text, value) is fits
 
 
+@pytest.mark.parametrize(("text", "value"), [(r"^\d$", "\u0663"), (r"^\w$", "\u00e9")])
+def test_digits_and_word_characters_are_those_of_ascii(text: str, value: str) -> None:
+    assert not found(text, value)
+
+
 def test_what_is_no_regular_expression_is_an_error_of_the_contract() -> None:
     with pytest.raises(SpecError, match="not a regular expression"):
         found("(", "x")

@@ -222,6 +222,7 @@ MUTANTS = (
         "Documents deeper than 32 levels are refused",
         value(lambda limits: replace(limits, max_depth=32)),
         {"DEPTH-02": "over_refusal"},
+        also("some of its documents are deeper", "IDEM-02"),
     ),
     mutant(
         "any-character",
@@ -256,14 +257,14 @@ MUTANTS = (
         "Zeros at the ends of a number are significant digits",
         part(reader=ZerosCount),
         {"PROF-03": "over_refusal"},
-        also("one of its numbers has many zeros", "PROF-06 IDEM-01 PROF-01"),
+        also("one of its numbers has many zeros", "PROF-06 IDEM-01 PROF-01 VER-01"),
     ),
     mutant(
         "integers-exact",
         "i-json-strict refuses integers that are no doubles",
         part(reader=Exact),
         {"PROF-06": "over_refusal", "IDEM-01": "over_refusal"},
-        also("one of its integers is no double", "PROF-03"),
+        also("one of its integers is no double", "PROF-03 VER-01"),
     ),
     mutant(
         "any-smallness", "i-json-strict accepts what becomes zero", part(reader=AnySmallness), {"PROF-04": "fail_open"}

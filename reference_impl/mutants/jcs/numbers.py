@@ -168,7 +168,7 @@ MUTANTS = (
         "Digits behind the 17th are zeros",
         part(reader=CutOff),
         {"NUM-09": "wrong_reason"},
-        also("one of its numbers has many digits", "NUM-01 NUM-06 PROF-06"),
+        also("one of its numbers has many digits", "NUM-01 NUM-06 PROF-06 IDEM-02"),
     ),
     mutant(
         "no-capital-e",
@@ -196,7 +196,7 @@ MUTANTS = (
         "Integers are written as they came",
         part(canonicaliser=BigVerbatim),
         {"NUM-06": "wrong_reason", "VER-02": "fail_open"},
-        also(_BIG, "NUM-01 NUM-02 NUM-09 PURE-01 PROF-03 PROF-05 PROF-06"),
+        also(_BIG, "NUM-01 NUM-02 NUM-09 PURE-01 PROF-03 PROF-05 PROF-06 IDEM-02"),
     ),
     mutant(
         "all-digits",
@@ -231,14 +231,15 @@ MUTANTS = (
         also(
             _WRITTEN,
             "NUM-01 NUM-02 NUM-04 NUM-06 NUM-09 IDEM-01 VER-01 VER-02 PURE-01 PROF-03 PROF-05 PROF-06 VER-03",
-        ),
+        )
+        | also("the largest doubles become infinite, and the writer fails", "UTF8-01 GRAM-01 DUP-01"),
     ),
     mutant(
         "ties-half-up",
         "Of two equally close digit strings the higher is written",
         part(writer=HalfUp),
         {"NUM-04": "wrong_reason"},
-        also("one of its numbers lies between", "NUM-06"),
+        also("one of its numbers lies between", "NUM-06 IDEM-02"),
     ),
     mutant(
         "minus-zero-kept",

@@ -27,7 +27,7 @@ def value(change: Callable[[Limits], Limits]) -> Bug:
     return lambda blueprint: replace(blueprint, loaded=change)
 
 
-def also(reason: str, clauses: str) -> Mapping[str, str]:
+def also(reason: str, clauses: str) -> dict[str, str]:
     """Clauses, spaces between them, that a bug breaks as well, and the one reason for all of them."""
     return dict.fromkeys(clauses.split(), reason)
 

@@ -1,0 +1,75 @@
+"""Suite tests played in this process: sessions whose worker is a function from call to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from conformance.cases.action import Action
+from conformance.cases.drive import Driver
+from conformance.cases.record import Finding, Judgement, Record
+from conformance.plan import suite_case_id, suite_tests
+from conformance.suites.bench import Bench, Limits
+from reference_impl.answers import to_message
+from reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
+from specs import load_contract
+
+# Method and arguments in, the members of the answer out, all but `id`.
+Answerer = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+
+
+class PlayedDriver:
+    """Stands in for `Driver` where no process is needed: every call is answered by `make()` of its session."""
+
+    def __init__(self, answer: Answerer) -> None:
+        self._answer = answer
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """The records of one action."""
+        return [
+            Record(
+                n,
+                action.note,
+                worker,
+                request,
+                self._answer(request["method"], request["args"]) if request["op"] == "call" else {"outcome": "ok"},
+                None,
+                n,
+                n,
+            )
+            for n, (worker, request) in enumerate(action.requests)
+        ]
+
+    def finish(self, judgement: Judgement) -> None:
+        """Nothing is left behind."""
+
+
+def played(
+    contract: str, test: str, make: Callable[[], Answerer], seed: str = "5eed"
+) -> tuple[Judgement, list[Record]]:
+    """What a suite test says of an implementation, and its records. `make` is called for each session."""
+    function = {each.__name__: each for each, _ in suite_tests(contract)}[test]
+    bench = Bench(
+        contract=load_contract(contract),
+        case=suite_case_id(contract, test),
+        seed=seed,
+        make_driver=lambda: cast("Driver", PlayedDriver(make())),
+        not_claimed={},
+        limits=Limits(8, None),
+    )
+    try:
+        function(bench)
+        return bench.conclude(), bench.records
+    except Finding as finding:
+        return finding.judgement, bench.records
+
+
+def reference(contract: str, mutant: str | None = None) -> Answerer:
+    """One session of the reference, with a planted bug if one is named."""
+    entry = import_module(f"reference_impl.{contract.replace('-', '_')}.entry")
+    request = OpenRequest(StateWanted.FRESH, SurfaceWanted.READY, Path(), datetime(2026, 1, 1, tzinfo=UTC), {})
+    session = entry.implementation(mutant=mutant).open(request)
+    return lambda method, args: to_message(session.call(method, args))

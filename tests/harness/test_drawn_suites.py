@@ -1,0 +1,132 @@
+"""Suites ask what nobody can look up: the committed vectors are public, so each run draws documents of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from conformance.cases.record import Record
+from conformance.verdict import Verdict
+from tests.harness.suite_play import Answerer, played, reference
+
+DRAWN = (
+    ("jcs", "test_any_document_in_any_disguise_has_one_canonical_form"),
+    ("jcs", "test_constructed_documents_have_the_form_of_their_construction"),
+    ("jcs", "test_constructed_documents_in_i_json_strict"),
+    ("jcs", "test_constructed_documents_in_safe_int"),
+    ("jcs", "test_constructed_documents_in_verify_mode"),
+    ("jcs", "test_large_documents_have_the_form_of_their_construction"),
+    ("jcs", "test_constructed_defects_of_bytes"),
+    ("jcs", "test_constructed_defects_of_grammar"),
+    ("jcs", "test_constructed_defects_of_names_and_surrogates"),
+    ("jcs", "test_constructed_numbers_out_of_range"),
+    ("mesh-delivery", "test_no_mutated_request_shares_a_fingerprint"),
+    ("mesh-delivery", "test_constructed_metas_enter_in_the_form_of_their_construction"),
+    ("mesh-delivery", "test_constructed_metas_with_a_defect_are_refused"),
+    ("mesh-delivery", "test_large_fields_count_whole"),
+)
+
+
+def asked(records: list[Record]) -> set[str]:
+    """Every call of a test."""
+    requests = [record.request for record in records if record.request and record.request["op"] == "call"]
+    return {json.dumps(request, sort_keys=True) for request in requests}
+
+
+@pytest.mark.parametrize(("contract", "test"), DRAWN)
+def test_another_seed_asks_other_questions_and_the_reference_answers_them(contract: str, test: str) -> None:
+    found = []
+    for seed in ("one", "two"):
+        judgement, records = played(contract, test, lambda: reference(contract), seed)
+        assert judgement.verdict is Verdict.CONFORMS, judgement.detail
+        found.append(asked(records))
+    # Literals, empty containers and the like are drawn by every seed.
+    assert len(found[0] & found[1]) < 0.2 * len(found[0])
+    assert asked(played(contract, test, lambda: reference(contract), "one")[1]) == found[0], "a seed fixes a run"
+
+
+def looked_up(contract: str, test: str) -> Answerer:
+    """Right about everything that one run asked; anything else is accepted as it came, or refused as no JSON."""
+    known = {}
+    for record in played(contract, test, lambda: reference(contract), "published")[1]:
+        if record.request and record.request["op"] == "call":
+            known[json.dumps(record.request["args"], sort_keys=True), record.request["method"]] = record.answer
+
+    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        found = known.get((json.dumps(args, sort_keys=True), method))
+        if found is not None:
+            return dict(found)
+        value: dict[str, Any] = {"canonical": args["document"]} if method == "canonicalise" else {}
+        return {
+            "outcome": "accepted",
+            "effect": "new",
+            "value": value or ({"fingerprint": "0"} if "body" in args else {}),
+        }
+
+    return answer
+
+
+VERIFIED = ("jcs", "test_constructed_documents_in_verify_mode")
+
+
+@pytest.mark.parametrize(("contract", "test"), [each for each in DRAWN if each != VERIFIED])
+def test_an_implementation_that_looks_answers_up_is_found_out(contract: str, test: str) -> None:
+    answerer = looked_up(contract, test)
+    assert played(contract, test, lambda: answerer, "published")[0].verdict is Verdict.CONFORMS
+    assert played(contract, test, lambda: answerer, "5eed")[0].verdict is not Verdict.CONFORMS
+
+
+def test_a_verifier_that_agrees_in_strict_profiles_only_is_found_out() -> None:
+    honest = reference("jcs")
+
+    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        found = honest(method, args)
+        strict = method == "verify" and args["profile"] != "core"
+        return {"outcome": "accepted", "effect": "new", "value": {}} if strict and "reason" in found else found
+
+    assert played(*VERIFIED, lambda: answer)[0].verdict is Verdict.FAIL_OPEN
+
+
+@pytest.mark.parametrize("limit", [20_000, 64 * 1024])
+def test_a_canonicaliser_that_is_right_about_short_documents_only_is_found_out(limit: int) -> None:
+    honest = reference("jcs")
+
+    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        long = method == "canonicalise" and len(args["document"]) > limit
+        return (
+            {"outcome": "accepted", "effect": "new", "value": {"canonical": args["document"]}}
+            if long
+            else honest(method, args)
+        )
+
+    test = "test_large_documents_have_the_form_of_their_construction"
+    assert played("jcs", test, lambda: answer)[0].verdict is Verdict.WRONG_REASON
+
+
+def test_a_verifier_that_always_agrees_is_found_out_beside_a_right_core() -> None:
+    honest, yes = reference("jcs"), {"outcome": "accepted", "effect": "new", "value": {}}
+
+    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        return yes if method == "verify" else honest(method, args)
+
+    assert played(*VERIFIED, lambda: answer)[0].verdict is Verdict.FAIL_OPEN
+
+
+def test_a_session_that_answers_a_question_otherwise_the_second_time_is_found_out() -> None:
+    def forgetful() -> Answerer:
+        honest, seen = reference("jcs"), set[str]()
+
+        def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+            question = json.dumps([method, args])
+            if question in seen:
+                return {"outcome": "refused", "reason": "SYNTAX"}
+            seen.add(question)
+            return honest(method, args)
+
+        return answer
+
+    judgement, _ = played("jcs", "test_answers_do_not_depend_on_what_was_asked_before", forgetful)
+    assert judgement.verdict is Verdict.FAIL_OPEN
