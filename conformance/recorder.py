@@ -38,7 +38,7 @@ from reports.evidence import (
 from specs import Contract
 from specs.strictjson import digest_bytes
 
-_CODE = (".py", ".yaml", ".json")
+_CODE = (".py", ".yaml", ".json", ".jsonl")
 
 
 @cache

@@ -1,7 +1,7 @@
 """The evidence of `holdfast vectors verify`: one verdict for each category, the whole table, and the exit status.
 
 A category conforms only if every one of its rows agrees. If rows are missing anywhere, no category conforms: nobody
-knows whose they were.
+knows whose they were. Nor does one if the runner died and no document can be blamed: nobody knows of what.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def verdict_of(finding: Finding) -> Verdict:
     }[finding.value]
 
 
-def verdict_of_row(row: Row, missing: int) -> Verdict:
-    """The verdict of a category: the worst of its rows, and never `conforms` while rows are missing."""
+def verdict_of_row(row: Row, unaccounted: int) -> Verdict:
+    """The verdict of a category: the worst of its rows, and never `conforms` while anything is `unaccounted` for."""
     found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
-    return worst([*found, Verdict.NO_VERDICT] if missing else found)
+    return worst([*found, Verdict.NO_VERDICT] if unaccounted else found)
 
 
 def exit_of_result(result: Result) -> Exit:
     """The exit status of a run: 13 if the runner never answered, else the gravest of its categories."""
     if not result.answered:
         return Exit.ADAPTER
-    return gravest(exit_of(verdict_of_row(row, result.missing)) for row in result.own())
+    return gravest(exit_of(verdict_of_row(row, result.missing + result.restarts)) for row in result.own())
 
 
 def record(result: Result, path: Path) -> Exit:
@@ -69,7 +69,7 @@ def record(result: Result, path: Path) -> Exit:
         writer.write(line_of(result))
         verdicts = []
         for row in rows:
-            verdict = verdict_of_row(row, result.missing)
+            verdict = verdict_of_row(row, result.missing + result.restarts)
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
@@ -123,6 +123,7 @@ def line_of(result: Result) -> Vectors:
             "version": target.version,
         },
         missing=result.missing,
+        restarts=result.restarts,
         table=tuple(row.as_json() for row in result.rows),
         counterexamples=tuple(counterexample_json(result, found) for found in result.counterexamples),
     )
@@ -163,8 +164,8 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
         case=_case(result, row),
         clauses=(),
         verdict=verdict.value,
-        silence=Silence.MISSING.value if verdict is Verdict.NO_VERDICT and result.missing else _silence(first, verdict),
-        detail=f"{row.category.title}: {counted}" + (f"; {result.missing} rows missing" if result.missing else ""),
+        silence=_silence(result, first, verdict),
+        detail="; ".join([f"{row.category.title}: {counted}", *unaccounted(result)]),
         expected="" if line is None else line[0],
         received="" if line is None else line[1],
         advice="" if line is None else line[2],
@@ -173,11 +174,26 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
     )
 
 
-def _silence(found: Counterexample | None, verdict: Verdict) -> str | None:
-    if verdict is not Verdict.NO_VERDICT or found is None:
+def unaccounted(result: Result) -> list[str]:
+    """What no row of the table shows, in words: missing rows, processes that died of nothing in particular."""
+    words = [f"{result.missing} rows missing"] if result.missing else []
+    if result.restarts:
+        words.append(
+            f"{result.restarts} processes of the runner failed on no document in particular, the first: "
+            f"{result.restarted[:500]}"
+        )
+    return words
+
+
+def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> str | None:
+    if verdict is not Verdict.NO_VERDICT:
         return None
+    if result.missing:
+        return Silence.MISSING.value
     words = {"crashed": Silence.CRASH, "hung": Silence.HANG, "garbled": Silence.GARBAGE}
-    silence = words.get(found.answered.status.value)
+    silence = None if found is None else words.get(found.answered.status.value)
+    if silence is None and result.restarts:
+        silence = Silence.CRASH
     return None if silence is None else silence.value
 
 

@@ -66,7 +66,7 @@ def _exit(numbers: NumberResult) -> Exit:
         return Exit.ADAPTER
     if numbers.counts[Finding.WRONG_BYTES]:
         return Exit.FAIL_OPEN
-    if numbers.missing or numbers.counts[Finding.NO_VERDICT]:
+    if numbers.missing or numbers.restarts or numbers.counts[Finding.NO_VERDICT]:
         return Exit.INCOMPLETE
     return Exit.NON_CONFORMING if numbers.counts[Finding.OVER_REFUSAL] else Exit.OK
 
@@ -83,6 +83,11 @@ def _print(name: str, numbers: NumberResult) -> None:
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)
     console.print(f"{name}: {counted or numbers.failure or 'no answer'}", markup=False)
+    if numbers.restarts:
+        console.print(
+            f"{numbers.restarts:,} processes of the runner failed on no number in particular: nothing is proven",
+            style="bold red",
+        )
     if numbers.missing:
         console.print(f"{numbers.missing:,} lines have no result: nothing is proven", style="bold red")
     for found in Finding:

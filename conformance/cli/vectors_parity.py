@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import counterexample_json, record
+from conformance.cli.vectors_evidence import counterexample_json
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_verify import (
     DEADLINE_S,
     print_counterexample,
+    recorded,
     reference_command,
     target_of,
 )
@@ -64,7 +66,7 @@ def parity(
     folder = Path(results)
     with working(master, format_) as work:
         found = _run(work, wanted, count, seed, deadline, folder, partitions)
-    status = _status(found)
+    status = _status(found, asked=sdk or ())
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "parity.html").write_text(_page(found), encoding="utf-8")
     data = json.dumps(_json(found, status), ensure_ascii=False)
@@ -127,7 +129,7 @@ def _run(
         )
         where = folder / name
         result = verify(work.spark, request, str(where), listener=work.face.show)
-        record(result, where / "run.jsonl")
+        recorded(result, where / "run.jsonl")
         work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
         found.append(result)
     return Parity(tuple(found), tuple(wanted[1]))
@@ -139,9 +141,12 @@ def _agreeing(result: Result) -> int:
     return result.total(Finding.AGREE)
 
 
-def _status(found: Parity) -> Exit:
+def _status(found: Parity, asked: Collection[str]) -> Exit:
+    """Whether the comparison stands; a runner that was `asked` for by name has to be in it."""
     if found.faults:
         return Exit.KIT
+    if any(one.name in asked for one in found.not_found):
+        return Exit.INCOMPLETE
     complete = all(not result.missing and result.answered for result in found.results)
     return Exit.OK if complete and found.references and found.libraries else Exit.INCOMPLETE
 

@@ -97,7 +97,7 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
     try:
         with Janitor() as janitor, Face(format_) as face:
             place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
-            with opened(place) as spark:
+            with opened(place) as spark, _words_kept():
                 yield Work(spark, janitor, face)
     except NotAvailableError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}")
@@ -105,18 +105,41 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
         stop(Exit.INCOMPLETE, str(error))
     except StorageError as error:
         stop(Exit.USAGE, str(error))
-    except Exception as error:
-        if not _is_of_spark(error):
-            raise
-        words = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {words[:500]}; what was read may be damaged")
+    except _JobError as error:
+        stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {error}; what was read may be damaged")
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven. `vectors generate` can go on with --resume")
 
 
+class _JobError(Exception):
+    """A job failed, in words."""
+
+
+@contextlib.contextmanager
+def _words_kept() -> Iterator[None]:
+    """Turns what Spark raises into words while its JVM, which has them, is still there."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_spark(error):
+            raise
+        raise _JobError(_words(error)) from error
+
+
 def _is_of_spark(error: Exception) -> bool:
-    """Whether a job failed: a worker died, a file could not be read, a cluster went away."""
+    """Whether a job failed: a worker died, a file could not be read, a cluster or the JVM itself went away."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return isinstance(error, Py4JError | PySparkException)
+    return isinstance(error, Py4JError | PySparkException | ConnectionError)
+
+
+def _words(error: Exception) -> str:
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        # Of a job that was aborted, the first line of Java's own words says which task and why.
+        said = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    except Exception:  # the JVM is gone, and its words with it
+        said = ""
+    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)[:500]

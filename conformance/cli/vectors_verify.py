@@ -15,10 +15,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import record
+from conformance.cli.vectors_evidence import record, unaccounted
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
+from reports.evidence import EvidenceError
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ def verify(
             kept=keep,
             partitions=partitions,
         )
+        path = evidence or Path(_OUTPUT) / _file_name(target.name) / "run.jsonl"
+        _make_room(path)
         result = run(work.spark, request, where, listener=work.face.show)
-    path = evidence or Path(_OUTPUT) / _file_name(target.name) / "run.jsonl"
-    status = record(result, path)
+    status = recorded(result, path)
     if format_ is Format.JSON:
         print(json.dumps(result_json(result, status, path), ensure_ascii=False))
     else:
@@ -88,6 +90,22 @@ def verify(
     if status is Exit.ADAPTER:
         stop(status, f"the runner failed before any answer: {failure_of(result)}")
     raise typer.Exit(int(status))
+
+
+def _make_room(path: Path) -> None:
+    """No evidence at `path`: should this run not come to its end, an earlier one must not stand for it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        stop(Exit.USAGE, f"{path} cannot be used for evidence: {error.strerror}; name a file that you may write to")
+
+
+def recorded(result: Result, path: Path) -> Exit:
+    """Write the evidence; what cannot be written down is not proven."""
+    try:
+        return record(result, path)
+    except (EvidenceError, OSError) as error:
+        stop(Exit.INCOMPLETE, f"{path}: the evidence cannot be written, so nothing is proven: {error}")
 
 
 def _checked(
@@ -196,8 +214,8 @@ def print_result(result: Result) -> None:
         rows = [row for row in result.rows if row.profile is profile]
         agreeing = sum(row.counts[Finding.AGREE] for row in rows)
         console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
-    if result.missing:
-        console.print(f"{result.missing} rows have no result: nothing is proven", style="bold red")
+    for words in unaccounted(result):
+        console.print(f"{words}: nothing is proven", style="bold red", markup=False)
     console.print(
         f"{result.total(Finding.AGREE)} of {result.count} rows agree; stream {result.stream}, seed {result.seed}, "
         f"root {result.root or 'none'}; {result.seconds:.1f} s",

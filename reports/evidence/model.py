@@ -242,7 +242,8 @@ class Vectors:
     """What an SDK made of generated documents (`holdfast vectors verify`): which rows, and the counts of all of them.
 
     `root` is the Merkle root over the rows, None if some are `missing`. `table` has a line for each profile and
-    category; its counts and `missing` add up to `count` in each profile. `sdk` says what was run, as far as it is
+    category; its counts and `missing` add up to `count` in each profile. `restarts` processes of the runner failed
+    though each of their documents was answered when it was asked again. `sdk` says what was run, as far as it is
     known; the command and its digest stand in the header.
     """
 
@@ -254,6 +255,7 @@ class Vectors:
     profile: str
     sdk: Mapping[str, str]
     missing: int
+    restarts: int
     table: tuple[Mapping[str, Any], ...]
     counterexamples: tuple[Mapping[str, Any], ...]
 
@@ -269,13 +271,15 @@ class Vectors:
             "profile": self.profile,
             "sdk": dict(self.sdk),
             "missing": self.missing,
+            "restarts": self.restarts,
             "table": [dict(row) for row in self.table],
             "counterexamples": [dict(one) for one in self.counterexamples],
         }
 
     def unbalanced(self) -> Mapping[str, int]:
         """The profiles whose rows do not add up to `count`, and what they add up to."""
-        sums: dict[str, int] = {}
+        # Of the run's own profile also when the table has no line of it.
+        sums = {self.profile: self.missing}
         for row in self.table:
             counted = sum(row[name] for name in FINDINGS)
             sums[row["profile"]] = sums.get(row["profile"], self.missing) + counted

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from conformance.cli.vectors_session import _words_kept
 from reports.evidence import read_evidence
 from specs import schema
 
@@ -114,6 +115,48 @@ def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: 
     assert run.footer is not None
     assert run.footer.exit == 10
     assert run.vectors[0].count == 300
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text("an earlier run")
+    words = ["verify", "--count", "10", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "kill-worker"]
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 12, done.stderr
+    assert "not proven: expected Spark to finish, got org.apache.spark.SparkException" in done.stderr
+    assert not (tmp_path / "run.jsonl").exists()
+
+
+def test_words_of_a_failed_job_do_not_need_a_jvm_that_is_gone() -> None:
+    with pytest.raises(Exception, match="ConnectionRefusedError") as caught, _words_kept():
+        raise ConnectionRefusedError
+    assert type(caught.value).__name__ == "_JobError"
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_place_where_evidence_cannot_be_is_a_matter_of_usage(tmp_path: Path) -> None:
+    done = _run("verify", "--count", "10", "--sdk", "reference", "--evidence", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 64, done.stderr
+    assert "cannot be used for evidence" in done.stderr
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_path: Path) -> None:
+    folders = {"lost": "never-built-for-this-test", "kept": sys.executable}
+    for name, program in folders.items():
+        folder = tmp_path / "sdks" / name
+        folder.mkdir(parents=True)
+        (folder / "runner.toml").write_text(
+            f'language = "Test"\nsteps = []\n[[needs]]\nprogram = "{program}"\nget = "it"\n'
+            f'[[runners]]\nname = "test-{name}"\nlibrary = "none"\nversion = "1"\n'
+            f'command = ["{program}", "{FAKE}", "naive"]\n'
+        )
+    environment = {**os.environ, "HOLDFAST_SDKS": str(tmp_path / "sdks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    words = ["parity", "--build", "--matrix-only", "--count", "20", "--sdk", "test-kept"]
+    assert _run(*words, cwd=tmp_path, env=environment).returncode == 0
+    done = _run(*words, "--sdk", "test-lost", cwd=tmp_path, env=environment)
+    assert done.returncode == 12, done.stderr
+    assert "not proven: test-lost" in done.stdout
 
 
 @pytest.mark.xdist_group("spark")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from vectors.frames.answer import Answered, StartError, Status
 from vectors.frames.bare import Bare
 from vectors.frames.blocks import blocks
-from vectors.frames.exchange import START_S, Exchange
+from vectors.frames.exchange import START_S, Exchange, Listener, unheard
 
 __all__ = ["Answered", "Bare", "Dialogue", "StartError", "Status", "run"]
 
@@ -25,6 +25,7 @@ def run(
     deadline: float,
     start: float = START_S,
     env: Mapping[str, str] | None = None,
+    unexplained: Listener = unheard,
 ) -> Iterator[Answered]:
     """One answer for each document, in order, whatever the runner does.
 
@@ -33,11 +34,13 @@ def run(
     default the few variables that programs need); put the mark of the run's janitor into it where there is one.
 
     A document has no verdict (CRASHED, HUNG, GARBLED, with what happened as its body) only if it was the first one of
-    a fresh process and nobody else's fault, or if the runner was given up: see `vectors.frames.exchange` for when. At
+    a fresh process and nobody else's fault, or if the runner was given up: see `vectors.frames.exchange` for when.
+    `unexplained` is told of each process that died, hung or talked nonsense although all its documents were answered
+    in the end: no row shows that, and it is no pass. At
     most a few thousand documents are drawn ahead of the answers that were taken. The process and its whole group
     are gone when the iterator is exhausted, closed, or left by an exception. Raises StartError.
     """
-    with Exchange(command, deadline=deadline, start=start, env=env) as exchange:
+    with Exchange(command, deadline=deadline, start=start, env=env, unexplained=unexplained) as exchange:
         for frames in exchange.checked(blocks(documents)):
             yield from frames.answers()
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from vectors.frames.answer import Answered, Frames, Status
 from vectors.frames.blocks import BLOCK_BYTES, BLOCK_DOCUMENTS, Block
-from vectors.frames.exchange import START_S, Exchange
+from vectors.frames.exchange import START_S, Exchange, Listener, unheard
 
 _EMPTY = pa.scalar(b"", pa.binary())
 
@@ -25,6 +25,7 @@ def run_columns(
     deadline: float,
     start: float = START_S,
     env: Mapping[str, str] | None = None,
+    unexplained: Listener = unheard,
 ) -> Iterator[pa.BinaryArray]:
     """As `run`, for whole batches: for each batch of documents one array of answers, of the same length and order.
 
@@ -40,17 +41,22 @@ def run_columns(
             sizes.append(len(batch))
             yield from _blocks(batch)
 
-    with Exchange(command, deadline=deadline, start=start, env=env) as exchange:
-        held = pa.array([], pa.binary())
+    with Exchange(command, deadline=deadline, start=start, env=env, unexplained=unexplained) as exchange:
+        # Joined once for each batch: a copy for each block would cost more than all else here.
+        held: list[pa.BinaryArray] = []
+        came = 0
         for frames in exchange.checked(cut()):
-            held = pa.concat_arrays([held, _array(frames)])
-            while sizes and len(held) >= sizes[0]:
+            held.append(_array(frames))
+            came += len(frames)
+            while sizes and came >= sizes[0]:
                 size = sizes.popleft()
-                yield held[:size]
-                held = held[size:]
+                joined = pa.concat_arrays(held)
+                yield joined[:size]
+                held = [joined[size:]]
+                came -= size
         # Only batches without a row are left.
         for _ in sizes:
-            yield held
+            yield pa.array([], pa.binary())
 
 
 def canonical_frames(bodies: pa.BinaryArray) -> pa.BinaryArray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
 from vectors.frames.answer import CANONICAL, HEADER, REFUSED, Answered, Frames, Status, TroubleError
@@ -38,12 +38,30 @@ QUIT_S = 2.0
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 
+# Told what happened whenever a process left the protocol and every document was answered by others afterwards.
+Listener = Callable[[str], None]
+
+
+def unheard(what: str) -> None:
+    """Nobody wants to know."""
+
 
 class Exchange:
     """One runner after the other for one command. Use as a context manager; not thread-safe."""
 
-    def __init__(self, command: Sequence[str], *, deadline: float, start: float, env: Mapping[str, str] | None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        deadline: float,
+        start: float,
+        env: Mapping[str, str] | None,
+        unexplained: Listener = unheard,
+    ) -> None:
         """Seconds for an answer, seconds for the first one of a process. Nothing is started yet."""
+        self._unexplained = unexplained
+        # How often it was told.
+        self._told = 0
         self._command = list(command)
         self._env = env
         self._deadline = deadline
@@ -112,10 +130,14 @@ class Exchange:
             try:
                 frames = self._settle(block)
                 self._dead_in_a_row = 0
-            except TroubleError:
+            except TroubleError as trouble:
                 self.close()
+                told = self._told
                 frames = Frames.joined(self._one_by_one(block))
-                dead += sum(frame[4] not in _VERDICTS for frame in _each(frames))
+                blamed = sum(frame[4] not in _VERDICTS for frame in _each(frames))
+                if not blamed and told == self._told:
+                    self._tell(trouble)
+                dead += blamed
                 if self._given_up is None and dead > DEAD_IN_ALL and dead > DEAD_SHARE * done:
                     what = f"not tried: {dead} of the first {done} documents got no verdict"
                     self._given_up = TroubleError(Status.CRASHED, what)
@@ -141,7 +163,13 @@ class Exchange:
         frame = self._alone(document)
         return Frames(frame, [0, len(frame)]).answers()[0]
 
+    def _tell(self, trouble: TroubleError) -> None:
+        self._told += 1
+        self._unexplained(str(trouble))
+
     def _alone(self, document: bytes) -> bytes:
+        # What happened to a process that had answered other documents before this one.
+        tired: TroubleError | None = None
         while self._ready():
             block = block_of([document])
             fresh = self._fresh
@@ -153,11 +181,15 @@ class Exchange:
                 self.close()
                 if early is not None:
                     frame = early
+                    tired = trouble
                 elif fresh:
                     self._dead_in_a_row += 1
                     return trouble.frame()
                 else:
+                    tired = trouble
                     continue
+            if tired is not None:
+                self._tell(tired)
             self._dead_in_a_row = 0
             return frame
         assert self._given_up is not None

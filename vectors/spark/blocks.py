@@ -120,6 +120,8 @@ def regrouped(batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Block]:
                         f"expected row {number * BLOCK_ROWS} at the start of a block, got {inside} further"
                     )
             due = block_rows(number, count)
+            if due < 1:
+                raise BlockError(f"expected {count} rows, got a row with number {number * BLOCK_ROWS} behind their end")
             taken = rest.slice(0, due - size)
             rest = rest.slice(taken.num_rows)
             held.append(taken)

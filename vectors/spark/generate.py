@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from vectors.spark.blocks import BLOCK_ROWS, block_count, block_rows, partition_digest, root
@@ -39,8 +40,12 @@ if TYPE_CHECKING:
 _GROUP_BLOCKS = 128
 # Blocks in a file at most: half a million rows, some tens of MiB.
 _FILE_BLOCKS = 32
-# Tasks for each core, so that one slow task does not keep the others waiting.
-_TASKS_PER_CORE = 2
+# Of a group each core gets at least so many stocks.
+_GROUP_STOCKS = 2
+# A task may have one block in so many more than its even share.
+_ROOM = 16
+# Sizes of a unit: divisors of a stock's blocks, the largest first.
+_UNIT_BLOCKS = tuple(size for size in range(STOCK_BLOCKS, 0, -1) if STOCK_BLOCKS % size == 0)
 _NO_LIMIT = 2**40
 
 
@@ -87,11 +92,24 @@ def split(spark: SparkSession, first: int, blocks: int, partitions: int | None) 
 
     `first` is a multiple of a stock's blocks.
     """
-    wanted = partitions or max(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE, -(-blocks // _FILE_BLOCKS))
-    # Whole stocks while there are enough of them for everybody, else single blocks.
-    size = STOCK_BLOCKS if blocks >= STOCK_BLOCKS * wanted else 1
+    cores = spark.sparkContext.defaultParallelism
+    # As many as there are cores, or a multiple: rows cost the same everywhere, so all cores end together. No more than
+    # needed, because each task of `verify` starts a runner, and some take a second to get up to speed.
+    wanted = partitions or cores * -(-blocks // (cores * _FILE_BLOCKS))
+    # Whole stocks, or large pieces of them, as long as the largest task hardly grows by that: a stock that is made once
+    # more costs less than a block.
+    even = -(-blocks // wanted)
+    most = even + even // _ROOM
+    size = next(size for size in _UNIT_BLOCKS if _largest(blocks, size, wanted) <= most)
     number = -(-blocks // size)
     return Split(Units(size, first + blocks), first // size, first // size + number, max(1, min(number, wanted)))
+
+
+def _largest(blocks: int, size: int, partitions: int) -> int:
+    """How many blocks the largest partition has, as Spark cuts a range of units of `size` blocks."""
+    units = -(-blocks // size)
+    bounds = [min(blocks, size * (units * number // partitions)) for number in range(partitions + 1)]
+    return max(end - begin for begin, end in pairwise(bounds))
 
 
 def generate(
@@ -143,7 +161,7 @@ def _plan(spark: SparkSession, request: Request, store: Store, mode: Mode) -> Pl
 
 def _new_plan(spark: SparkSession, request: Request) -> Plan:
     blocks = block_count(request.count)
-    size = max(_GROUP_BLOCKS, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE * STOCK_BLOCKS)
+    size = max(_GROUP_BLOCKS, spark.sparkContext.defaultParallelism * _GROUP_STOCKS * STOCK_BLOCKS)
     groups = tuple((first, min(size, blocks - first)) for first in range(0, blocks, size))
     files = split(spark, 0, min(size, blocks), request.partitions).partitions
     return Plan(stream_version(), request.seed, request.count, BLOCK_ROWS, groups, files)

@@ -2,7 +2,7 @@
 
 What comes out are rows of three kinds: one `block` for each block (its digest and its counts), `mismatch` rows, and the
 `shortest` mismatch of each cell, which is what a person wants to see first. Should the runner not start at all, there
-is one `failed` row that says why.
+is one `failed` row that says why; should processes have died of no document in particular, one `restarted` row.
 """
 
 from __future__ import annotations
@@ -84,12 +84,14 @@ class Judge:
         waiting: deque[Block] = deque()
         best = _Shortest()
         samples: dict[tuple[int, int], int] = {}
+        unexplained: list[str] = []
         answered = run_columns(
             self.command.words,
             self._documents(batches, waiting),
             deadline=self.command.deadline,
             start=self.command.start,
             env={**scrubbed_environment(), **self.command.environment},
+            unexplained=unexplained.append,
         )
         try:
             for answers in answered:
@@ -98,6 +100,8 @@ class Judge:
             yield _record([{"kind": "failed", "reason": str(error)}])
             return
         yield from best.records()
+        if unexplained:
+            yield _record([{"kind": "restarted", "rows": len(unexplained), "reason": unexplained[0]}])
 
     def _documents(self, batches: Iterable[pa.RecordBatch], waiting: deque[Block]) -> Iterator[pa.BinaryArray]:
         """The documents of each block of the partition; the block waits for its answers."""

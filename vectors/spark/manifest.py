@@ -13,6 +13,7 @@ from typing import Any
 from specs.errors import StrictJsonError
 from specs.schema import explain, published_validator
 from specs.strictjson import loads
+from vectors.spark.blocks import BLOCK_ROWS, block_count, block_rows, root
 from vectors.spark.storage import StorageError, Store
 
 # Spark's readers pass over names that begin with an underscore.
@@ -117,6 +118,9 @@ def read_json(store: Store, name: str) -> Any:
     """Read one JSON file. Raises OutputError when it is not JSON."""
     try:
         return loads(store.read(name))
+    except StorageError as error:
+        # It is there, so another folder is not the answer.
+        raise OutputError(f"{error}; if it is damaged, remove the folder and generate again") from error
     except StrictJsonError as error:
         raise OutputError(
             f"{store.at(name)}: expected JSON, got {error}; remove the folder and generate again"
@@ -163,8 +167,36 @@ def read_manifest(store: Store) -> Manifest:
         raw["categories"],
         tuple(map(Part.from_json, raw["parts"])),
     )
+    contradiction = _contradiction(manifest)
+    if contradiction is not None:
+        raise OutputError(
+            f"{store.at(MANIFEST)} contradicts itself: {contradiction}; the folder is damaged: "
+            "remove it and generate again"
+        )
     _check_files(store, manifest)
     return manifest
+
+
+def _contradiction(manifest: Manifest) -> str | None:
+    """What in a manifest cannot all be true: it would let rows be left out, or be read for ever."""
+    if manifest.block_rows != BLOCK_ROWS:
+        return f"expected blocks of {BLOCK_ROWS} rows, got {manifest.block_rows}"
+    due = 0
+    for part in manifest.parts:
+        blocks = range(due, due + len(part.leaves))
+        rows = sum(block_rows(number, manifest.count) for number in blocks if number < block_count(manifest.count))
+        if not part.leaves or part.first_block != due or part.rows != rows:
+            return (
+                f"expected {part.path} to hold whole blocks from {due} on, got {part.rows} rows from block "
+                f"{part.first_block}"
+            )
+        due = blocks.stop
+    if due != block_count(manifest.count):
+        return f"expected {block_count(manifest.count)} blocks for {manifest.count} rows, got {due}"
+    if sum(manifest.categories.values()) != manifest.count:
+        return f"expected {manifest.count} rows by category, got {sum(manifest.categories.values())}"
+    leaves = root([bytes.fromhex(one) for part in manifest.parts for one in part.leaves])
+    return None if leaves == manifest.root else f"expected the root {leaves} of its blocks, got {manifest.root}"
 
 
 def _check_files(store: Store, manifest: Manifest) -> None:

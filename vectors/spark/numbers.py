@@ -39,12 +39,16 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class NumberResult:
-    """Lines by finding, and the first departure of each; `failure` says why a runner never started."""
+    """Lines by finding, and the first departure of each; `failure` says why a runner never started.
+
+    `restarts` processes failed although each of their numbers was answered when it was asked again.
+    """
 
     lines: int
     counts: dict[Finding, int]
     first: dict[Finding, Departure]
     failure: str | None
+    restarts: int = 0
 
     @property
     def missing(self) -> int:
@@ -73,6 +77,7 @@ class JudgeNumbers:
         counts: Counter[Finding] = Counter()
         first: dict[Finding, tuple[int, bytes, bytes, str]] = {}
         waiting: deque[pa.RecordBatch] = deque()
+        unexplained: list[str] = []
         try:
             answers = run(
                 self.command.words,
@@ -80,6 +85,7 @@ class JudgeNumbers:
                 deadline=self.command.deadline,
                 start=self.command.start,
                 env={**scrubbed_environment(), **self.command.environment},
+                unexplained=unexplained.append,
             )
             for answer in answers:
                 rows = waiting.popleft()
@@ -105,6 +111,8 @@ class JudgeNumbers:
             return
         for found, rows_found in counts.items():
             yield partition.index, found.value, rows_found, *first.get(found, (None, None, None, None))
+        if unexplained:
+            yield partition.index, "restarted", len(unexplained), None, None, None, unexplained[0]
 
 
 _TYPES = (pa.int64(), pa.string(), pa.int64(), pa.int64(), pa.binary(), pa.binary(), pa.string())
@@ -127,15 +135,19 @@ def verify_numbers(spark: SparkSession, lines: int, command: Command, *, listene
     counts: Counter[Finding] = Counter()
     first: dict[Finding, Departure] = {}
     failure: str | None = None
+    restarts = 0
     for row in sorted(watched(spark, f"{lines:,} numbers", frame.collect, listener), key=lambda r: r["partition"]):
         if row["finding"] == "failed":
             failure = row["said"]
+            continue
+        if row["finding"] == "restarted":
+            restarts += row["rows"]
             continue
         found = Finding(row["finding"])
         counts[found] += row["rows"]
         if row["line"] is not None and found not in first:
             first[found] = Departure(row["line"], bytes(row["document"]), bytes(row["canonical"]), row["said"])
-    result = NumberResult(lines, {found: counts[found] for found in Finding}, first, failure)
+    result = NumberResult(lines, {found: counts[found] for found in Finding}, first, failure, restarts)
     if result.missing < 0:
         raise OutputError(f"expected {lines} lines, {sum(counts.values())} were judged; run it again")
     return result

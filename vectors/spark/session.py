@@ -32,6 +32,12 @@ _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "orjson")
 # How long a JVM may take to end after its input did, before it is killed.
 _END_S = 10.0
 _LOG_TAIL = 1500
+# Ten times the usual number of calls before HotSpot optimises a method in full. A job is short and most of its work is
+# outside the JVM: compiling for the long run took more of the cores than it gave back.
+_PATIENT_JIT = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
 _LOG_CONFIG = """\
 status = error
 rootLogger.level = error
@@ -137,7 +143,7 @@ def _conf(place: Place) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile=file:{config} -Djava.io.tmpdir={temporary} -XX:-UsePerfData"
+            f"-Dlog4j2.configurationFile=file:{config} -Djava.io.tmpdir={temporary} -XX:-UsePerfData {_PATIENT_JIT}"
         ),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import numpy as np
 
 from vectors.frames import Answered, Dialogue, Status
 from vectors.frames.process import scrubbed_environment
-from vectors.spark.blocks import block_count, block_rows, root
+from vectors.spark.blocks import block_count, block_rows, leaf, root
 from vectors.spark.generate import split, stream_version, whole_files
 from vectors.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
 from vectors.spark.manifest import Manifest, OutputError
@@ -21,6 +22,7 @@ from vectors.spark.progress import Listener, silent, watched
 from vectors.spark.shrink import Shrinker, Shrunk
 from vectors.spark.storage import Store
 from vectors.spark.tally import CELLS, Finding, Row, disagreement, table
+from vectors.spark.tasks import block_of
 from vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
@@ -109,7 +111,11 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run showed. `missing` rows were counted nowhere; `failure` says why the runner never started."""
+    """What one run showed. `missing` rows were counted nowhere; `failure` says why the runner never started.
+
+    `restarts` processes died, hung or talked nonsense although each of their documents was answered when it was asked
+    again, so that no row shows it; `restarted` says how the first of them ended.
+    """
 
     target: Target
     profile: Profile
@@ -123,6 +129,8 @@ class Result:
     mismatches: str
     failure: str | None
     seconds: float
+    restarts: int = 0
+    restarted: str = ""
 
     def row(self, category: Category, profile: Profile | None = None) -> Row:
         """The line of the table for `category`, in the run's own profile unless another is given."""
@@ -149,6 +157,7 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     Raises OutputError when stored rows are not what their manifest says, StorageError when `out` cannot be used.
     """
     began = time.monotonic()
+    _expectations_are_ours(request.source)
     store = Store(spark, out)
     frame = _judged(spark, request)
     title = f"verifying {request.target.name}"
@@ -158,6 +167,7 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     failures = [row for row in said if row["kind"] == "failed"]
     blocks = [row for row in said if row["kind"] == "block"]
     shortest = [row for row in said if row["kind"] == "shortest"]
+    restarted = [row for row in said if row["kind"] == "restarted"]
     cells, leaves, missing = _counted(blocks, request.source.count)
     _same_rows(request.source, leaves)
     rows = table(cells)
@@ -174,6 +184,8 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
         mismatches=f"{where}/kind=mismatch",
         failure=failures[0]["reason"] if failures else None,
         seconds=time.monotonic() - began,
+        restarts=sum(row["rows"] for row in restarted),
+        restarted=restarted[0]["reason"] if restarted else "",
     )
     _adds_up(result)
     return result
@@ -210,6 +222,29 @@ def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None
     due = range(block_count(count))
     ordered = [leaves[number] for number in due] if all(number in leaves for number in due) else None
     return cells, ordered, count - seen
+
+
+def _expectations_are_ours(source: Source) -> None:
+    """That stored rows are of this stream and their seed, shown by making one block again, whichever it may be.
+
+    Rows carry what is expected of them, and a manifest that fits other rows is easily written. Whoever made both must
+    not choose what an SDK is held against.
+    """
+    if not isinstance(source, Stored):
+        return
+    manifest = source.manifest
+    if manifest.stream != stream_version():
+        raise OutputError(
+            f"{source.folder.uri}: expected rows of stream {stream_version()}, which this holdfast makes, got stream "
+            f"{manifest.stream}; generate again"
+        )
+    number = secrets.randbelow(block_count(manifest.count))
+    listed = [one for part in manifest.parts for one in part.leaves]
+    if leaf(block_of(manifest.seed, number, manifest.count).rows).hex() != listed[number]:
+        raise OutputError(
+            f"{source.folder.uri}: block {number} is not what seed {manifest.seed} gives; the folder is damaged, or "
+            "of something else: remove it and generate again"
+        )
 
 
 def _same_rows(source: Source, leaves: list[bytes] | None) -> None:

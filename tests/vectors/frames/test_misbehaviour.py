@@ -254,3 +254,22 @@ _DEEDS = {
 @given(st.lists(st.sampled_from(sorted(_DEEDS)), max_size=12))
 def test_each_row_is_judged_by_its_own_document_whatever_stands_around_it(documents: list[bytes]) -> None:
     assert statuses(*documents, deadline=10) == [_DEEDS[document] for document in documents]
+
+
+@pytest.mark.parametrize(
+    ("documents", "mode", "told"),
+    [
+        ([b"a", b"!leave", b"b", b"!leave", b"c"], "", 2),
+        ([b"x"] * 600, "tired", 1),
+        ([b"a", b"!crash", b"b"], "", 0),
+        ([b"a"] * 50, "", 0),
+    ],
+    ids=["answers and dies", "tires", "dies of a document", "lives"],
+)
+def test_a_death_that_no_row_shows_is_told(documents: list[bytes], mode: str, told: int) -> None:
+    words: list[str] = []
+    answers = [*run([*FAKE, mode], documents, deadline=5, unexplained=words.append)]
+    assert len(answers) == len(documents)
+    assert bool(words) is bool(told)
+    assert len(words) >= told
+    assert all("exited with status" in word for word in words)

@@ -3,11 +3,15 @@
 `naive`  json.dumps with sorted keys
 `crash`  like naive, and dies of every document with three closing brackets in a row
 `dead`   exits before the first answer
+`kill-worker`  kills the process that feeds it
+`tired`  like the reference, and dies after every tenth document, whichever that is
 """
 
 import json
 import os
+import signal
 import struct
+import subprocess
 import sys
 
 MODE = sys.argv[1]
@@ -20,9 +24,32 @@ def canonical(document: bytes) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def tired() -> None:
+    """Pass frames on to the reference, ten at most."""
+    words = [sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", "core"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as right:
+        assert right.stdin
+        assert right.stdout
+        for _ in range(10):
+            head = sys.stdin.buffer.read(4)
+            if len(head) < 4:
+                return
+            right.stdin.write(head + sys.stdin.buffer.read(struct.unpack(">I", head)[0]))
+            right.stdin.flush()
+            answer = right.stdout.read(5)
+            sys.stdout.buffer.write(answer + right.stdout.read(struct.unpack(">IB", answer)[0]))
+            sys.stdout.buffer.flush()
+        right.kill()
+    os._exit(5)
+
+
 def main() -> None:
     if MODE == "dead":
         raise SystemExit("no licence found")
+    if MODE == "kill-worker":
+        os.kill(os.getppid(), signal.SIGKILL)
+    if MODE == "tired":
+        return tired()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while len(head := source.read(4)) == 4:
         document = source.read(struct.unpack(">I", head)[0])
@@ -32,6 +59,7 @@ def main() -> None:
             status, body = b"R", type(error).__name__.encode()
         sink.write(struct.pack(">I", len(body)) + status + body)
         sink.flush()
+    return None
 
 
 main()

@@ -85,3 +85,8 @@ def test_rows_that_are_missing_repeated_or_out_of_order_are_no_block(monkeypatch
     ):
         with pytest.raises(BlockError):
             list(regrouped(pieces, 20))
+
+
+def test_rows_behind_the_end_are_no_block_and_end_the_reading() -> None:
+    with pytest.raises(BlockError, match="behind their end"):
+        list(regrouped(iter([batch(1, BLOCK_ROWS, 3)]), BLOCK_ROWS))

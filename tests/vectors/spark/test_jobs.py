@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
 from conformance.cli.vectors_parity import describe
@@ -131,12 +134,74 @@ def test_other_rows_than_the_manifest_lists_are_seen_while_they_are_verified(
     folder = tmp_path / "rows"
     generate(spark, Rows(SEED, 50), str(folder))
     raw = json.loads((folder / MANIFEST).read_bytes())
-    raw["parts"][0]["blocks"][0] = "00" * 32
-    (folder / MANIFEST).write_text(json.dumps(raw))
-    (folder / f".{MANIFEST}.crc").unlink()
+    file = folder / raw["parts"][0]["path"]
+    rows = parquet.read_table(file)
+    parquet.write_table(rows.set_column(2, "document", pa.array([b"[]"] * 50, pa.binary())), file)
+    raw["parts"][0]["bytes"] = file.stat().st_size
+    _put(folder, raw)
     store = Store(spark, str(folder))
     with pytest.raises(OutputError, match="not those of the manifest"):
         _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
+
+
+def _put(folder: Path, manifest: dict[str, Any]) -> None:
+    """The manifest in the place of the one that is there, and no checksum of Hadoop's anywhere."""
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    for file in folder.rglob(".*.crc"):
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"count": BLOCK_ROWS}, "contradicts itself"),
+        ({"count": COUNT - 1}, "contradicts itself"),
+        ({"block_rows": 17}, "blocks of 16384 rows"),
+        ({"root": f"sha256:{'0' * 64}"}, "expected the root"),
+        ({"categories": {"P1": 1}}, "by category"),
+        ({"seed": SEED + 1}, f"not what seed {SEED + 1} gives"),
+        ({"stream": "0"}, "expected rows of stream"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_an_edited_manifest_is_no_manifest(
+    spark: SparkSession, generated: Path, tmp_path: Path, edit: dict[str, Any], said: str
+) -> None:
+    folder = tmp_path / "rows"
+    shutil.copytree(generated, folder)
+    _put(folder, {**json.loads((folder / MANIFEST).read_bytes()), **edit})
+    store = Store(spark, str(folder))
+    with pytest.raises(OutputError, match=said):
+        _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
+
+
+def test_rows_that_fit_their_manifest_and_not_their_seed_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    generate(spark, Rows(SEED, 50), str(folder))
+    raw = json.loads((folder / MANIFEST).read_bytes())
+    file = folder / raw["parts"][0]["path"]
+    rows = parquet.read_table(file)
+    easy = pa.array([b"[]"] * 50, pa.binary())
+    rows = rows.set_column(2, "document", easy).set_column(3, "canonical", easy)
+    rows = rows.set_column(4, "refused_by", pa.array([0] * 50, pa.int8()))
+    rows = rows.set_column(5, "reason", pa.nulls(50, pa.string())).combine_chunks()
+    parquet.write_table(rows, file)
+    digest = leaf(rows.to_batches()[0])
+    raw["parts"][0] |= {"bytes": file.stat().st_size, "blocks": [digest.hex()]}
+    _put(folder, {**raw, "root": root([digest])})
+    store = Store(spark, str(folder))
+    with pytest.raises(OutputError, match="not what seed"):
+        _verified(spark, tmp_path / "out", _fake("naive"), source=Stored(store, read_manifest(store)))
+
+
+def test_a_manifest_with_a_wrong_checksum_is_damaged_and_not_a_matter_of_usage(
+    spark: SparkSession, generated: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rows"
+    shutil.copytree(generated, folder)
+    (folder / MANIFEST).write_text("{}")
+    with pytest.raises(OutputError, match="damaged"):
+        read_manifest(Store(spark, str(folder)))
 
 
 @pytest.mark.parametrize("profile", Profile)
@@ -204,6 +269,23 @@ def test_what_crashes_the_runner_costs_only_its_own_rows(spark: SparkSession, tm
         assert after.rows == before.rows
         assert 0 <= before.counts[Finding.AGREE] - after.counts[Finding.AGREE] <= gone
     assert exit_of_result(crashing) is Exit.FAIL_OPEN
+
+
+def test_a_runner_that_answers_everything_and_dies_now_and_then_does_not_pass(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = _verified(spark, tmp_path / "out", _fake("tired"), count=30)
+    assert result.total(Finding.AGREE) == 30
+    assert result.restarts > 0
+    assert "exited with status 5" in result.restarted
+    assert record(result, tmp_path / "run.jsonl") is Exit.INCOMPLETE
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    assert {line.verdict for line in run.verdicts} == {"no_verdict"}
+    assert {line.silence for line in run.verdicts} == {"crash"}
+    numbers = verify_numbers(spark, 25, _fake("tired"))
+    assert numbers.counts[Finding.AGREE] == 25
+    assert numbers.restarts > 0
 
 
 def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark: SparkSession, tmp_path: Path) -> None:

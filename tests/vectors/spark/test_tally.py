@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from reports.evidence import Vectors
 from vectors.frames import Answered, Status
 from vectors.spark.judge import packed, unpacked
 from vectors.spark.tally import CELLS, Finding, Outcome, count, disagreement, finding, outcomes, table
@@ -76,3 +77,8 @@ def test_each_profile_counts_every_row_once() -> None:
         assert sum(row.rows for row in rows if row.profile is profile) == 5000
     strict = sum(row.counts[Finding.ACCEPTED] for row in rows if row.profile is Profile.SAFE_INT)
     assert strict == int(((refused_by & Profile.SAFE_INT.bit != 0) & (codes < 2)).sum())
+
+
+def test_a_table_without_a_line_of_the_runs_own_profile_does_not_add_up() -> None:
+    line = Vectors("1", 0, 5, 16_384, None, "core", {"name": "x"}, 2, 0, (), ())
+    assert line.unbalanced() == {"core": 2}
