@@ -17,7 +17,7 @@ from typing import Any
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
-from conformance.adapter.worker import AdapterCommand, Claim, Exhausted, Greeting, GreetingError, WorkerPool
+from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
 from conformance.cases.interpret import interpret, worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
@@ -158,12 +158,13 @@ class Engine:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
         return Driver(self.pool, self._workdir(), config=self.provision(contract))
 
-    def claim(self, contract: str) -> Claim | None:
-        """The adapter's claim of that contract; None if it has none or cannot be asked."""
+    def not_claimed(self, contract: str) -> Mapping[str, str]:
+        """What of that contract the adapter says it lacks, with its reasons; nothing if it cannot be asked."""
         try:
-            return self.greet().claim(contract)
+            claim = self.greet().claim(contract)
         except (StartError, GreetingError, Exhausted):
-            return None
+            return {}
+        return {} if claim is None else claim.not_claimed
 
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""
@@ -192,13 +193,12 @@ class Engine:
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
-        claim = self.claim(contract.name)
         bench = Bench(
             contract=contract,
             case=planned.id,
             seed=self.settings.seed,
             make_driver=lambda: self.driver(contract.name),
-            not_claimed={} if claim is None else claim.not_claimed,
+            not_claimed=self.not_claimed(contract.name),
             limits=self._limits(),
         )
         try:
@@ -231,12 +231,10 @@ class Engine:
         return CaseResult(case, clauses, judgement, main, twin, time.monotonic() - started, restarts, logs)
 
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
-        claim = self.claim(contract.name)
+        not_claimed = self.not_claimed(contract.name)
         self.pool.warm_up(worker_count(contract, case))
         driver = self.driver(contract.name)
-        reading = interpret(
-            contract, case, side, seed=self.settings.seed, not_claimed={} if claim is None else claim.not_claimed
-        )
+        reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
         try:
             judgement = driver.drive(reading)
         except Exception as error:
@@ -259,8 +257,8 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and say so.
             return None
-        claim = greeting.claim(contract.name)
-        lacking = {} if claim is None else {name: claim.not_claimed[name] for name in case.needs & {*claim.not_claimed}}
+        not_claimed = self.not_claimed(contract.name)
+        lacking = {name: not_claimed[name] for name in case.needs & {*not_claimed}}
         if lacking:
             said = ", ".join(f"{name} ({why})" for name, why in sorted(lacking.items()))
             return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")

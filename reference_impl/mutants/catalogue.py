@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _HERE = "reference_impl.mutants"
+# What stands here and is no contract's.
+_MACHINERY = ("catalogue", "planting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,11 @@ class Mutant:
 
 @cache
 def all_mutants() -> Sequence[Mutant]:
-    """Every mutant of every contract: each module or package here but this one has a tuple MUTANTS."""
+    """Every mutant of every contract: each module or package here but the machinery has a tuple MUTANTS."""
     return tuple(
         mutant
         for module in pkgutil.iter_modules([str(Path(__file__).parent)])
-        if module.name != "catalogue"
+        if module.name not in _MACHINERY
         for mutant in import_module(f"{_HERE}.{module.name}").MUTANTS
     )
 

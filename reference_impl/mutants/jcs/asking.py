@@ -15,7 +15,8 @@ from reference_impl.jcs.reader import Reader, defect
 from reference_impl.jcs.service import MalformedError, Request, Service
 from reference_impl.jcs.strings import NONCHARACTER
 from reference_impl.jcs.terms import Profile, Reason, Refusal
-from reference_impl.mutants.jcs.planting import also, mutant, part, value
+from reference_impl.mutants.jcs.planting import mutant, value
+from reference_impl.mutants.planting import also, part
 
 
 class Yes(Canonicaliser):

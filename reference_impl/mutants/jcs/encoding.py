@@ -7,7 +7,8 @@ import json
 from reference_impl.jcs.reader import Reader, RefusedError
 from reference_impl.jcs.terms import Reason, Refusal
 from reference_impl.jcs.writer import Writer
-from reference_impl.mutants.jcs.planting import also, mutant, part
+from reference_impl.mutants.jcs.planting import mutant
+from reference_impl.mutants.planting import also, part
 
 
 class Replaced(Reader):

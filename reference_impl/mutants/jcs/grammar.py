@@ -6,7 +6,8 @@ import re
 
 from reference_impl.jcs.reader import Container, Reader, Value, defect
 from reference_impl.jcs.terms import Reason
-from reference_impl.mutants.jcs.planting import also, mutant, part
+from reference_impl.mutants.jcs.planting import mutant
+from reference_impl.mutants.planting import also, part
 
 
 class TrailingComma(Reader):

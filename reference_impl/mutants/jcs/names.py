@@ -7,7 +7,8 @@ from typing import Any
 
 from reference_impl.jcs.reader import Container, Reader, Value, defect
 from reference_impl.jcs.terms import Profile, Reason
-from reference_impl.mutants.jcs.planting import also, mutant, part
+from reference_impl.mutants.jcs.planting import mutant
+from reference_impl.mutants.planting import also, part
 
 
 class LastWins(Reader):

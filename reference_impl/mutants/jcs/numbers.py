@@ -12,7 +12,8 @@ from reference_impl.jcs.canonicaliser import Canonicaliser
 from reference_impl.jcs.reader import Reader, Value, defect
 from reference_impl.jcs.terms import Reason, Refusal
 from reference_impl.jcs.writer import Writer
-from reference_impl.mutants.jcs.planting import also, mutant, part
+from reference_impl.mutants.jcs.planting import mutant
+from reference_impl.mutants.planting import EVERYTHING, also, part
 
 # Every integer up to here is a double, and no two of them are the same one.
 _EXACT = 2**53
@@ -210,7 +211,7 @@ MUTANTS = (
         "Numbers are written as Python shows them",
         part(writer=AsRepr),
         {"NUM-02": "wrong_reason"},
-        also("every integer gets a point and a zero", "EVERYTHING"),
+        also("every integer gets a point and a zero", EVERYTHING),
     ),
     mutant(
         "seventeen-digits",

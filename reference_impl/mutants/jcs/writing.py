@@ -14,7 +14,8 @@ from reference_impl.jcs.reader import Reader, Value, defect
 from reference_impl.jcs.strings import NONCHARACTER
 from reference_impl.jcs.terms import Reason
 from reference_impl.jcs.writer import Writer
-from reference_impl.mutants.jcs.planting import also, mutant, part
+from reference_impl.mutants.jcs.planting import mutant
+from reference_impl.mutants.planting import EVERYTHING, also, part
 
 
 class LongEscapes(Writer):
@@ -301,14 +302,14 @@ MUTANTS = (
         "Elements of arrays that are scalars are ordered too",
         part(writer=ArraysOrdered),
         {"ORD-06": "fail_open"},
-        also("one of its documents has an array", "EVERYTHING"),
+        also("one of its documents has an array", EVERYTHING),
     ),
     mutant(
         "line-feed-added",
         "A line feed ends the canonical form",
         part(writer=LineFeed),
         {"WS-01": "wrong_reason"},
-        also("every canonical form changes", "EVERYTHING"),
+        also("every canonical form changes", EVERYTHING),
     ),
     mutant(
         "capital-literals",

@@ -10,6 +10,7 @@ from reference_impl.jcs.terms import Profile, Refusal
 from reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from reference_impl.mesh_delivery.terms import Reason, RefusedError
 from reference_impl.mutants.mesh_delivery.planting import mutant
+from reference_impl.mutants.planting import also, part
 
 _SHARED = "meta is a part of requests of other clauses"
 
@@ -86,30 +87,48 @@ class AnyValue(Fingerprinter):
 
 
 MUTANTS = (
-    mutant("meta-dropped", "meta is not hashed", Dropped, {"F10": "fail_open"}, also="F1 F7 F8 F12", why=_SHARED),
+    mutant(
+        "meta-dropped",
+        "meta is not hashed",
+        part(fingerprinter=Dropped),
+        {"F10": "fail_open"},
+        also(_SHARED, "F1 F7 F8 F12"),
+    ),
     mutant(
         "meta-as-sent",
         "meta is hashed as it was sent",
-        AsSent,
+        part(fingerprinter=AsSent),
         {"F7": "wrong_reason"},
-        also="F10",
-        why=_SHARED,
+        also(_SHARED, "F10"),
     ),
-    mutant("meta-code-points", "members are ordered by code points", CodePoints, {"F7": "wrong_reason"}),
-    mutant("meta-ascii", "everything beyond ASCII is escaped", Ascii, {"F7": "wrong_reason"}),
-    mutant("meta-repr", "json.dumps with sorted keys", Repr, {"F7": "wrong_reason"}, also="F10", why=_SHARED),
     mutant(
-        "meta-empty-braces", "an empty object is hashed as {}", Braces, {"F8": "wrong_reason"}, also="F10", why=_SHARED
+        "meta-code-points", "members are ordered by code points", part(fingerprinter=CodePoints), {"F7": "wrong_reason"}
+    ),
+    mutant("meta-ascii", "everything beyond ASCII is escaped", part(fingerprinter=Ascii), {"F7": "wrong_reason"}),
+    mutant(
+        "meta-repr",
+        "json.dumps with sorted keys",
+        part(fingerprinter=Repr),
+        {"F7": "wrong_reason"},
+        also(_SHARED, "F10"),
+    ),
+    mutant(
+        "meta-empty-braces",
+        "an empty object is hashed as {}",
+        part(fingerprinter=Braces),
+        {"F8": "wrong_reason"},
+        also(_SHARED, "F10"),
     ),
     mutant(
         "meta-null-as-text",
         "no meta is hashed as null",
-        NullAsText,
+        part(fingerprinter=NullAsText),
         {"F8": "wrong_reason"},
-        also="F1 F2 F3 F4 F5 F6 F9 F10",
-        why="most requests have no meta",
+        also("most requests have no meta", "F1 F2 F3 F4 F5 F6 F9 F10"),
     ),
-    mutant("meta-rounded", "integers beyond 2^53 are rounded", Rounded, {"F13": "fail_open"}),
-    mutant("meta-lenient", "whatever a lenient parser makes of meta", Lenient, {"F13": "fail_open"}),
-    mutant("meta-any-value", "an array or a scalar is a meta", AnyValue, {"F13": "fail_open"}),
+    mutant("meta-rounded", "integers beyond 2^53 are rounded", part(fingerprinter=Rounded), {"F13": "fail_open"}),
+    mutant(
+        "meta-lenient", "whatever a lenient parser makes of meta", part(fingerprinter=Lenient), {"F13": "fail_open"}
+    ),
+    mutant("meta-any-value", "an array or a scalar is a meta", part(fingerprinter=AnyValue), {"F13": "fail_open"}),
 )

@@ -8,7 +8,8 @@ from typing import Any
 
 from reference_impl.answers import Accepted, Effect
 from reference_impl.instants import parse_instant
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, unique
+from reference_impl.mutants.planting import also, part
+from reference_impl.mutants.rs4a_replay.planting import mutant, unique
 from reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from reference_impl.rs4a_replay.authority import Authority
 from reference_impl.rs4a_replay.registrar import Registrar

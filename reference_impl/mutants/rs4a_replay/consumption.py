@@ -11,7 +11,8 @@ from datetime import datetime
 
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, unique
+from reference_impl.mutants.planting import also, part
+from reference_impl.mutants.rs4a_replay.planting import mutant, unique
 from reference_impl.rs4a_replay.admission import Attempt, Refusal, Rule, decision_of
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.postgres_store import PostgresStore

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, primary_key
+from reference_impl.mutants.planting import also, part
+from reference_impl.mutants.rs4a_replay.planting import mutant, primary_key
 from reference_impl.postgres_pipeline import Step
 from reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from reference_impl.rs4a_replay.custody import Custody

@@ -7,7 +7,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from reference_impl.mutants.rs4a_replay.planting import key_fields, mutant, part, unique
+from reference_impl.mutants.planting import part
+from reference_impl.mutants.rs4a_replay.planting import key_fields, mutant, unique
 from reference_impl.rs4a_replay.keys import Keys
 from reference_impl.rs4a_replay.reading import Reader
 from reference_impl.rs4a_replay.terms import Submission

@@ -12,7 +12,8 @@ from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part
+from reference_impl.mutants.planting import also, part
+from reference_impl.mutants.rs4a_replay.planting import mutant
 from reference_impl.rs4a_replay.admission import Attempt, Refusal
 from reference_impl.rs4a_replay.ddl import SqliteDialect
 from reference_impl.rs4a_replay.provision import ProvisionError, provision_sqlite

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from reference_impl.answers import Accepted
 from reference_impl.instants import parse_instant
+from reference_impl.mutants.planting import also, part
 from reference_impl.mutants.rs4a_replay.failure import _erase
-from reference_impl.mutants.rs4a_replay.planting import also, mutant, part, value
+from reference_impl.mutants.rs4a_replay.planting import mutant, value
 from reference_impl.rs4a_replay.admission import Attempt, Refusal
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.registrar import Registrar
