@@ -5,7 +5,6 @@ Each check returns problems as text, and none of them stops at the first. Nothin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
@@ -16,6 +15,7 @@ from specs.model import Contract
 from vectors import committed
 from vectors.fingerprints.lint import lint_fingerprints
 from vectors.fingerprints.record import read as read_fingerprints
+from vectors.lines import repeated_ids
 from vectors.nearmiss import DATA as NEAR_MISSES
 from vectors.nearmiss import NearMiss, load_near_misses
 from vectors.nearmiss import write as write_near_misses
@@ -112,9 +112,7 @@ def _where(found: bytes, content: bytes) -> str:
 
 
 def _identity(records: Sequence[Vector]) -> Iterable[str]:
-    for identifier, count in Counter(record.id for record in records).items():
-        if count > 1:
-            yield f"{identifier}: stands there {count} times; ids are unique"
+    yield from repeated_ids(records)
     for record in records:
         if not record.id.startswith(f"{record.category.value}-"):
             yield f"{record.id}: is of category {record.category.value}; an id begins with its category"

@@ -7,16 +7,14 @@ answers: canonical bytes, or a refusal and its reason.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from specs.errors import SpecError, StrictJsonError
-from specs.schema import explain, published_validator
-from specs.strictjson import loads
+from specs.errors import SpecError
+from vectors.lines import bytes_of, line_of, read_lines, with_own_ids
 from vectors.taxonomy import Category, Profile
 
 _SCHEMA = "vector"
@@ -84,33 +82,19 @@ def load(name: str = "jcs") -> tuple[Vector, ...]:
             records += read(resource.read_bytes(), place=f"vectors/data/{name}/{category.value}.jsonl")
     if not records:
         raise SpecError(f"expected vectors in vectors/data/{name}, found none; regenerate them or reinstall holdfast")
-    seen: set[str] = set()
-    for record in records:
-        if record.id in seen:
-            raise SpecError(f"vectors/data/{name}: the id {record.id} stands there twice; ids are unique")
-        seen.add(record.id)
-    return tuple(records)
+    return with_own_ids(records, f"vectors/data/{name}")
 
 
 def read(data: bytes, *, place: str) -> list[Vector]:
     """The records of one file's bytes. `place` is its name in errors (SpecError)."""
-    if not data.endswith(b"\n"):
-        raise SpecError(f"{place}: expected every line to end with a line feed; the last one is cut off")
-    return [_record(line, f"{place}:{number}") for number, line in enumerate(data[:-1].split(b"\n"), start=1)]
+    return read_lines(data, _record, schema=_SCHEMA, place=place)
 
 
-def _record(line: bytes, place: str) -> Vector:
-    try:
-        raw: Any = loads(line)
-    except StrictJsonError as error:
-        raise SpecError(f"{place}: expected one JSON object, found {error}") from error
-    problem = explain(published_validator(_SCHEMA), raw)
-    if problem is not None:
-        raise SpecError(f"{place}: {problem}")
+def _record(raw: Mapping[str, Any], place: str) -> Vector:
     return Vector(
         id=raw["id"],
         category=Category(raw["category"]),
-        document=_bytes(raw["document"], place),
+        document=bytes_of(raw["document"], place),
         expected={profile: _expected(raw["expected"][profile.value], place) for profile in Profile},
         clause=raw["clause"],
         kills=tuple(raw["kills"]),
@@ -121,14 +105,7 @@ def _record(line: bytes, place: str) -> Vector:
 
 
 def _expected(raw: Mapping[str, str], place: str) -> Expected:
-    return Canonical(_bytes(raw["canonical"], place)) if "canonical" in raw else Refused(raw["refused"])
-
-
-def _bytes(text: str, place: str) -> bytes:
-    # `fromhex` skips blanks. The schema allows none; this is the second lock.
-    if text.strip() != text:
-        raise SpecError(f"{place}: expected hexadecimal digits only, found a blank beside them")
-    return bytes.fromhex(text)
+    return Canonical(bytes_of(raw["canonical"], place)) if "canonical" in raw else Refused(raw["refused"])
 
 
 def write(records: Iterable[Vector]) -> bytes:
@@ -148,8 +125,7 @@ def _line(record: Vector) -> bytes:
         "twin": record.twin,
         "note": record.note,
     }
-    # Escaped, so that a note about a noncharacter can be read in any editor.
-    return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
+    return line_of(raw)
 
 
 def _raw_expected(answer: Expected) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ from specs import Contract
 
 if TYPE_CHECKING:
     from conformance.cases.drive import Driver
+
+# So many of a test's findings are told in words; the others are counted.
+_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +282,14 @@ class Bench:
         for driver in self._open_drivers:
             driver.finish(judgement)
         self._open_drivers.clear()
+
+
+def base64url(data: bytes) -> str:
+    """Bytes as they stand in arguments, without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def listed(findings: Sequence[str]) -> str:
+    """The first of a test's findings in words, and how many more there are."""
+    more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
+    return "; ".join(findings[:_SHOWN]) + more

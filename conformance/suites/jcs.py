@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from conformance.suites import clause
-from conformance.suites.bench import Answer, Bench, Session
+from conformance.suites.bench import Answer, Bench, Session, base64url, listed
 from conformance.suites.jcs_documents import constructed, depth_of, disguised, drawn, large, same_value, value_of
 from conformance.verdict import Verdict
 from vectors.record import Canonical, Expected, Refused, Vector, load
@@ -20,8 +20,6 @@ from vectors.taxonomy import Category, Profile
 # Documents that are drawn in one run, from the seed of the run: the committed ones are public, and whoever looks them
 # up knows nothing else.
 _DRAWN, _ACCEPTED = 80, 320
-# So many of a test's findings are told in words; the others are counted.
-_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +30,12 @@ class _Found:
     text: str
 
 
-def _spelt(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
 def _bytes(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _args(document: bytes, profile: Profile) -> Mapping[str, Any]:
-    return {"document": _spelt(document), "profile": profile.value}
+    return {"document": base64url(document), "profile": profile.value}
 
 
 def _shown(answer: Answer) -> str:
@@ -142,10 +136,9 @@ def _tell(bench: Bench, found: list[_Found]) -> None:
     if found:
         order = list(Verdict)
         found.sort(key=lambda one: order.index(one.verdict))
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         bench.fail(
             found[0].verdict.value,
-            "; ".join(one.text for one in found[:_SHOWN]) + more,
+            listed([one.text for one in found]),
             expected="what vectors/data/jcs says, or the construction of the document",
         )
 

@@ -1,4 +1,4 @@
-"""Documents for the suite of jcs: constructed ones, any JSON value, and legal disguises that change no canonical form.
+"""Documents for suites: constructed ones, any JSON value, and legal disguises that change no canonical form of jcs.
 
 All are drawn from a seed: an adapter that knows the committed vectors does not know them.
 """
@@ -43,16 +43,27 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
 
     Negative ones have one defect, the others none.
     """
-    number = int.from_bytes(sha256(seed.encode()).digest()[:7], "big")
+    number = number_of(seed)
+    for row, twin in constructed_rows(seed):
+        due: dict[Profile, Expected] = {
+            profile: Refused(row["reason"]) if row["refused_by"] & profile.bit else Canonical(row["canonical"])
+            for profile in Profile
+        }
+        name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
+        yield Vector(name, category, row["document"], due, "", (), "constructed", None, ""), twin
+
+
+def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The same as rows of the stream."""
+    number = number_of(seed)
     for start in count(0, _SLICE):
         rows = batch(number, start, _SLICE).to_pylist()
-        for row, twin in zip(rows, twins(number, start, _SLICE).to_pylist(), strict=True):
-            due: dict[Profile, Expected] = {
-                profile: Refused(row["reason"]) if row["refused_by"] & profile.bit else Canonical(row["canonical"])
-                for profile in Profile
-            }
-            name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
-            yield Vector(name, category, row["document"], due, "", (), "constructed", None, ""), twin
+        yield from zip(rows, twins(number, start, _SLICE).to_pylist(), strict=True)
+
+
+def number_of(seed: str) -> int:
+    """A number of the run that an adapter cannot know."""
+    return int.from_bytes(sha256(seed.encode()).digest()[:7], "big")
 
 
 def large(seed: str) -> Iterator[Vector]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from itertools import count, islice
+from itertools import islice
 from random import Random
 from typing import Any
 
 from conformance.suites import clause
-from conformance.suites.bench import Bench, Session
-from vectors.construct.stream import batch, twins
+from conformance.suites.bench import Bench, Session, base64url, listed
+from conformance.suites.jcs_documents import constructed_rows, number_of
 from vectors.derive import derive
 from vectors.fingerprints import Fingerprint, load
 from vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
@@ -22,14 +20,10 @@ _KEY = "mesh.fingerprint"
 # else. Each block of rows tries every field of one request.
 _BLOCKS = 12
 _METAS, _LARGE = 80, 12
-# Constructed documents come in slices of so many.
-_SLICE = 512
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
 _MOST_BYTES = 12_000
 _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
-# So many of a test's findings are told in words; the others are counted.
-_SHOWN = 4
-# And so many characters of a request.
+# So many characters of a request are told.
 _TOLD = 400
 
 
@@ -43,15 +37,6 @@ def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str]
         yield "over_refusal", f"{record.id}: refused with {answer.reason}; it has a fingerprint ({record.note})"
     elif answer.value["fingerprint"] != record.sha256:
         yield "wrong_reason", f"{record.id}: {answer.value['fingerprint']}, {record.sha256} is due ({record.note})"
-
-
-def _number(bench: Bench) -> int:
-    """A number of the run that an adapter cannot know."""
-    return int.from_bytes(sha256(bench.seed.encode()).digest()[:7], "big")
-
-
-def _spelt(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def _fingerprint(bench: Bench, session: Session, request: Mapping[str, Any]) -> str:
@@ -76,8 +61,7 @@ def _run(bench: Bench, *clauses: str) -> None:
     if found:
         # An open door is told before a wrong digest.
         found.sort(key=lambda one: one[0] != "fail_open")
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        bench.fail(found[0][0], "; ".join(text for _, text in found[:_SHOWN]) + more)
+        bench.fail(found[0][0], listed([text for _, text in found]))
 
 
 @clause("MESH-4.4-F1", "MESH-4.4-F2")
@@ -131,7 +115,7 @@ def test_committed_requests_without_a_fingerprint(bench: Bench) -> None:
 @clause("MESH-4.4-F10")
 def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
     """Requests that differ in one field, and requests that are spelt otherwise."""
-    rows = (row_at(_number(bench), index) for index in range(_BLOCKS * BLOCK_ROWS))
+    rows = (row_at(number_of(bench.seed), index) for index in range(_BLOCKS * BLOCK_ROWS))
     by_fingerprint: dict[str, Row] = {}
     by_identity: dict[bytes, tuple[Row, str]] = {}
     with bench.session() as session:
@@ -156,13 +140,10 @@ def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
 
 def _metas(bench: Bench) -> Iterator[tuple[bytes, bytes | None, bytes]]:
     """Objects without end: a document, its canonical form or None if it must be refused, and it without its defect."""
-    seed = _number(bench)
-    for start in count(0, _SLICE):
-        rows = batch(seed, start, _SLICE).to_pylist()
-        for row, twin in zip(rows, twins(seed, start, _SLICE).to_pylist(), strict=True):
-            if twin.lstrip().startswith(b"{"):
-                refused = row["refused_by"] & Profile.SAFE_INT.bit
-                yield row["document"], None if refused else row["canonical"], twin
+    for row, twin in constructed_rows(bench.seed):
+        if twin.lstrip().startswith(b"{"):
+            refused = row["refused_by"] & Profile.SAFE_INT.bit
+            yield row["document"], None if refused else row["canonical"], twin
 
 
 @clause("MESH-4.4-F7")
@@ -176,8 +157,8 @@ def test_constructed_metas_enter_in_the_form_of_their_construction(bench: Bench)
         accepted = ((document, form) for document, form, _ in _metas(bench) if form not in (None, b"{}"))
         for document, form in islice(accepted, _METAS):
             assert form is not None
-            found = _fingerprint(bench, session, {**plain, "meta": _spelt(document)})
-            due = _fingerprint(bench, session, request := {**plain, "meta": _spelt(form)})
+            found = _fingerprint(bench, session, {**plain, "meta": base64url(document)})
+            due = _fingerprint(bench, session, request := {**plain, "meta": base64url(form)})
             if framed:
                 due = derive(_KEY, request)
             if found != due:
@@ -195,10 +176,10 @@ def test_constructed_metas_with_a_defect_are_refused(bench: Bench) -> None:
         refused = ((document, twin) for document, form, twin in _metas(bench) if form is None)
         for document, twin in islice(refused, _METAS):
             if twin != document:
-                if session.call("fingerprint", {**plain, "meta": _spelt(twin)}).outcome != "accepted":
+                if session.call("fingerprint", {**plain, "meta": base64url(twin)}).outcome != "accepted":
                     continue
                 told += 1
-            answer = session.call("fingerprint", {**plain, "meta": _spelt(document)})
+            answer = session.call("fingerprint", {**plain, "meta": base64url(document)})
             if answer.outcome != "refused":
                 bench.fail("fail_open", f"meta {document!r}: has a fingerprint; it must be refused")
             if answer.reason != "META_INVALID":
@@ -225,16 +206,16 @@ def test_large_fields_count_whole(bench: Bench) -> None:
                 "envelope_version": version,
                 "destination_kind": way.choice(("topic", "queue")),
                 "destination_ref": name,
-                "meta": _spelt(f"{{{','.join(members)}}}".encode()),
-                "body": _spelt(bytes(body)),
+                "meta": base64url(f"{{{','.join(members)}}}".encode()),
+                "body": base64url(bytes(body)),
             }
             body[at] ^= 1 << way.randrange(8)
             members[way.randrange(len(members))] = '"x":0'
             changes = {
                 "envelope_version": version + 1,
                 "destination_ref": f"{name[:place]}c{name[place + 1 :]}",
-                "meta": _spelt(f"{{{','.join(members)}}}".encode()),
-                "body": _spelt(bytes(body)),
+                "meta": base64url(f"{{{','.join(members)}}}".encode()),
+                "body": base64url(bytes(body)),
             }
             first = _fingerprint(bench, session, request)
             for field, value in changes.items():

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from reference_impl.jcs.blueprint import REFERENCE, Blueprint
 from reference_impl.jcs.terms import CONTRACT, Profile
-from reference_impl.mutants import find
 from reference_impl.session import OpenRequest, Session
+from reference_impl.whole import Whole, planted
 from specs import load_terms
 
 
 @dataclass(frozen=True, slots=True)
-class Jcs:
+class Jcs(Whole):
     """Implements `session.Implementation`."""
 
+    contract: ClassVar[str] = CONTRACT
     blueprint: Blueprint = REFERENCE
-
-    @property
-    def version(self) -> str:
-        """See `session.Implementation`."""
-        return load_terms(CONTRACT).version
-
-    @property
-    def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`. Everything is claimed."""
-        return {}
 
     def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
         """See `session.Implementation`. Workdir, clock, surface and config mean nothing to this contract."""
         canonicalisers = {profile: self.blueprint.build(profile) for profile in Profile}
         return self.blueprint.service(canonicalisers, load_terms(CONTRACT).methods["canonicalise"].args)
 
-    def shut_down(self) -> None:
-        """See `session.Implementation`. Sessions leave nothing behind."""
-
 
 def implementation(*, mutant: str | None = None) -> Jcs:
     """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    return Jcs() if mutant is None else Jcs(find(mutant).apply(REFERENCE))
+    return Jcs(planted(REFERENCE, mutant))

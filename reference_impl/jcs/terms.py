@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from reference_impl.session import OpenError
+from reference_impl.terms import hold_to_contract, value_of
 from specs import load_terms
 
 CONTRACT = "jcs"
@@ -40,18 +40,9 @@ class Profile(Enum):
     SAFE_INT = "safe-int"
 
 
-class TermsError(Exception):
-    """The contract and this package name different things."""
-
-
 def check_reasons(declared: Iterable[str]) -> None:
     """Hold the enum to the contract's closed list. Raises TermsError."""
-    ours, theirs = {reason.value for reason in Reason}, set(declared)
-    if ours != theirs:
-        raise TermsError(
-            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
-            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
-        )
+    hold_to_contract(CONTRACT, Reason, declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +71,6 @@ def load_limits() -> Limits:
     check_reasons(contract.reasons)
 
     def number(name: str) -> int:
-        value = contract.parameters[name].value
-        if not isinstance(value, int):
-            raise OpenError(f"parameter {name}: expected an integer in contract.yaml, got {value!r}")
-        return value
+        return value_of(contract, name, int)
 
     return Limits(number("max_safe_integer"), number("max_significant_digits"), number("max_depth"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 
 from reference_impl.jcs.terms import Profile
-from reference_impl.session import OpenError
+from reference_impl.terms import hold_to_contract, value_of
 from specs import load_terms
 
 CONTRACT = "mesh-delivery"
@@ -33,10 +33,6 @@ class RefusedError(Exception):
         self.field = field
 
 
-class TermsError(Exception):
-    """The contract and this package name different things."""
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The values of the contract."""
@@ -51,12 +47,7 @@ class Terms:
 
 def check_reasons(declared: Iterable[str]) -> None:
     """Hold the enum to the contract's closed list. Raises TermsError."""
-    ours, theirs = {reason.value for reason in Reason}, set(declared)
-    if ours != theirs:
-        raise TermsError(
-            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
-            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
-        )
+    hold_to_contract(CONTRACT, Reason, declared)
 
 
 def read_terms() -> Terms:
@@ -65,10 +56,7 @@ def read_terms() -> Terms:
     check_reasons(contract.reasons)
 
     def text(name: str) -> str:
-        value = contract.parameters[name].value
-        if not isinstance(value, str):
-            raise OpenError(f"parameter {name}: expected text in contract.yaml, got {value!r}")
-        return value
+        return value_of(contract, name, str)
 
     return Terms(
         field_order=tuple(text("field_order").split()),

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from reference_impl.mutants import find
 from reference_impl.postgres import with_database
 from reference_impl.rs4a_replay.admission import Ports
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
@@ -24,27 +24,19 @@ from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.terms import CONTRACT
 from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from reference_impl.whole import Whole, planted
 from specs import load_terms
 
 _LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)
-class Rs4aReplay:
+class Rs4aReplay(Whole):
     """Implements `session.Implementation`."""
 
+    contract: ClassVar[str] = CONTRACT
     blueprint: Blueprint = REFERENCE
     databases: SessionDatabases = field(default_factory=SessionDatabases)
-
-    @property
-    def version(self) -> str:
-        """See `session.Implementation`."""
-        return load_terms(CONTRACT).version
-
-    @property
-    def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`. Everything is claimed."""
-        return {}
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""
@@ -129,6 +121,4 @@ def _copy_template(config: Mapping[str, str], folder: Path) -> None:
 
 def implementation(*, mutant: str | None = None) -> Rs4aReplay:
     """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    if mutant is None:
-        return Rs4aReplay()
-    return Rs4aReplay(find(mutant).apply(REFERENCE))
+    return Rs4aReplay(planted(REFERENCE, mutant))

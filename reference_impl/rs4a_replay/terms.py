@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
 
+from reference_impl.terms import hold_to_contract
+
 CONTRACT = "rs4a-replay"
 
 
@@ -81,18 +83,9 @@ DOMAIN = "REPLAY_DOMAIN_FAIL_CLOSED"
 FITNESS_UNPROVEN = "REPLAY_SURFACE_FITNESS_UNPROVEN"
 
 
-class TermsError(Exception):
-    """The contract and this package name different things."""
-
-
 def check_reasons(declared: Iterable[str]) -> None:
     """Hold the enum to the contract's closed list. Raises TermsError."""
-    ours, theirs = {reason.value for reason in Reason}, set(declared)
-    if ours != theirs:
-        raise TermsError(
-            f"reasons of {CONTRACT} differ: only here {sorted(ours - theirs)}, only in the contract "
-            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
-        )
+    hold_to_contract(CONTRACT, Reason, declared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from reference_impl.answers import Accepted, Answer, Ok, Refused
@@ -20,6 +22,7 @@ from reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HASH = "ab" * 32
+RECOVERY_S = 60.0
 WINDOW = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2026-01-01T01:00:00Z"}
 
 
@@ -76,6 +79,18 @@ class Desk:
         """How many registrations and consumed nonces there are."""
         state = self.observe("state")
         return len(state["registration"]), len(state["nonce_consume"])
+
+    def recovered(self) -> None:
+        """Wait for a server that lost a backend; on a busy machine that takes longer than an operation may wait."""
+        ends = time.monotonic() + RECOVERY_S
+        while True:
+            try:
+                self.counts()
+            except psycopg.OperationalError:
+                if time.monotonic() > ends:
+                    raise
+            else:
+                return
 
     def codes(self) -> list[str]:
         return [record["code"] for record in self.observe("audit")["records"]]

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_impl.jcs.blueprint import REFERENCE
-from reference_impl.jcs.terms import Profile, Reason, Refusal, TermsError, check_reasons, load_limits
+from reference_impl.jcs.terms import Profile, Reason, Refusal, check_reasons, load_limits
 from reference_impl.jcs.writer import Writer
+from reference_impl.terms import TermsError
 
 CORE = REFERENCE.build(Profile.CORE)
 STRICT = REFERENCE.build(Profile.I_JSON_STRICT)

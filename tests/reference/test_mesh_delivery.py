@@ -14,9 +14,10 @@ from reference_impl.answers import Accepted, Fault, Refused
 from reference_impl.mesh_delivery import terms
 from reference_impl.mesh_delivery.blueprint import REFERENCE
 from reference_impl.mesh_delivery.entry import implementation
-from reference_impl.mesh_delivery.terms import Reason, TermsError, check_reasons, read_terms
+from reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
 from reference_impl.mutants import all_mutants
 from reference_impl.session import OpenError
+from reference_impl.terms import TermsError
 from specs import load_contract
 from vectors.derive import derive, mesh
 from vectors.fingerprints import Fingerprint, load

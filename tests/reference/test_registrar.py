@@ -216,6 +216,7 @@ def test_a_transaction_that_is_lost_before_its_commit_leaves_nothing(desk: Desk,
     # A server that recovers for longer than an operation may take leaves no time for the proof of the rollback.
     proven = fault == "abort" or not isinstance(answer, Indeterminate)
     assert not proven or getattr(answer, "reason", None) == "COMMIT_FAILED"
+    desk.recovered()
     assert desk.counts() == (0, 0)
     assert desk.codes() == (["COMMIT_FAILED"] if proven else [])
     assert desk.accepted("register", sent).effect is Effect.NEW

@@ -7,9 +7,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from vectors.committed.page import RequestPage
 from vectors.fingerprints.record import Fingerprint
 
-_CONTRACT, _KEY = "mesh-delivery", "mesh.fingerprint"
+_PAGE, _KEY = RequestPage("mesh-delivery", "mesh"), "mesh.fingerprint"
 _BROKER_ID = "0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f"
 # The same 128 bits in Crockford's alphabet.
 _BROKER_ULID = "01JBRC2YJJFGZ9TJRA3CP3TKJZ"
@@ -205,18 +206,7 @@ def _refused() -> Iterator[Fingerprint]:
         ("meta-array", "F13", {"meta": "[1]"}, "meta-order", "an array is no meta"),
         ("meta-nothing", "F13", {"meta": ""}, "meta-order", "no bytes are no JSON"),
     ):
-        yield Fingerprint(
-            id=f"mesh-{name}",
-            key=_KEY,
-            contract=_CONTRACT,
-            clause=f"MESH-4.4-{clause}",
-            request=_request(change),
-            preimage=None,
-            sha256=None,
-            same_as=None,
-            twin=f"mesh-{twin}",
-            note=note,
-        )
+        yield _PAGE.record(name, _KEY, f"MESH-4.4-{clause}", _request(change), None, note, twin=twin)
 
 
 def _key(
@@ -229,18 +219,7 @@ def _key(
     same_as: str | None = None,
 ) -> Fingerprint:
     preimage = b"\x00".join(field.encode("utf-8") for field in fields)
-    return Fingerprint(
-        id=f"mesh-{name}",
-        key=_KEY,
-        contract=_CONTRACT,
-        clause=f"MESH-4.4-{clause}",
-        request=_request(change),
-        preimage=preimage,
-        sha256=hashlib.sha256(preimage).hexdigest(),
-        same_as=None if same_as is None else f"mesh-{same_as}",
-        twin=None,
-        note=note,
-    )
+    return _PAGE.record(name, _KEY, f"MESH-4.4-{clause}", _request(change), preimage, note, same_as=same_as)
 
 
 def _request(change: dict[str, Any]) -> dict[str, Any]:

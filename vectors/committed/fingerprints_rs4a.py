@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from vectors.committed.page import RequestPage
 from vectors.fingerprints.record import Fingerprint
 
-_CONTRACT = "rs4a-replay"
+_PAGE = RequestPage("rs4a-replay", "rs4a")
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _OTHER_HASH = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
 _LOGICAL, _REPLAY = "rs4a.logical_request_key", "rs4a.replay_key"
@@ -163,17 +164,21 @@ def _refused() -> Iterator[Fingerprint]:
         submission = _submission({})
         del submission["request"][member]
         name = member.replace("_", "-")
-        yield _none(f"logical-without-{name}", _LOGICAL, missing, submission, "logical-plain", f"{member} is missing")
+        note = f"{member} is missing"
+        yield _PAGE.record(f"logical-without-{name}", _LOGICAL, missing, submission, None, note, twin="logical-plain")
     submission = _submission({})
     del submission["request"]["run_id"]
-    yield _none("replay-without-run", _REPLAY, missing, submission, "replay-plain", "run_id is missing")
-    yield _none(
+    yield _PAGE.record(
+        "replay-without-run", _REPLAY, missing, submission, None, "run_id is missing", twin="replay-plain"
+    )
+    yield _PAGE.record(
         "logical-bare-percent",
         _LOGICAL,
         "RS4A-ID-3",
         _submission({"canonical_target": "dot://acme/l%amp"}),
-        "logical-plain",
+        None,
         "a percent sign without two digits has no normal form",
+        twin="logical-plain",
     )
 
 
@@ -204,31 +209,4 @@ def _submission(change: dict[str, str]) -> dict[str, Any]:
 def _key(
     name: str, key: str, clause: str, change: dict[str, str], array: str, note: str, *, same_as: str | None = None
 ) -> Fingerprint:
-    preimage = array.encode("utf-8")
-    return Fingerprint(
-        id=f"rs4a-{name}",
-        key=key,
-        contract=_CONTRACT,
-        clause=clause,
-        request=_submission(change),
-        preimage=preimage,
-        sha256=hashlib.sha256(preimage).hexdigest(),
-        same_as=None if same_as is None else f"rs4a-{same_as}",
-        twin=None,
-        note=note,
-    )
-
-
-def _none(name: str, key: str, clause: str, submission: dict[str, Any], twin: str, note: str) -> Fingerprint:
-    return Fingerprint(
-        id=f"rs4a-{name}",
-        key=key,
-        contract=_CONTRACT,
-        clause=clause,
-        request=submission,
-        preimage=None,
-        sha256=None,
-        same_as=None,
-        twin=f"rs4a-{twin}",
-        note=note,
-    )
+    return _PAGE.record(name, key, clause, _submission(change), array.encode("utf-8"), note, same_as=same_as)

@@ -157,15 +157,16 @@ def _leading(exponent: int) -> int:
 
 def midpoint(double: Double) -> Decimal:
     """The decimal exactly between a double and the next greater one; up to 767 digits."""
-    significand, power = 2 * double.significand + 1, double.exponent - 1
-    if power >= 0:
-        return Decimal(significand << power, 0).stripped()
-    return Decimal(significand * 5**-power, power).stripped()
+    return _written_out(2 * double.significand + 1, double.exponent - 1)
 
 
 def exact(double: Double) -> Decimal:
     """The value of a double, written out."""
-    significand, power = double.significand, double.exponent
+    return _written_out(double.significand, double.exponent)
+
+
+def _written_out(significand: int, power: int) -> Decimal:
+    """significand * 2^power."""
     if power >= 0:
         return Decimal(significand << power, 0).stripped()
     return Decimal(significand * 5**-power, power).stripped()

@@ -29,6 +29,9 @@ _BYTES_OF_PIECE = 60
 _PLACE_KEYS = keys_of(0, np.arange(2**16 // _BYTES_OF_PIECE + 2, dtype=np.int64))
 # The least that a child costs in a document: a comma and a colon.
 _BYTES_OF_MARKS = 2
+# By family: how many groups of names it has, and how many names a group.
+_GROUPS = np.asarray([SHAPES[family].groups for family in Family], dtype=np.int64)
+_GROUP_SIZES = np.asarray([SHAPES[family].size for family in Family], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,7 @@ def draw(
     pieces = np.where(kinds == Kind.TEXT, _BYTES_OF_PIECE, _BYTES_OF_CHILD)
     counts = np.where(sizes > 0, sizes // pieces + 1, counts)
     counts = np.where(kinds == Kind.SCALAR, 1, counts)
-    group_sizes = np.asarray([each.size for each in SHAPES.values()], dtype=np.int64)[families]
-    counts = np.where(kinds == Kind.OBJECT, np.minimum(counts, group_sizes), counts)
+    counts = np.where(kinds == Kind.OBJECT, np.minimum(counts, _GROUP_SIZES[families]), counts)
 
     guise = tables.guises[recipes, byte(lane(guise_keys, _LANE_GUISE), 0)]
     spelled = (guise & Guise.SPELLED) != 0
@@ -203,9 +205,8 @@ def _names(
     stock: Stock, families: Integers, counts: Integers, draws: Words, rows: Integers, places: Integers, bits: Integers
 ) -> Integers:
     # The group is divided into as many parts as there are names, and each part gives one: so they come in order.
-    sizes = np.asarray([each.size for each in SHAPES.values()], dtype=np.int64)[families]
-    groups = np.asarray([each.groups for each in SHAPES.values()], dtype=np.int64)[families]
-    bases = stock.family_starts[families] + below(draws, groups) * sizes
+    sizes = _GROUP_SIZES[families]
+    bases = stock.family_starts[families] + below(draws, _GROUPS[families]) * sizes
     # Half of the objects draw from a window of the group that is just large enough, so that neighbours meet. What the
     # family UTF16 is about, only the whole group shows.
     windowed = ((byte(draws, 0) & 1) == 1) & (families != Family.UTF16)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from specs.errors import SpecError
 from specs.loader import load_terms
 from vectors.derive import derive
 from vectors.fingerprints.record import Fingerprint
+from vectors.lines import repeated_ids
 
 
 def lint_fingerprints(records: Sequence[Fingerprint]) -> Iterable[str]:
     """Every problem of fingerprint vectors: among themselves, with `vectors.derive`, with their contracts."""
     if not records:
         yield "there are no fingerprint records, so nothing is shown"
-    for identifier, count in Counter(record.id for record in records).items():
-        if count > 1:
-            yield f"{identifier}: stands there {count} times; ids are unique"
+    yield from repeated_ids(records)
     by_id = {record.id: record for record in records}
     for record in records:
         yield from _derived(record)

@@ -7,16 +7,14 @@ hand, and their SHA-256; or it says that the request has no fingerprint and must
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from specs.errors import SpecError, StrictJsonError
-from specs.schema import explain, published_validator
-from specs.strictjson import loads
+from specs.errors import SpecError
+from vectors.lines import bytes_of, line_of, read_lines, with_own_ids
 
 _SCHEMA = "fingerprint"
 
@@ -51,33 +49,17 @@ def load() -> tuple[Fingerprint, ...]:
         records += read(folder.joinpath(name).read_bytes(), place=f"vectors/data/fingerprints/{name}")
     if not records:
         raise SpecError("expected vectors in vectors/data/fingerprints, found none; reinstall holdfast")
-    seen: set[str] = set()
-    for record in records:
-        if record.id in seen:
-            raise SpecError(f"vectors/data/fingerprints: the id {record.id} stands there twice; ids are unique")
-        seen.add(record.id)
-    return tuple(records)
+    return with_own_ids(records, "vectors/data/fingerprints")
 
 
 def read(data: bytes, *, place: str) -> list[Fingerprint]:
     """The records of one file's bytes. `place` is its name in errors (SpecError)."""
-    if not data.endswith(b"\n"):
-        raise SpecError(f"{place}: expected every line to end with a line feed; the last one is cut off")
-    return [_record(line, f"{place}:{number}") for number, line in enumerate(data[:-1].split(b"\n"), start=1)]
+    return read_lines(data, _record, schema=_SCHEMA, place=place)
 
 
-def _record(line: bytes, place: str) -> Fingerprint:
-    try:
-        raw: Any = loads(line)
-    except StrictJsonError as error:
-        raise SpecError(f"{place}: expected one JSON object, found {error}") from error
-    problem = explain(published_validator(_SCHEMA), raw)
-    if problem is not None:
-        raise SpecError(f"{place}: {problem}")
+def _record(raw: Mapping[str, Any], place: str) -> Fingerprint:
     preimage = raw["preimage"]
-    if preimage is not None and preimage.strip() != preimage:
-        raise SpecError(f"{place}: expected hexadecimal digits only, found a blank beside them")
-    return Fingerprint(**{**raw, "preimage": None if preimage is None else bytes.fromhex(preimage)})
+    return Fingerprint(**{**raw, "preimage": None if preimage is None else bytes_of(preimage, place)})
 
 
 def write(records: Iterable[Fingerprint]) -> bytes:
@@ -98,4 +80,4 @@ def _line(record: Fingerprint) -> bytes:
         "twin": record.twin,
         "note": record.note,
     }
-    return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
+    return line_of(raw)

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.vectors.construct.byhand import canonical, number_text
+from tests.vectors.construct.byhand import canonical
+from tests.vectors.es6.oracle import text as number_text
 from vectors.construct.blocks import stock_of
 from vectors.construct.characters import SPELLINGS, Plane, alphabet, spellings, units
 from vectors.construct.dice import Dice, derive

@@ -384,6 +384,18 @@ class Honest:
             raise RefusalError("UNSAFE_INTEGER")
 
 
+class NameAware(Honest):
+    """Knows whether it reads a name. Not a near miss itself: what it makes of that is left to its heirs."""
+
+    in_name = False
+
+    def member_name(self, text: str, at: int) -> tuple[str, int]:
+        self.in_name = True
+        found = super().member_name(text, at)
+        self.in_name = False
+        return found
+
+
 def digits_of(text: str) -> tuple[str, int]:
     """The significant digits of a positive decimal text, and how many of them stand before the point."""
     coefficient, _, exponent = text.lower().partition("e")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from tests.vectors.nearmiss.honest import Honest, Number, RefusalError
+from tests.vectors.nearmiss.honest import Honest, NameAware, Number, RefusalError
 from tests.vectors.nearmiss.registry import near_miss
 
 
@@ -59,16 +59,8 @@ class NoncharacterBlockTooLong(Honest):
 
 
 @near_miss("name-noncharacters-accepted")
-class NameNoncharactersAccepted(Honest):
+class NameNoncharactersAccepted(NameAware):
     """Looks for noncharacters in values only."""
-
-    in_name = False
-
-    def member_name(self, text: str, at: int) -> tuple[str, int]:
-        self.in_name = True
-        found = super().member_name(text, at)
-        self.in_name = False
-        return found
 
     def check_characters(self, text: str) -> None:
         if not self.in_name:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 
-from tests.vectors.nearmiss.honest import Honest, RefusalError
+from tests.vectors.nearmiss.honest import Honest, NameAware, RefusalError
 from tests.vectors.nearmiss.registry import near_miss
 
 
 def _units(character: str) -> str:
     data = character.encode("utf-16-be")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
+
+
+def _with_lone_as(other: str, text: str) -> str:
+    return "".join(other if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
 @near_miss("ascii-escaping")
@@ -196,7 +200,7 @@ class Replacement(Honest):
     """Writes U+FFFD for a lone surrogate."""
 
     def lone(self, text: str) -> str:
-        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+        return _with_lone_as("\ufffd", text)
 
 
 @near_miss("question-mark")
@@ -204,7 +208,7 @@ class QuestionMark(Honest):
     """Writes a question mark for a lone surrogate, as Java does."""
 
     def lone(self, text: str) -> str:
-        return "".join("?" if "\ud800" <= c <= "\udfff" else c for c in text)
+        return _with_lone_as("?", text)
 
 
 @near_miss("surrogate-passthrough")
@@ -234,7 +238,7 @@ class SurrogateDropped(Honest):
     """Drops a lone surrogate."""
 
     def lone(self, text: str) -> str:
-        return "".join(c for c in text if not "\ud800" <= c <= "\udfff")
+        return _with_lone_as("", text)
 
 
 @near_miss("low-surrogates-unchecked")
@@ -244,25 +248,17 @@ class LowUnchecked(Honest):
     def lone(self, text: str) -> str:
         if any("\ud800" <= c <= "\udbff" for c in text):
             return super().lone(text)
-        return "".join("\ufffd" if "\udc00" <= c <= "\udfff" else c for c in text)
+        return _with_lone_as("\ufffd", text)
 
 
 @near_miss("name-surrogates-unchecked")
-class NamesUnchecked(Honest):
+class NamesUnchecked(NameAware):
     """Looks for lone surrogates in values only."""
-
-    in_name = False
-
-    def member_name(self, text: str, at: int) -> tuple[str, int]:
-        self.in_name = True
-        found = super().member_name(text, at)
-        self.in_name = False
-        return found
 
     def lone(self, text: str) -> str:
         if not self.in_name:
             return super().lone(text)
-        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+        return _with_lone_as("\ufffd", text)
 
 
 @near_miss("cesu-8")

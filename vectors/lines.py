@@ -1,0 +1,77 @@
+"""Files of records: on every line a JSON object that fits a published schema and has an id of its own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from specs.errors import SpecError, StrictJsonError
+from specs.schema import explain, published_validator
+from specs.strictjson import loads
+
+
+class Identified(Protocol):
+    """What has an id."""
+
+    @property
+    def id(self) -> str:
+        """The id."""
+
+
+_Record = TypeVar("_Record")
+_IdentifiedRecord = TypeVar("_IdentifiedRecord", bound=Identified)
+
+
+def read_lines(
+    data: bytes, make: Callable[[Mapping[str, Any], str], _Record], *, schema: str, place: str
+) -> list[_Record]:
+    """What `make` gives for the object and the place of each line. `place` is the file's name in errors (SpecError)."""
+    if not data.endswith(b"\n"):
+        raise SpecError(f"{place}: expected every line to end with a line feed; the last one is cut off")
+    places = ((line, f"{place}:{number}") for number, line in enumerate(data[:-1].split(b"\n"), start=1))
+    return [make(_object(line, schema, where), where) for line, where in places]
+
+
+def _object(line: bytes, schema: str, place: str) -> Mapping[str, Any]:
+    try:
+        raw: Any = loads(line)
+    except StrictJsonError as error:
+        raise SpecError(f"{place}: expected one JSON object, found {error}") from error
+    problem = explain(published_validator(schema), raw)
+    if problem is not None:
+        raise SpecError(f"{place}: {problem}")
+    found: Mapping[str, Any] = raw
+    return found
+
+
+def bytes_of(text: str, place: str) -> bytes:
+    """The bytes that a member spells in hexadecimal."""
+    # `fromhex` skips blanks. The schemas allow none; this is the second lock.
+    if text.strip() != text:
+        raise SpecError(f"{place}: expected hexadecimal digits only, found a blank beside them")
+    return bytes.fromhex(text)
+
+
+def with_own_ids(records: Sequence[_IdentifiedRecord], place: str) -> tuple[_IdentifiedRecord, ...]:
+    """The records as they are. Raises SpecError if two have one id."""
+    seen: set[str] = set()
+    for record in records:
+        if record.id in seen:
+            raise SpecError(f"{place}: the id {record.id} stands there twice; ids are unique")
+        seen.add(record.id)
+    return tuple(records)
+
+
+def repeated_ids(records: Iterable[Identified]) -> Iterator[str]:
+    """A linter's problem for every id that stands there more than once."""
+    for identifier, count in Counter(record.id for record in records).items():
+        if count > 1:
+            yield f"{identifier}: stands there {count} times; ids are unique"
+
+
+def line_of(raw: Mapping[str, Any]) -> bytes:
+    """The line of an object."""
+    # Escaped, so that a note about a noncharacter can be read in any editor.
+    return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
