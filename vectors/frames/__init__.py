@@ -36,9 +36,10 @@ def run(
     A document has no verdict (CRASHED, HUNG, GARBLED, with what happened as its body) only if it was the first one of
     a fresh process and nobody else's fault, or if the runner was given up: see `vectors.frames.exchange` for when.
     `unexplained` is told of each process that died, hung or talked nonsense although all its documents were answered
-    in the end: no row shows that, and it is no pass. At
-    most a few thousand documents are drawn ahead of the answers that were taken. The process and its whole group
-    are gone when the iterator is exhausted, closed, or left by an exception. Raises StartError.
+    in the end, and of one that ended by a signal or with a status other than 0 when its input ended: no row shows
+    that, and it is no pass. At most a few thousand documents are drawn ahead of the answers that were taken. The
+    process and its whole group are gone when the iterator is exhausted, closed, or left by an exception. Raises
+    StartError.
     """
     with Exchange(command, deadline=deadline, start=start, env=env, unexplained=unexplained) as exchange:
         for frames in exchange.checked(blocks(documents)):

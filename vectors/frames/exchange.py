@@ -9,6 +9,7 @@ process does not fall on a document that is innocent. An answer that came before
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,12 +34,13 @@ FAILED_STARTS = 3
 DEAD_IN_A_ROW = 32
 DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
-# After the end of its input a runner that is still running may have something to say for so long.
+# After the end of its input a runner has so long to say what it still has to say, and to end, well or badly.
 QUIT_S = 2.0
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 
-# Told what happened whenever a process left the protocol and every document was answered by others afterwards.
+# Told what happened whenever a process left the protocol and every document was answered by others afterwards, and
+# when the last one, all of whose documents are answered, ended by a signal or with a status other than 0.
 Listener = Callable[[str], None]
 
 
@@ -204,21 +206,25 @@ class Exchange:
         return None if block.nonce in frame.lower() else frame
 
     def _finish(self) -> TroubleError | None:
-        """End the input and listen to the end: None if nothing more was said."""
+        """End the input and listen to the end: None if nothing more was said. A bad end that no row shows is told."""
         if self._runner is None:
             return None
         said = len(self._data)
+        failure: str | None = None
         self._runner.close_input()
-        ends = time.monotonic() + min(QUIT_S, self._deadline)
+        ends = time.monotonic() + QUIT_S
         try:
-            while not said and (left := ends - time.monotonic()) > 0:
-                said += len(self._runner.step(left))
-        except TroubleError:
-            # The end of its output, which is what was waited for.
-            pass
+            with contextlib.suppress(TroubleError):
+                # The trouble is the end of its output, which is what is waited for.
+                while not said and (left := ends - time.monotonic()) > 0:
+                    said += len(self._runner.step(left))
+            if not said:
+                failure = self._runner.failure_at_end(ends)
         finally:
             self.close()
         if not said:
+            if failure is not None:
+                self._tell(TroubleError(Status.CRASHED, failure))
             return None
         what = "the runner went on talking after its last answer; expected exactly one answer for each document"
         return TroubleError(Status.GARBLED, what)

@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, NamedTuple
 
 from vectors.frames.answer import StartError, Status, TroubleError
 
@@ -27,6 +27,8 @@ LAST_READS = 16
 PIPE_BYTES = 1024 * 1024
 # A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
 GONE_S = 1.0
+# Between two looks at a process that is about to end.
+LOOK_S = 0.002
 # Variables a runner may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT LD_LIBRARY_PATH"
@@ -79,19 +81,27 @@ def end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _how_it_left(pid: int) -> str | None:
+class _Left(NamedTuple):
+    """How a process ended: in words, and whether that was of its own accord and with status 0."""
+
+    words: str
+    well: bool
+
+
+def _how_it_left(pid: int) -> _Left | None:
     """How a child ended, or None while it runs. It is not reaped: its group could not be killed afterwards."""
     try:
         left = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:
         # Where the host program ignores SIGCHLD, the system reaps at once and nobody learns how it was.
-        return "the runner ended"
+        return _Left("the runner ended (nobody knows how)", well=False)
     if left is None:
         return None
     if left.si_code == os.CLD_EXITED:
-        return f"the runner exited with status {left.si_status} before it answered"
+        return _Left(f"the runner exited with status {left.si_status}", well=left.si_status == 0)
     known = left.si_status in set(signal.Signals)
-    return f"the runner was ended by signal {signal.Signals(left.si_status).name if known else left.si_status}"
+    name = signal.Signals(left.si_status).name if known else left.si_status
+    return _Left(f"the runner was ended by signal {name}", well=False)
 
 
 def widen(stream: IO[bytes]) -> None:
@@ -180,6 +190,11 @@ class Runner:
         else:
             self._selector.unregister(self._stderr)
 
+    def _drain_log(self) -> None:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            for _ in range(LAST_READS):
+                self._read_log()
+
     def close_input(self) -> None:
         """The end of the input, after everything queued was written."""
         if self._writing:
@@ -190,18 +205,28 @@ class Runner:
 
     def last_words(self) -> str:
         """The first and last line on standard error so far, as an addition to a message."""
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            for _ in range(LAST_READS):
-                self._read_log()
+        self._drain_log()
         lines = (self._log_begin + self._log_end).decode("utf-8", "replace").strip().splitlines()
         telling = dict.fromkeys(line.strip()[:WORDS] for line in (*lines[:1], *lines[-1:]))
         return f"; on standard error: {' … '.join(telling)}" if telling else ""
 
+    def failure_at_end(self, ends: float) -> str | None:
+        """What is wrong with how it ended after the end of its input: a signal, a status other than 0. None if nothing
+        is, or if it still runs at `ends` (of the monotonic clock)."""
+        left = self._how_it_leaves(ends)
+        return None if left is None or left.well else f"{left.words} at the end of its input{self.last_words()}"
+
     def _obituary(self) -> str:
-        ends = time.monotonic() + GONE_S
+        left = self._how_it_leaves(time.monotonic() + GONE_S)
+        words = "the runner closed its standard output and goes on running"
+        return (words if left is None else f"{left.words} before it answered") + self.last_words()
+
+    def _how_it_leaves(self, ends: float) -> _Left | None:
         while (left := _how_it_left(self._child.pid)) is None and time.monotonic() < ends:
-            time.sleep(0.002)
-        return (left or "the runner closed its standard output and goes on running") + self.last_words()
+            # Who waits for room on its standard error does not end.
+            self._drain_log()
+            time.sleep(LOOK_S)
+        return left
 
     def kill(self) -> None:
         """SIGKILL to the whole group, and everything closed. Again is nothing."""

@@ -101,7 +101,7 @@ def main() -> None:
         case "closed":
             os.close(1)
             stay()
-        case "child":
+        case "child" | "parent":
             if os.fork() == 0:
                 os.close(0)
                 stay()
@@ -126,6 +126,10 @@ def main() -> None:
         put(frame(b"C", b"good bye"))
     if MODE == "lingering":
         stay()
+    if MODE == "abort-at-end":
+        os.abort()
+    if MODE in ("fail-at-end", "parent"):
+        sys.exit("cannot write my statistics")
 
 
 main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,12 @@ def test_batches_of_any_size_get_the_answers_of_their_documents(size: int) -> No
     answers = [*run_columns(FAKE, batches, deadline=5)]
     assert [len(answer) for answer in answers] == [len(batch) for batch in batches]
     rows = [answered(answer, row) for answer in answers for row in range(len(answer))]
-    assert rows == [*run(FAKE, documents, deadline=5)]
+    assert _verdicts(rows) == _verdicts(run(FAKE, documents, deadline=5))
+
+
+def _verdicts(answers: Iterable[Answered]) -> list[Answered]:
+    """Answers without the words where there was none: they quote what happened to come in one piece."""
+    return [answer if answer.status.is_verdict else answer._replace(body=b"") for answer in answers]
 
 
 def test_empty_batches_and_slices_keep_their_places() -> None:

@@ -187,10 +187,12 @@ def test_documents_are_drawn_only_a_bounded_way_ahead() -> None:
     answers.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("ending", ["exhausted", "closed", "raised"])
+@pytest.mark.parametrize("ending", ["exhausted", "closed", "raised", "failed"])
 def test_no_process_and_no_descriptor_is_left_behind(ending: str, tmp_path: Path) -> None:
     descriptors = len(os.listdir("/proc/self/fd"))
-    answers = run([*FAKE, "child", str(tmp_path / "starts")], _documents(ending), deadline=5)
+    # Of the last one the leader has failed before its group is killed.
+    mode = "parent" if ending == "failed" else "child"
+    answers = run([*FAKE, mode, str(tmp_path / "starts")], _documents(ending), deadline=5)
     next(answers)
     family = _family(str(tmp_path))
     assert len(family) == 2
@@ -273,3 +275,27 @@ def test_a_death_that_no_row_shows_is_told(documents: list[bytes], mode: str, to
     assert bool(words) is bool(told)
     assert len(words) >= told
     assert all("exited with status" in word for word in words)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("abort-at-end", "ended by signal SIGABRT at the end of its input"),
+        ("fail-at-end", "exited with status 1 at the end of its input; on standard error: cannot write my statistics"),
+        # Its child holds the pipe open, so that the end of its output is never seen.
+        ("parent", "exited with status 1 at the end of its input"),
+    ],
+)
+def test_a_bad_end_after_the_last_answer_is_told_and_costs_no_row(mode: str, said: str, tmp_path: Path) -> None:
+    words: list[str] = []
+    command = [*FAKE, mode, str(tmp_path / "starts")]
+    answers = [*run(command, [b"a"] * 300, deadline=5, unexplained=words.append)]
+    assert [answer.status for answer in answers] == [C] * 300
+    assert len(words) == 1
+    assert said in words[0]
+
+
+def test_a_runner_that_has_to_be_ended_has_not_failed() -> None:
+    words: list[str] = []
+    assert len([*run([*FAKE, "lingering"], [b"a"], deadline=DEADLINE, unexplained=words.append)]) == 1
+    assert words == []
