@@ -2,15 +2,15 @@
 
 First a part of the document may do instead of the whole. Then a document is cut into pieces, and Hypothesis decides for
 each piece whether it stays, and shrinks the decisions towards nothing staying: the members and elements of each
-container, then tokens, then single bytes. A smaller document
-counts only if the SDK and the expectation still disagree in the same way. The expectation for it cannot come from the
-construction any more; it comes from the reference, asked through frames like any other runner, and only after the
-reference has shown that it agrees with the construction on the document it started from.
+container, then tokens, then single bytes. A smaller document counts only if the SDK and the expectation still disagree
+in the same way: a refusal that is due must be due for the same reason, wrong bytes must be wrong in the same kind of
+thing. The expectation for it cannot come from the construction any more; it comes from the reference, asked through
+frames like any other runner, and only after the reference has shown that it agrees with the construction on the
+document it started from.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
 from vectors.frames import Answered, Dialogue, Status
+from vectors.spark.kinds import PUNCTUATION, TOKEN, kinds, wanted
 from vectors.spark.tally import Finding, disagreement
+from vectors.taxonomy import Category
 
 T = TypeVar("T")
 # Attempts of one pass; a pass that needs more has a document that a later, finer pass makes smaller anyway.
@@ -32,10 +34,8 @@ _ROUNDS = 3
 # A pass over more pieces than this would take longer than a person who shrinks by hand.
 _MOST_PIECES = 256
 _MOST_CONTAINERS = 24
-_PUNCTUATION = b"[]{}:, \t\r\n"
 # A piece goes if its draw is 0: the first, random draws keep all of them, and shrinking is letting go.
 _STAYS_UP_TO = 2**16 - 1
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+.0-9A-Za-z]+|[\[\]{},:]|\s+|.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,10 @@ class Shrinker:
         self._until = until
         self._known: dict[bytes, tuple[Answered, Answered]] = {}
 
-    def shrink(self, document: bytes, expected: Answered) -> Shrunk | None:
+    def shrink(self, document: bytes, expected: Answered, category: Category | None = None) -> Shrunk | None:
         """The smallest document found that departs as `document` does.
 
+        If it departs in several kinds of things, the smaller one keeps that of `category`, or without it all of them.
         None if it does not depart again (an SDK that does not answer the same each time), if the reference does not
         share the expectation, or if no time is left: then the row as it was generated has to do.
         """
@@ -67,9 +68,10 @@ class Shrinker:
         ours, theirs = self._ask(document)
         if ours.status is not expected.status or (expected.status is Status.CANONICAL and ours.body != expected.body):
             return None
-        wanted = disagreement(ours, theirs)
-        if wanted is Finding.AGREE:
+        finding = disagreement(ours, theirs)
+        if finding is Finding.AGREE:
             return None
+        due = wanted(kinds(ours.body, theirs.body), category) if finding is Finding.WRONG_BYTES else frozenset()
 
         def departs(candidate: bytes) -> bool:
             if time.monotonic() > self._until:
@@ -77,7 +79,9 @@ class Shrinker:
             said, answered = self._ask(candidate)
             # A refusal must stay one for the same reason, or the counterexample would drift into another category.
             same = said.status is ours.status and (said.status is Status.CANONICAL or _reason(said) == _reason(ours))
-            fits = same and disagreement(said, answered) is wanted
+            fits = same and disagreement(said, answered) is finding
+            # Nor may one that must be accepted: an order of members must not become a spelling of a number.
+            fits = fits and (not due or due <= kinds(said.body, answered.body))
             if fits and len(candidate) < len(best[0]):
                 best[0] = candidate
             return fits
@@ -145,8 +149,8 @@ def _part(document: bytes, departs: Callable[[bytes], bool]) -> bytes:
     """The shortest value inside the document that departs by itself; the document if there is none."""
     spans = [(start, end) for start, end, _ in _containers(document) if end - start < len(document)]
     at = 0
-    for token in _TOKEN.findall(document):
-        if token[:1] not in _PUNCTUATION:
+    for token in TOKEN.findall(document):
+        if token[:1] not in PUNCTUATION:
             spans.append((at, at + len(token)))
         at += len(token)
     parts = sorted({document[start:end] for start, end in spans}, key=lambda part: (len(part), part))
@@ -174,7 +178,7 @@ def _containers(document: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]
     found = []
     open_: list[tuple[int, list[int]]] = []
     at = 0
-    for token in _TOKEN.findall(document):
+    for token in TOKEN.findall(document):
         if token in (b"[", b"{"):
             open_.append((at, [at + 1]))
         elif token == b"," and open_:
@@ -188,7 +192,7 @@ def _containers(document: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]
 
 
 def _single_tokens(document: bytes, departs: Callable[[bytes], bool]) -> bytes:
-    return _pass(_TOKEN.findall(document), departs, document)
+    return _pass(TOKEN.findall(document), departs, document)
 
 
 def _single_bytes(document: bytes, departs: Callable[[bytes], bool]) -> bytes:

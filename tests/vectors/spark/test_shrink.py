@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from vectors.frames import Answered, Dialogue, Status
+from vectors.spark.kinds import Kind, kinds, wanted
 from vectors.spark.shrink import Shrinker
+from vectors.taxonomy import Category
 
 REFERENCE = (sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", "core")
 NAIVE = (sys.executable, str(Path(__file__).with_name("fake_sdk.py")), "naive")
@@ -49,3 +51,56 @@ def test_what_the_reference_does_not_expect_is_left_as_it_was_generated(shrinker
 def test_without_time_the_row_stays_as_it_is() -> None:
     with Dialogue(REFERENCE, deadline=10) as oracle, Dialogue(NAIVE, deadline=10) as sdk:
         assert Shrinker(oracle, sdk, until=0.0).shrink(b"[1.0]", Answered(Status.CANONICAL, b"[1]")) is None
+
+
+# The naive SDK writes 100.0 for 1e2, and sorts U+10000 behind U+E000, which UTF-16 sorts before it.
+ORDER_AND_NUMBER = '{"\ue000":[1e2,"text"],"𐀀":{"a":null,"b":1e21}}'.encode()
+BOTH = Answered(Status.CANONICAL, '{"𐀀":{"a":null,"b":1e+21},"\ue000":[100,"text"]}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("category", "expected"),
+    [
+        (Category.ORDER_UTF16, {Kind.ORDER}),
+        (Category.NUMBER_SPELLING, {Kind.NUMBER}),
+        (None, {Kind.ORDER, Kind.NUMBER}),
+    ],
+)
+def test_a_counterexample_of_a_category_does_not_shrink_into_another(
+    shrinker: Shrinker, category: Category | None, expected: set[Kind]
+) -> None:
+    found = shrinker.shrink(ORDER_AND_NUMBER, BOTH, category)
+    assert found is not None
+    assert kinds(found.expected.body, found.answered.body) == expected
+    assert len(found.document) < len(ORDER_AND_NUMBER)
+    if category is Category.ORDER_UTF16:
+        assert len(found.document) <= len('{"\ue000":[],"𐀀":{}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("expected", "answered", "found"),
+    [
+        (b"[1,20]", b"[1,2e1]", {Kind.NUMBER}),
+        (b"1", b'"1"', {Kind.NUMBER}),
+        (b'["a","b"]', b'["a","\\u0062"]', {Kind.STRING}),
+        (b'{"a":1,"b":2}', b'{"b":2,"a":1}', {Kind.ORDER}),
+        (b'{"a":1,"b":[2]}', b'{"b":[2.0],"a":1}', {Kind.ORDER, Kind.NUMBER}),
+        (b'{"a":1,"b":2}', b'{"b":2,"\\u0061":1}', {Kind.STRING}),
+        (b'{"a":1,"b":2}', b'{"a":1}', {Kind.OTHER}),
+        (b'{"a":1}', b'{"a": 1}', {Kind.OTHER}),
+        (b"[]", b"{}", {Kind.OTHER}),
+        (b'{"a":1}', b"{{}:1}", {Kind.STRING}),
+        (b"[1]", b"[1]]]", {Kind.OTHER}),
+        (b"[null]", b'["', {Kind.OTHER}),
+        (b"[" * 50_000 + b"1", b"[" * 50_000 + b"2", {Kind.NUMBER}),
+        (b'{"":' * 50_000 + b"1", b'{"":' * 50_000 + b"2", {Kind.NUMBER}),
+    ],
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else ascii(value)[:24],
+)
+def test_a_departure_has_kinds(expected: bytes, answered: bytes, found: set[Kind]) -> None:
+    assert kinds(expected, answered) == found
+
+
+def test_what_has_kinds_of_other_categories_only_keeps_all_of_them() -> None:
+    assert wanted(frozenset({Kind.NUMBER, Kind.ORDER}), Category.STRING_RAW) == {Kind.NUMBER, Kind.ORDER}
+    assert wanted(frozenset({Kind.OTHER}), Category.STRUCTURE) == {Kind.OTHER}
