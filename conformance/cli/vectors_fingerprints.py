@@ -64,6 +64,7 @@ def fingerprints(
             console.print(f"{one.key}: {line}", markup=False, style="bold red")
         if not one.shows:
             console.print(f"{one.key}: no equal and distinct requests among {one.rows}: not proven", markup=False)
+    console.print(f"{count} requests, seed {seed}", markup=False)
     raise typer.Exit(int(status))
 
 

@@ -31,11 +31,11 @@ def es6(
     """Make the first N lines of the published ECMAScript number stream and compare their SHA-256.
 
     Digests are published for 1000 lines and every power of ten up to 100000000. Exit 0 says MATCH, 20 that the kit's
-    own number text is wrong, 12 that nothing is published for this number of lines. With --sdk the numbers also go
-    through that runner, spelled another way; 10 says that it writes some of them otherwise.
+    own number text is wrong, 12 that nothing is published for this number of lines, or that lines did not come. With
+    --sdk the numbers also go through that runner, spelled another way; 10 says that it writes some of them otherwise.
     """
     from vectors.es6.job import environment, run
-    from vectors.es6.stream import StreamBrokenError
+    from vectors.es6.stream import StreamBrokenError, StreamLostError
 
     numbers: NumberResult | None = None
     # A session for the digest alone starts faster; one that also runs an SDK is like any other.
@@ -45,8 +45,10 @@ def es6(
         target = None if sdk is None else target_of(work, sdk, (), DEADLINE_S)
         try:
             result = run(lines, spark=work.spark, progress=work.face.show)
+        except StreamLostError as error:
+            stop(Exit.INCOMPLETE, f"not proven: {error}")
         except StreamBrokenError as error:
-            stop(Exit.KIT, f"the partitions of the stream do not join up: {error}")
+            stop(Exit.KIT, f"the stream is broken, which is a fault of the kit: {error}")
         if target is not None:
             numbers = verify_numbers(work.spark, lines, target.command, listener=work.face.show)
     if format_ is Format.JSON:
@@ -109,6 +111,7 @@ def _json(result: Es6Result, sdk: str | None, numbers: NumberResult | None) -> d
         said = {
             "name": sdk,
             "rows": numbers.lines - numbers.missing,
+            "restarts": numbers.restarts,
             **{found.value: rows for found, rows in numbers.counts.items() if found.value != "accepted_must_refuse"},
             "first": None
             if first is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +18,26 @@ from conformance.verdict import Exit
 sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, run.", no_args_is_help=True)
 
 
+@contextlib.contextmanager
+def looked_up() -> Iterator[None]:
+    """Ends the command where a name or a `runner.toml` is wrong: 20 if it is one of the kit's own, which is damaged."""
+    from vectors.sdk import DamagedError, ManifestError, UnknownSdkError
+
+    try:
+        yield
+    except DamagedError as error:
+        stop(Exit.KIT, str(error))
+    except (ManifestError, UnknownSdkError) as error:
+        stop(Exit.USAGE, str(error))
+
+
 @sdk.command(name="list")
 def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
     """List every runner, and what is missing of those that cannot run here."""
     from vectors.sdk import find, names
 
-    found = [find(name) for name in names()]
+    with looked_up():
+        found = [find(name) for name in names()]
     if format_ is Format.JSON:
         rows = [
             {
@@ -56,19 +72,21 @@ def build(
     from vectors import sdk as runners
 
     failed = []
-    for name in names or runners.names():
-        try:
-            one = runners.build(name, into)
+    with looked_up():
+        for name in names or runners.names():
+            try:
+                one = runners.build(name, into)
+            except runners.ManifestError:
+                raise
+            except runners.BuildError as error:
+                failed.append(name)
+                err().print(f"{name}: {error}", markup=False)
+                continue
             if one.command:
                 out().print(f"{name}: {one.library} {one.version}", markup=False)
             else:
                 failed.append(name)
                 err().print(f"{name}: {one.missing}", markup=False)
-        except runners.UnknownSdkError as error:
-            stop(Exit.USAGE, str(error))
-        except runners.BuildError as error:
-            failed.append(name)
-            err().print(f"{name}: {error}", markup=False)
     if failed:
         stop(Exit.INCOMPLETE, f"not built: {', '.join(failed)}")
 
@@ -78,9 +96,10 @@ def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` na
     """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
     from vectors import sdk as runners
 
-    try:
-        runners.exec_runner(name)
-    except runners.UnknownSdkError as error:
-        stop(Exit.USAGE, str(error))
-    except runners.BuildError as error:
-        stop(Exit.INCOMPLETE, str(error))
+    with looked_up():
+        try:
+            runners.exec_runner(name)
+        except runners.ManifestError:
+            raise
+        except runners.BuildError as error:
+            stop(Exit.INCOMPLETE, str(error))

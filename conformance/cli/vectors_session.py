@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, stop
+from conformance.cli.vectors_sdk import looked_up
 from conformance.verdict import Exit
 
 if TYPE_CHECKING:
@@ -29,7 +31,30 @@ Master = Annotated[
 Partitions = Annotated[
     int | None, typer.Option("--partitions", min=1, help="tasks; by default two for each core. Results do not change")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="rows of equal seed are equal")]
+# A seed stands in manifests and evidence, whose numbers every reader of JSON must be able to hold.
+_SEED_BITS = 53
+
+
+def _seed(given: str | int) -> int:
+    """The number of a seed, or one that nobody can know beforehand; every command prints it."""
+    text = str(given)
+    if text == "random":
+        return secrets.randbits(_SEED_BITS)
+    # Python itself would also take " 1", "1_0" and the digits of other scripts.
+    if text.isascii() and text.isdigit() and len(text) <= _SEED_BITS and int(text) < 2**_SEED_BITS:
+        return int(text)
+    raise typer.BadParameter(f"expected a number from 0 to {2**_SEED_BITS - 1}, or the word random, got {text!r}")
+
+
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        parser=_seed,
+        metavar="N|random",
+        help="rows of equal seed are equal; `random` picks one that no runner can be prepared for, and prints it",
+    ),
+]
 OutputFormat = Annotated[Format, typer.Option("--format", help="text or json")]
 
 
@@ -90,12 +115,12 @@ class Face:
 def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
     """A session at `master`. Whatever ends the command, its JVM, workers, runners and files are gone afterwards."""
     from vectors.spark.java import NotAvailableError
-    from vectors.spark.manifest import OutputError
+    from vectors.spark.manifest import KitFaultError, OutputError
     from vectors.spark.session import Place, opened
     from vectors.spark.storage import StorageError
 
     try:
-        with Janitor() as janitor, Face(format_) as face:
+        with looked_up(), Janitor() as janitor, Face(format_) as face:
             place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
             with opened(place) as spark, _words_kept():
                 yield Work(spark, janitor, face)
@@ -103,6 +128,8 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
         stop(Exit.INCOMPLETE, f"not proven: {error}")
     except OutputError as error:
         stop(Exit.INCOMPLETE, str(error))
+    except KitFaultError as error:
+        stop(Exit.KIT, str(error))
     except StorageError as error:
         stop(Exit.USAGE, str(error))
     except _JobError as error:

@@ -10,7 +10,15 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vectors.es6.stream import Checkpoint, Partition, PartitionLines, StreamBrokenError, joined, plan
+from vectors.es6.stream import (
+    Checkpoint,
+    Partition,
+    PartitionLines,
+    StreamBrokenError,
+    StreamLostError,
+    joined,
+    plan,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ def digest(partitions: Sequence[Partition], source: Source = made_here) -> Diges
     """The digest of all `partitions`, which are a whole `plan`.
 
     Raises:
-        StreamBrokenError: a partition came without its end or does not join up with the next, or lines are missing.
+        StreamLostError: a partition came without its end.
+        StreamBrokenError: one does not join up with the next, or lines are missing.
     """
     hashed, octets, made = hashlib.sha256(), 0, 0
     followers = [*partitions[1:], None]
@@ -61,7 +70,7 @@ def digest(partitions: Sequence[Partition], source: Source = made_here) -> Diges
                 attempt.update(piece)
                 size += len(piece)
         if delivery is None:
-            raise StreamBrokenError(f"expected partition {partition.index} to say where it ends; its text just stopped")
+            raise StreamLostError(f"expected partition {partition.index} to say where it ends; its text just stopped")
         joined(partition, delivery.made, delivery.end, following)
         hashed, octets, made = attempt, octets + size, made + delivery.made
     if not partitions or made != partitions[-1].until:

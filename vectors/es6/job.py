@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vectors.es6.digest import Digest, digest
 from vectors.es6.landmarks import landmarks
 from vectors.es6.published import PUBLISHED, Comparison, compare
-from vectors.es6.stream import Checkpoint, Partition, StreamBrokenError, plan
+from vectors.es6.stream import Checkpoint, Partition, StreamLostError, plan
 from vectors.es6.transport import Collector, Sender
 from vectors.spark.progress import Listener, silent, watched
 
@@ -65,7 +65,8 @@ def run(
 
     Raises:
         ValueError: `lines` is not positive.
-        StreamBrokenError: partitions did not arrive or did not join up, or Spark failed: no digest, so no result.
+        StreamLostError: partitions did not arrive, or Spark failed: no digest, so no result.
+        StreamBrokenError: partitions did not join up: the kit made them wrongly.
     """
     started = time.monotonic()
     partitions = tuple(plan(lines, landmarks() if known is None else tuple(known)))
@@ -87,11 +88,11 @@ def run(
             if failure is not None:
                 raise failure from error
             said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise StreamBrokenError(
+            raise StreamLostError(
                 f"expected Spark to make {len(partitions)} partitions; got {said[:300]}: look at its log"
             ) from error
         if sorted(done) != list(range(len(partitions))):
-            raise StreamBrokenError(
+            raise StreamLostError(
                 f"expected each of {len(partitions)} partitions once; Spark says {len(done)} were made"
             )
         digesting.join()
@@ -144,5 +145,5 @@ class _Digesting(threading.Thread):
         if self.failure is not None:
             raise self.failure
         if self._digest is None:
-            raise StreamBrokenError("expected a digest; hashing did not end")
+            raise StreamLostError("expected a digest; hashing did not end")
         return self._digest

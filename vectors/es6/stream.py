@@ -34,6 +34,10 @@ class StreamBrokenError(Exception):
     """Partitions that do not join up: what was made is not the stream, and its digest says nothing."""
 
 
+class StreamLostError(StreamBrokenError):
+    """Partitions that did not come, for reasons of the machine or the cluster: nobody knows whether they are right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A place in the stream between two blocks: everything that is needed to go on from it."""

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from vectors.es6.digest import Delivery
-from vectors.es6.stream import BLOCK_BYTES, Checkpoint, Partition, PartitionLines, StreamBrokenError
+from vectors.es6.stream import BLOCK_BYTES, Checkpoint, Partition, PartitionLines, StreamBrokenError, StreamLostError
 
 _HELLO: Final = struct.Struct(f">{BLOCK_BYTES}sI")
 _LENGTH: Final = struct.Struct(">I")
@@ -108,7 +108,7 @@ class Collector:
         self.close()
 
     def close(self) -> None:
-        """Hang up on everybody; whoever waits in `pieces` gets StreamBrokenError."""
+        """Hang up on everybody; whoever waits in `pieces` gets StreamLostError."""
         with self._changed:
             self._closed = True
             connections = list(self._open)
@@ -124,7 +124,7 @@ class Collector:
     def pieces(self, index: int) -> Iterator[bytearray | Delivery | None]:
         """All pieces of a partition, then its `Delivery`. None: forget what came of it, it starts from the beginning.
 
-        Partitions are asked for in order, each once. Raises StreamBrokenError when nothing comes any more.
+        Partitions are asked for in order, each once. Raises StreamLostError when nothing comes any more.
         """
         with self._changed:
             self._turn = index
@@ -164,10 +164,10 @@ class Collector:
         """Wait, with the lock held. Other partitions still arriving is not a standstill."""
         while not there():
             if self._closed:
-                raise StreamBrokenError(f"expected partition {index}; the workers were stopped before it came")
+                raise StreamLostError(f"expected partition {index}; the workers were stopped before it came")
             before = self._arrived
             if not self._changed.wait(self._stalled_s) and self._arrived == before and not there():
-                raise StreamBrokenError(
+                raise StreamLostError(
                     f"expected partition {index}; nothing came from any worker for {self._stalled_s:.0f} s: look at "
                     "Spark's log, and whether the workers can reach the driver"
                 )

@@ -16,10 +16,20 @@ from typing import NoReturn
 
 from vectors.frames.process import scrubbed_environment
 from vectors.sdk.building import artefact, cache_root, make
-from vectors.sdk.manifest import BuildError, Entry, Manifest, ManifestError, manifests, resolved
+from vectors.sdk.manifest import BuildError, DamagedError, Entry, Manifest, ManifestError, manifests, resolved
 from vectors.taxonomy import Profile
 
-__all__ = ["BuildError", "ManifestError", "Sdk", "UnknownSdkError", "build", "exec_runner", "find", "names"]
+__all__ = [
+    "BuildError",
+    "DamagedError",
+    "ManifestError",
+    "Sdk",
+    "UnknownSdkError",
+    "build",
+    "exec_runner",
+    "find",
+    "names",
+]
 
 
 @dataclass(frozen=True, slots=True)

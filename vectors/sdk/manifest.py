@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+# The runners of the kit.
+OURS = Path(__file__).parent
 # More folders of runner folders, separated like PATH. What is found there cannot shadow what the kit brings.
 ELSEWHERE = "HOLDFAST_SDKS"
 FILE = "runner.toml"
@@ -27,6 +29,10 @@ class BuildError(Exception):
 
 class ManifestError(BuildError):
     """A `runner.toml` is not what it should be; the text has its path, what was expected and what came."""
+
+
+class DamagedError(ManifestError):
+    """One of the kit's own is not: the installation is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class Manifest:
 
 def manifests() -> list[Manifest]:
     """Every folder of runners, those of the kit first. Raises ManifestError."""
-    found = [read(file) for folder in _homes() for file in sorted(folder.glob(f"*/{FILE}")) if _counts(file)]
+    found = [manifest for folder in _homes() for manifest in _of(folder)]
     seen: dict[str, Path] = {}
     for manifest in found:
         for entry in manifest.runners:
@@ -75,8 +81,17 @@ def manifests() -> list[Manifest]:
     return found
 
 
+def _of(folder: Path) -> list[Manifest]:
+    try:
+        return [read(file) for file in sorted(folder.glob(f"*/{FILE}")) if _counts(file)]
+    except ManifestError as error:
+        if folder == OURS:
+            raise DamagedError(f"{error}; holdfast is damaged: install it again") from error
+        raise
+
+
 def _homes() -> Iterator[Path]:
-    yield Path(__file__).parent
+    yield OURS
     for text in os.environ.get(ELSEWHERE, "").split(os.pathsep):
         if text:
             folder = Path(text).resolve()

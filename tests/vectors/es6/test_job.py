@@ -12,7 +12,7 @@ import pytest
 
 from vectors.es6.job import environment, run
 from vectors.es6.published import Comparison
-from vectors.es6.stream import ORIGIN, StreamBrokenError, walk
+from vectors.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
 from vectors.es6.transport import Collector, Sender
 from vectors.spark.progress import Snapshot
 from vectors.spark.session import Place, opened
@@ -70,7 +70,7 @@ def test_a_worker_that_cannot_work_is_an_error_not_a_match(spark: SparkSession) 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Collector, "sender", nobody)
-        with pytest.raises(StreamBrokenError, match="expected Spark to make 1 partitions"):
+        with pytest.raises(StreamLostError, match="expected Spark to make 1 partitions"):
             run(1_000, spark=spark)
 
 

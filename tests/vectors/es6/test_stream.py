@@ -21,6 +21,7 @@ from vectors.es6.stream import (
     Partition,
     PartitionLines,
     StreamBrokenError,
+    StreamLostError,
     doubles,
     joined,
     plan,
@@ -105,7 +106,7 @@ def test_a_partition_that_loses_a_line_breaks_the_stream() -> None:
 
 
 def test_a_partition_that_does_not_say_where_it_ends_breaks_the_stream() -> None:
-    with pytest.raises(StreamBrokenError, match="say where it ends"):
+    with pytest.raises(StreamLostError, match="say where it ends"):
         digest(tuple(plan(10)), lambda _: iter([b"0,0\n"]))
 
 

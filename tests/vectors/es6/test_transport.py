@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from vectors.es6.digest import Digest, digest, digest_here
-from vectors.es6.stream import Partition, StreamBrokenError, plan
+from vectors.es6.stream import Partition, StreamLostError, plan
 from vectors.es6.transport import Collector, Sender
 
 HOST = "127.0.0.1"
@@ -84,21 +84,21 @@ def test_a_worker_whose_text_ends_in_the_middle_gives_no_digest() -> None:
         sender = collector.sender(HOST)
         with socket.create_connection((HOST, sender.port)) as dying:
             dying.sendall(struct.pack(">32sI", sender.token, 0) + struct.pack(">I", 500) + b"0,0\n")
-        with pytest.raises(StreamBrokenError, match="nothing came from any worker"):
+        with pytest.raises(StreamLostError, match="nothing came from any worker"):
             collected(collector)
 
 
 def test_silence_gives_no_digest() -> None:
     with (
         Collector(HOST, stalled_s=0.2) as collector,
-        pytest.raises(StreamBrokenError, match="nothing came from any worker"),
+        pytest.raises(StreamLostError, match="nothing came from any worker"),
     ):
         collected(collector)
 
 
 def test_stopping_the_workers_gives_no_digest(collector: Collector) -> None:
     threading.Timer(0.2, collector.close).start()
-    with pytest.raises(StreamBrokenError, match="the workers were stopped"):
+    with pytest.raises(StreamLostError, match="the workers were stopped"):
         collected(collector)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from vectors import sdk
 from vectors.frames import Status, run
+from vectors.sdk import manifest
 from vectors.sdk.manifest import read
 
 TEMPLATE = Path(sdk.__file__).with_name("template")
@@ -148,6 +149,18 @@ def test_a_manifest_that_is_not_as_it_should_be_is_refused(home: Home, old: str,
     assert old in home.toml
     home.write(home.toml.replace(old, new))
     with pytest.raises(sdk.ManifestError, match=error):
+        sdk.names()
+
+
+def test_a_manifest_of_the_kit_itself_that_is_not_as_it_should_be_is_damage(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.write("languages = 2")
+    with pytest.raises(sdk.ManifestError) as elsewhere:
+        sdk.names()
+    assert not isinstance(elsewhere.value, sdk.DamagedError)
+    monkeypatch.setattr(manifest, "OURS", home.folder)
+    with pytest.raises(sdk.DamagedError, match="holdfast is damaged: install it again"):
         sdk.names()
 
 
