@@ -3,11 +3,13 @@
 For each SDK the wall time of `verify --count` (constructing rows, comparing answers, digests and the table included),
 against a bare loop that feeds the same frames to as many processes of the same SDK (vectors.frames.Bare) from files
 that were written before, one loop for each process. The session is warm and a first run is thrown away. The run on one
-core has everything on one: session, workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7.
+core has everything on one: session, workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7. `--stored`
+verifies the rows from the files instead of constructing them. Fewer rows than the default show what a job costs by
+itself (about half a second); a number of rows that is no multiple of four stocks gives one process more than the other.
 
 `--linear` prints the exponent of the time of `generate` from 10^5 to 10^7 rows (1 is linear).
 
-Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--linear [--most N]]`
+Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--stored] [--linear [--most N]]`
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from vectors.construct.blocks import STOCK_ROWS
 from vectors.frames import Bare
 from vectors.sdk import find, names
 from vectors.spark.generate import Request as Rows
 from vectors.spark.generate import generate
 from vectors.spark.judge import Command
+from vectors.spark.manifest import read_manifest
 from vectors.spark.session import Place, opened
-from vectors.spark.verify import Generated, Request, Target, verify
+from vectors.spark.storage import Store
+from vectors.spark.verify import Generated, Request, Source, Stored, Target, verify
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
@@ -41,6 +46,8 @@ CORES = 2
 MOST = 1.25
 SCALING = 1.7
 SEED = 1
+# Both processes have the same number of whole stocks to construct from.
+ROWS = 16 * STOCK_ROWS
 
 
 def bare(command: Sequence[str], files: Sequence[str]) -> int:
@@ -65,7 +72,7 @@ def bare_seconds(command: Sequence[str], files: Sequence[str], processes: int, r
     return took
 
 
-def spark_seconds(spark: SparkSession, name: str, source: Generated, out: Path) -> float:
+def spark_seconds(spark: SparkSession, name: str, source: Source, out: Path) -> float:
     """Wall time of the whole verification without shrinking."""
     sdk = find(name)
     command = Command(tuple(sdk.command), 30, 60)
@@ -78,7 +85,7 @@ def spark_seconds(spark: SparkSession, name: str, source: Generated, out: Path) 
     return took
 
 
-def measure(scratch: Path, rows: int, wanted: Sequence[str]) -> bool:
+def measure(scratch: Path, rows: int, wanted: Sequence[str], *, stored: bool) -> bool:
     """Print the ratios of each SDK; whether all meet the targets."""
     folder = scratch / "rows"
     spark_s: dict[int, dict[str, float]] = {}
@@ -93,7 +100,8 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str]) -> bool:
             if cores == 1:
                 manifest = generate(spark, Rows(SEED, rows, partitions=2 * CORES), str(folder))
                 files = [str(folder / part.path) for part in manifest.parts]
-            source = Generated(SEED, rows)
+            rows_at = Store(spark, str(folder))
+            source = Stored(rows_at, read_manifest(rows_at)) if stored else Generated(SEED, rows)
             spark_seconds(spark, wanted[0], source, scratch / "warm")
             spark_s[cores] = {name: spark_seconds(spark, name, source, scratch / "out") for name in wanted}
             if cores == CORES:
@@ -132,8 +140,9 @@ def linear(scratch: Path, most: int) -> None:
 def main() -> int:
     """Print what was measured; 1 if a target is missed."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--sdk", action="append")
+    parser.add_argument("--stored", action="store_true", help="verify from files instead of constructing")
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--most", type=int, default=10**7, help="largest size of --linear")
     options = parser.parse_args()
@@ -142,7 +151,7 @@ def main() -> int:
         if options.linear:
             linear(Path(scratch), options.most)
             return 0
-        return 0 if measure(Path(scratch), options.rows, wanted) else 1
+        return 0 if measure(Path(scratch), options.rows, wanted, stored=options.stored) else 1
 
 
 if __name__ == "__main__":
