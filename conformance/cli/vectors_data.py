@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,9 @@ import typer
 
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, out, stop
-from conformance.verdict import Exit
+from conformance.cli.vectors_sdk import looked_up
+from conformance.cli.vectors_verify import runnable
+from conformance.verdict import Exit, gravest
 from vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
@@ -60,15 +62,21 @@ def show(
     command = tuple(context.args)
     if sdk is not None and command:
         stop(Exit.USAGE, "expected --sdk NAME or `-- COMMAND…`, got both")
-    with Janitor() as janitor:
+    with looked_up(), Janitor() as janitor:
         found = _find(which, janitor)
-        answered = None if sdk is None and not command else _ask(sdk, command, found.document, janitor)
+        failed: list[str] = []
+        answered = None if sdk is None and not command else _ask(sdk, command, found.document, janitor, failed.append)
     finding = None if answered is None else _finding(found.expected[profile], answered)
+    if finding == "agree" and failed:
+        # A runner that answers and fails has not passed.
+        answered, finding = _failure(failed[0]), "no_verdict"
     if format_ is Format.JSON:
         print(json.dumps(_json(found, answered, finding, profile)))
     else:
         _print(found, answered, finding, profile)
-    raise typer.Exit(int(_exit(finding)))
+        for what in failed if finding != "no_verdict" else ():
+            out().print(f"and a process of the runner failed: {what}", markup=False, style="bold red")
+    raise typer.Exit(int(gravest([_exit(finding), *([Exit.INCOMPLETE] if failed else [])])))
 
 
 def _find(which: str, janitor: Janitor) -> Shown:
@@ -123,23 +131,27 @@ def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
     return _ask(name, (), document, janitor)
 
 
-def _ask(sdk: str | None, command: Sequence[str], document: bytes, janitor: Janitor) -> Answered:
+def _failure(what: str) -> Answered:
+    from vectors.frames import Answered, Status
+
+    return Answered(Status.CRASHED, what.encode())
+
+
+def _ask(
+    sdk: str | None,
+    command: Sequence[str],
+    document: bytes,
+    janitor: Janitor,
+    unexplained: Callable[[str], None] = lambda _: None,
+) -> Answered:
     from vectors.frames import StartError, run
     from vectors.frames.process import scrubbed_environment
-    from vectors.sdk import UnknownSdkError, find
 
-    words = tuple(command)
-    if sdk is not None:
-        try:
-            found = find(sdk)
-        except UnknownSdkError as error:
-            stop(Exit.USAGE, str(error))
-        if not found.command:
-            stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
-        words = tuple(found.command)
+    words = tuple(command) if sdk is None else tuple(runnable(sdk).command)
     environment = {**scrubbed_environment(), **janitor.mark}
     try:
-        return next(iter(list(run(words, [document], deadline=_DEADLINE_S, env=environment))))
+        answers = run(words, [document], deadline=_DEADLINE_S, env=environment, unexplained=unexplained)
+        return next(iter(list(answers)))
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
 

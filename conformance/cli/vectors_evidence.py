@@ -1,11 +1,13 @@
 """The evidence of `holdfast vectors verify`: one verdict for each category, the whole table, and the exit status.
 
-A category conforms only if every one of its rows agrees. If rows are missing anywhere, no category conforms: nobody
-knows whose they were. Nor does one if the runner died and no document can be blamed: nobody knows of what.
+A category conforms only if every one of its rows agrees, and there is one; without any it was not reached, and the run
+is not a whole one. If rows are missing anywhere, no category conforms: nobody knows whose they were. Nor does one if
+the runner died and no document can be blamed: nobody knows of what.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +33,11 @@ if TYPE_CHECKING:
     from vectors.frames import Answered
     from vectors.spark.tally import Finding, Row
     from vectors.spark.verify import Counterexample, Result
+    from vectors.taxonomy import Category
 
 CONTRACT = "jcs"
+# Of a category without rows.
+NO_ROWS = "no rows, so that nothing is proven about it"
 
 
 def verdict_of(finding: Finding) -> Verdict:
@@ -48,32 +53,37 @@ def verdict_of(finding: Finding) -> Verdict:
 
 
 def verdict_of_row(row: Row, unaccounted: int) -> Verdict:
-    """The verdict of a category: the worst of its rows, and never `conforms` while anything is `unaccounted` for."""
+    """The verdict of a category: the worst of its rows, never `conforms` while anything is `unaccounted` for, and
+    `not_reached` if there is no row of it."""
     found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
     return worst([*found, Verdict.NO_VERDICT] if unaccounted else found)
 
 
 def exit_of_result(result: Result) -> Exit:
-    """The exit status of a run: 13 if the runner never answered, else the gravest of its categories."""
+    """The exit status of a run: 13 if the runner never answered, else the gravest of all categories there are."""
     if not result.answered:
         return Exit.ADAPTER
-    return gravest(exit_of(verdict_of_row(row, result.missing + result.restarts)) for row in result.own())
+    return gravest(exit_of(verdict_of_row(row, result.missing + result.restarts)) for row in _lines(result))
 
 
 def record(result: Result, path: Path) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
-    rows = result.own()
     status = exit_of_result(result)
     with EvidenceWriter(path, redactor=Redactor.knowing(command=result.target.command.words)) as writer:
         writer.header(_header(result))
         writer.write(line_of(result))
         verdicts = []
-        for row in rows:
+        for row in _lines(result):
             verdict = verdict_of_row(row, result.missing + result.restarts)
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
     return status
+
+
+def _lines(result: Result) -> tuple[Row, ...]:
+    """The table in the run's own profile with a line for every category, also for those without rows."""
+    return tuple(row for row in result.rows if row.profile is result.profile)
 
 
 def _case(result: Result, row: Row) -> str:
@@ -99,7 +109,7 @@ def _header(result: Result) -> Header:
         seed=str(result.seed),
         deadlines={"answer": target.command.deadline, "start": target.command.start},
         started=datetime.now(UTC),
-        plan=tuple(_case(result, row) for row in result.own()),
+        plan=tuple(_case(result, row) for row in _lines(result)),
         selection=Selection((CONTRACT,), None),
     )
 
@@ -157,7 +167,7 @@ def answer_json(answer: Answered) -> dict[str, Any]:
 
 
 def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
-    counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows)
+    counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows) or NO_ROWS
     first = next((found for found in result.counterexamples if found.category is row.category), None)
     line = None if first is None else line_of_one(result, first)
     return VerdictLine(
@@ -183,6 +193,12 @@ def unaccounted(result: Result) -> list[str]:
             f"{result.restarted[:500]}"
         )
     return words
+
+
+def without_rows(categories: Iterable[Category]) -> list[str]:
+    """Which categories have no rows, in words."""
+    names = ", ".join(category.value for category in categories)
+    return [f"no rows of {names}: nothing is proven about them; more rows are needed (--count)"] if names else []
 
 
 def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> str | None:

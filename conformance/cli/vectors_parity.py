@@ -12,10 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import counterexample_json
+from conformance.cli.vectors_evidence import counterexample_json, unaccounted, without_rows
+from conformance.cli.vectors_sdk import looked_up
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_verify import (
     DEADLINE_S,
+    make_room,
     print_counterexample,
     recorded,
     reference_command,
@@ -23,13 +25,14 @@ from conformance.cli.vectors_verify import (
 )
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
+from vectors.taxonomy import Category
 
 if TYPE_CHECKING:
     from vectors.spark.parity import NotFound, Parity
     from vectors.spark.verify import Counterexample, Result
-    from vectors.taxonomy import Category
 
 _OUTPUT = "holdfast-out/parity"
+_PAGE, _DATA = "parity.html", "parity.json"
 
 
 def parity(
@@ -50,8 +53,8 @@ def parity(
 
     Ends with the matrix, and writes it as parity.html and parity.json, with one run.jsonl for each runner. Libraries
     may depart, that is what is shown; the exit status says whether the comparison stands: 0 if the reference is right
-    on every row and every row of every runner is accounted for, 12 if something is missing, 20 if the reference is
-    not right.
+    on every row and every row of every runner is accounted for, 12 if something is missing (rows, a category without
+    any, an explanation why a runner's process failed), 20 if the reference is not right.
     """
     from vectors.spark.java import NotAvailableError, find_java
     from vectors.spark.storage import is_local
@@ -62,22 +65,25 @@ def parity(
         find_java()
     except NotAvailableError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}")
-    wanted = _wanted(sdk, build)
+    with looked_up():
+        wanted = _wanted(sdk, build)
     folder = Path(results)
+    for name in (_PAGE, _DATA):
+        make_room(folder / name)
     with working(master, format_) as work:
         found = _run(work, wanted, count, seed, deadline, folder, partitions)
     status = _status(found, asked=sdk or ())
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "parity.html").write_text(_page(found), encoding="utf-8")
+    (folder / _PAGE).write_text(_page(found), encoding="utf-8")
     data = json.dumps(_json(found, status), ensure_ascii=False)
-    (folder / "parity.json").write_text(data + "\n", encoding="utf-8")
+    (folder / _DATA).write_text(data + "\n", encoding="utf-8")
     if format_ is Format.JSON:
         print(data)
     else:
         if counterexamples:
             _print_counterexamples(found)
         _print_matrix(found)
-        out().print(f"{folder / 'parity.html'}, {folder / 'parity.json'}", markup=False)
+        out().print(f"{folder / _PAGE}, {folder / _DATA}", markup=False)
     raise typer.Exit(int(status))
 
 
@@ -128,6 +134,7 @@ def _run(
             partitions=partitions,
         )
         where = folder / name
+        make_room(where / "run.jsonl")
         result = verify(work.spark, request, str(where), listener=work.face.show)
         recorded(result, where / "run.jsonl")
         work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
@@ -147,7 +154,7 @@ def _status(found: Parity, asked: Collection[str]) -> Exit:
         return Exit.KIT
     if any(one.name in asked for one in found.not_found):
         return Exit.INCOMPLETE
-    complete = all(not result.missing and result.answered for result in found.results)
+    complete = all(result.answered for result in found.results) and not found.unproven and not found.without_rows
     return Exit.OK if complete and found.references and found.libraries else Exit.INCOMPLETE
 
 
@@ -193,11 +200,11 @@ def _print_matrix(found: Parity) -> None:
     table.add_column("", no_wrap=True)
     for number in range(1, len(found.results) + 1):
         table.add_column(str(number), justify="right", no_wrap=True)
-    for category in found.categories:
+    for category in Category:
         table.add_row(category.value, *(_square(result, category) for result in found.results))
     console.print(table)
     words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Finding)
-    console.print(f"{words}; per cent of the category's rows", markup=False)
+    console.print(f"{words}, ? not proven; per cent of the category's rows", markup=False)
     names = Table(show_edge=False, pad_edge=False, box=None)
     for column in ("", "SDK", "library", "version", "judged by"):
         names.add_column(column, overflow="fold")
@@ -209,6 +216,13 @@ def _print_matrix(found: Parity) -> None:
     console.print(names)
     for missing in found.not_found:
         console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
+    for result in found.unproven:
+        why = "; ".join(unaccounted(result))
+        console.print(
+            f"not proven: {result.target.name} ({result.target.language}): {why}", markup=False, style="yellow"
+        )
+    for line in without_rows(found.without_rows):
+        console.print(line, markup=False, style="yellow")
     for fault in found.faults:
         console.print(f"the reference is not right: {fault}", markup=False, style="bold red")
     first = found.results[0]
@@ -223,11 +237,12 @@ def _print_matrix(found: Parity) -> None:
 def _square(result: Result, category: Category) -> str:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
     from vectors.spark.page import LETTERS
+    from vectors.spark.parity import gravest
     from vectors.spark.tally import Finding
 
     row = result.row(category)
-    worst = row.worst
-    if result.missing or worst is None:
+    worst = gravest(result, row)
+    if worst is None:
         return "[magenta]?[/]"
     if worst is Finding.AGREE:
         return "[green]·[/]"

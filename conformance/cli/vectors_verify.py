@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import record, unaccounted
+from conformance.cli.vectors_evidence import record, unaccounted, without_rows
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
@@ -23,6 +23,7 @@ from reports.evidence import EvidenceError
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
+    from vectors.sdk import Sdk
     from vectors.spark.judge import Command
     from vectors.spark.verify import Counterexample, Result, Source, Target
 
@@ -53,7 +54,10 @@ def verify(
 
     COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
     runs for each task. A crash or a hang costs the SDK only the document it happened on. The exit status is 0 only if
-    every single row was answered as expected.
+    every single row was answered as expected and every category has rows.
+
+    Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
+    see whether they are ours. Where somebody else wrote them, use --count.
     """
     command = _checked(context.args, sdk, count, folder, results, master)
     with working(master, format_) as work:
@@ -79,7 +83,7 @@ def verify(
             partitions=partitions,
         )
         path = evidence or Path(_OUTPUT) / _file_name(target.name) / "run.jsonl"
-        _make_room(path)
+        make_room(path)
         result = run(work.spark, request, where, listener=work.face.show)
     status = recorded(result, path)
     if format_ is Format.JSON:
@@ -92,7 +96,7 @@ def verify(
     raise typer.Exit(int(status))
 
 
-def _make_room(path: Path) -> None:
+def make_room(path: Path) -> None:
     """No evidence at `path`: should this run not come to its end, an earlier one must not stand for it."""
     try:
         path.unlink(missing_ok=True)
@@ -136,16 +140,19 @@ def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: flo
         words = (str(Path(command[0]).absolute()) if local and "/" in command[0] else command[0], *command[1:])
         run = Command(words, deadline, START_S, work.janitor.mark)
         return Target(Path(command[0]).name, "", "", "", run)
-    from vectors.sdk import UnknownSdkError, find
-
-    try:
-        found = find(sdk)
-    except UnknownSdkError as error:
-        stop(Exit.USAGE, str(error))
-    if not found.command:
-        stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
+    found = runnable(sdk)
     run = Command(tuple(found.command), deadline, START_S, work.janitor.mark)
     return Target(found.name, found.language, found.library, found.version, run)
+
+
+def runnable(sdk: str) -> Sdk:
+    """The runner called `sdk`; the command ends if it cannot run here. Raises UnknownSdkError, ManifestError."""
+    from vectors.sdk import find
+
+    found = find(sdk)
+    if not found.command:
+        stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
+    return found
 
 
 def reference_command(work: Work, profile: Profile) -> Command:
@@ -178,6 +185,7 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
     return {
         **line,
         "exit": int(status),
+        "without_rows": [category.value for category in result.without_rows],
         "mismatches": result.mismatches,
         "evidence": None if path is None else str(path),
         "seconds": round(result.seconds, 3),
@@ -216,6 +224,8 @@ def print_result(result: Result) -> None:
         console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
     for words in unaccounted(result):
         console.print(f"{words}: nothing is proven", style="bold red", markup=False)
+    for words in without_rows(result.without_rows):
+        console.print(words, style="bold red", markup=False)
     console.print(
         f"{result.total(Finding.AGREE)} of {result.count} rows agree; stream {result.stream}, seed {result.seed}, "
         f"root {result.root or 'none'}; {result.seconds:.1f} s",

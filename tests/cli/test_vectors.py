@@ -66,6 +66,14 @@ def test_a_silent_sdk_is_no_verdict(tmp_path: Path) -> None:
     assert done.returncode == 12, done.stderr
 
 
+def test_an_sdk_that_answers_and_aborts_when_its_input_ends_is_no_verdict(tmp_path: Path) -> None:
+    words = ["show", "hex:5b315d", "--format", "json", "--", sys.executable, FAKE, "abort-at-end"]
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 12, done.stderr
+    assert _fits("vectors-show", done.stdout)["finding"] == "no_verdict"
+    assert "SIGABRT" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -118,6 +126,19 @@ def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: 
 
 
 @pytest.mark.xdist_group("spark")
+def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path: Path) -> None:
+    # Its only row happens to be canonical already.
+    words = ["verify", "--count", "1", "--seed", "6", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "echo"]
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 12, done.stderr
+    assert "nothing is proven about them" in done.stdout
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    assert run.footer is not None
+    assert (run.footer.verdict, run.footer.exit) == ("not_reached", 12)
+
+
+@pytest.mark.xdist_group("spark")
 def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("an earlier run")
     words = ["verify", "--count", "10", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "kill-worker"]
@@ -149,10 +170,11 @@ def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_pat
         (folder / "runner.toml").write_text(
             f'language = "Test"\nsteps = []\n[[needs]]\nprogram = "{program}"\nget = "it"\n'
             f'[[runners]]\nname = "test-{name}"\nlibrary = "none"\nversion = "1"\n'
-            f'command = ["{program}", "{FAKE}", "naive"]\n'
+            f'command = ["{program}", "-P", "-m", "reference_impl", "frames", "--profile", "core"]\n'
         )
     environment = {**os.environ, "HOLDFAST_SDKS": str(tmp_path / "sdks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    words = ["parity", "--build", "--matrix-only", "--count", "20", "--sdk", "test-kept"]
+    # The first 383 rows of seed 0 have all categories.
+    words = ["parity", "--build", "--matrix-only", "--count", "400", "--sdk", "test-kept"]
     assert _run(*words, cwd=tmp_path, env=environment).returncode == 0
     done = _run(*words, "--sdk", "test-lost", cwd=tmp_path, env=environment)
     assert done.returncode == 12, done.stderr

@@ -26,6 +26,10 @@ class OutputError(Exception):
     """A folder is not what it is taken for: half-written, of other rows, or damaged. Says what to do."""
 
 
+class KitFaultError(Exception):
+    """What the kit itself counted cannot be right. Nobody's folder or runner is at fault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What was asked for, and the groups of blocks it is written in: (first block, number of blocks)."""
@@ -40,11 +44,7 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """As it stands in the file."""
         return {
-            "schema": 1,
-            "stream": self.stream,
-            "seed": self.seed,
-            "count": self.count,
-            "block_rows": self.block_rows,
+            **_batch_json(self),
             "groups": [list(group) for group in self.groups],
             "files_per_group": self.files_per_group,
         }
@@ -98,15 +98,22 @@ class Manifest:
     def as_json(self) -> dict[str, Any]:
         """As it stands in the file."""
         return {
-            "schema": 1,
-            "stream": self.stream,
-            "seed": self.seed,
-            "count": self.count,
-            "block_rows": self.block_rows,
+            **_batch_json(self),
             "root": self.root,
             "categories": dict(self.categories),
             "parts": [part.as_json() for part in self.parts],
         }
+
+
+def _batch_json(of: Plan | Manifest) -> dict[str, Any]:
+    """What both files begin with: which rows they are about."""
+    return {
+        "schema": 1,
+        "stream": of.stream,
+        "seed": of.seed,
+        "count": of.count,
+        "block_rows": of.block_rows,
+    }
 
 
 def write_json(store: Store, name: str, value: Mapping[str, Any]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from vectors.spark.parity import Parity, share
+from vectors.spark.parity import Parity, gravest, share
 from vectors.spark.tally import Finding, Row
 from vectors.spark.verify import Counterexample, Result
-from vectors.taxonomy import Profile
+from vectors.taxonomy import Category, Profile
 
 # Pixels. A cell is wide enough for a percentage, a column's name stands slanted above it.
 CELL_WIDTH = 52
@@ -63,24 +63,25 @@ def picture(parity: Parity, profile: Profile) -> Picture:
     """Where each SDK departs in `profile`: categories down, SDKs across."""
     results = parity.results
     cells = []
-    for down, category in enumerate(parity.categories):
+    for down, category in enumerate(Category):
         for across, result in enumerate(results):
             row = result.row(category, profile)
             cells.append(_cell(row, result, LEFT + across * CELL_WIDTH, TOP + down * CELL_HEIGHT))
     return Picture(
         profile,
         LEFT + len(results) * CELL_WIDTH + 120,
-        TOP + len(parity.categories) * CELL_HEIGHT + 10,
+        TOP + len(Category) * CELL_HEIGHT + 10,
         tuple((LEFT + i * CELL_WIDTH + CELL_WIDTH // 2, result.target.name) for i, result in enumerate(results)),
-        tuple((TOP + i * CELL_HEIGHT, f"{c.value}  {c.title}") for i, c in enumerate(parity.categories)),
+        tuple((TOP + i * CELL_HEIGHT, f"{c.value}  {c.title}") for i, c in enumerate(Category)),
         tuple(cells),
     )
 
 
 def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
-    worst = row.worst
-    if worst is None or result.missing:
-        return Cell(x, y, "#eee", "?", f"{result.target.name}: rows are missing, nothing is proven")
+    worst = gravest(result, row)
+    if worst is None:
+        why = unproven(result) or "no rows of this category"
+        return Cell(x, y, "#eee", "?", f"{result.target.name}, {row.category.value}: {why}: nothing is proven")
     counted = ", ".join(f"{rows} {found.words}" for found, rows in row.counts.items() if rows)
     return Cell(
         x,
@@ -89,6 +90,13 @@ def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
         _text(row, worst),
         f"{result.target.name}, {row.category.value}: {counted}",
     )
+
+
+def unproven(result: Result) -> str:
+    """Why a runner's column is not proven, in a few words; empty if it is."""
+    if result.missing:
+        return "rows are missing"
+    return "processes of the runner failed on no document in particular" if result.restarts else ""
 
 
 def _fill(finding: Finding, part: float) -> str:
@@ -126,6 +134,7 @@ def page(parity: Parity, describe: Callable[[Result, Counterexample], dict[str, 
         legend=legend(),
         findings=list(Finding),
         describe=describe,
+        unproven=unproven,
         cell_width=CELL_WIDTH,
         cell_height=CELL_HEIGHT,
         left=LEFT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +39,15 @@ class Parity:
             raise ValueError(f"expected results over the same rows, got {sorted(seen)} with roots {sorted(roots)}")
 
     @property
-    def categories(self) -> tuple[Category, ...]:
-        """The categories that have rows."""
-        return tuple(row.category for row in self.results[0].own()) if self.results else ()
+    def without_rows(self) -> tuple[Category, ...]:
+        """The categories of which nobody judged a row: nothing is proven about them."""
+        seen = {row.category for result in self.results for row in result.own()}
+        return tuple(category for category in Category if category not in seen)
+
+    @property
+    def unproven(self) -> tuple[Result, ...]:
+        """The results of runners of which rows are missing, or processes failed on no document in particular."""
+        return tuple(result for result in self.results if result.missing or result.restarts)
 
     @property
     def references(self) -> tuple[Result, ...]:
@@ -78,6 +84,16 @@ def profile_of(name: str) -> Profile:
     return Profile(name.removeprefix(f"{REFERENCE}-")) if name.startswith(f"{REFERENCE}-") else Profile.CORE
 
 
+def gravest(result: Result, row: Row) -> Finding | None:
+    """What a cell shows: the gravest finding of a category, `row` of the table. None where nothing is proven.
+
+    That is where there are no rows, where some are missing, and where all agree but processes of the runner failed on
+    no document in particular: nobody knows what they would have done to these.
+    """
+    worst = row.worst
+    return None if result.missing or (worst is Finding.AGREE and result.restarts) else worst
+
+
 def parity_json(
     parity: Parity, counterexample: Callable[[Result, Counterexample], dict[str, Any]], status: int
 ) -> dict[str, Any]:
@@ -90,7 +106,8 @@ def parity_json(
         "count": first.count,
         "root": first.root,
         "exit": status,
-        "categories": [{"category": one.value, "title": one.title} for one in parity.categories],
+        "categories": [{"category": one.value, "title": one.title} for one in Category],
+        "without_rows": [one.value for one in parity.without_rows],
         "sdks": [_sdk(result, counterexample) for result in parity.results],
         "not_proven": [
             {"name": one.name, "language": one.language, "library": one.library, "why": one.why}
@@ -111,8 +128,9 @@ def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict
         "profile": result.profile.value,
         "agree": result.total(Finding.AGREE),
         "missing": result.missing,
+        "restarts": result.restarts,
         "seconds": round(result.seconds, 3),
-        "table": [row.as_json() for row in result.rows if row.rows],
+        "table": [row.as_json() for row in result.rows],
         "counterexamples": [counterexample(result, found) for found in result.counterexamples],
     }
 
@@ -120,8 +138,3 @@ def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict
 def share(row: Row, finding: Finding) -> float:
     """The share of a category's rows with `finding`, 0 to 1."""
     return row.counts[finding] / row.rows if row.rows else 0.0
-
-
-def departures(results: Sequence[Result]) -> dict[str, int]:
-    """Rows that do not agree, by runner."""
-    return {result.target.name: result.count - result.total(Finding.AGREE) for result in results}

@@ -17,7 +17,7 @@ from vectors.frames.process import scrubbed_environment
 from vectors.spark.blocks import block_count, block_rows, leaf, root
 from vectors.spark.generate import split, stream_version, whole_files
 from vectors.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
-from vectors.spark.manifest import Manifest, OutputError
+from vectors.spark.manifest import KitFaultError, Manifest, OutputError
 from vectors.spark.progress import Listener, silent, watched
 from vectors.spark.shrink import Shrinker, Shrunk
 from vectors.spark.storage import Store
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ANSWERS = "answers"
+# What a run wrote carries its token: two runs of one name would otherwise read each other's answers.
+_WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
+# Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
+SAMPLED_BLOCKS = 8
 # A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
 _SHRINK_DEADLINE_S = 2.0
 
@@ -141,6 +145,11 @@ class Result:
         """The table in the run's own profile, categories without rows left out."""
         return tuple(row for row in self.rows if row.profile is self.profile and row.rows)
 
+    @property
+    def without_rows(self) -> tuple[Category, ...]:
+        """The categories of which no row was judged: nothing is proven about them."""
+        return tuple(row.category for row in self.rows if row.profile is self.profile and not row.rows)
+
     def total(self, finding: Finding) -> int:
         """Rows with `finding` in the run's own profile."""
         return sum(row.counts[finding] for row in self.own())
@@ -154,16 +163,23 @@ class Result:
 def verify(spark: SparkSession, request: Request, out: str, *, listener: Listener = silent) -> Result:
     """Run the SDK over all rows; mismatches go to `out`/answers/kind=mismatch as Parquet.
 
-    Raises OutputError when stored rows are not what their manifest says, StorageError when `out` cannot be used.
+    Raises OutputError when stored rows are not what their manifest says or another run writes to `out` as well,
+    StorageError when `out` cannot be used, KitFaultError when the table does not add up.
     """
+    from pyspark.sql.functions import lit
+
     began = time.monotonic()
     _expectations_are_ours(request.source)
     store = Store(spark, out)
-    frame = _judged(spark, request)
+    token = secrets.token_hex(16)
+    frame = _judged(spark, request).withColumn("run", lit(token))
     title = f"verifying {request.target.name}"
     where = store.at(_ANSWERS)
     watched(spark, title, lambda: frame.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
-    said = spark.read.schema(ANSWER_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
+    said = spark.read.schema(_WRITTEN_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
+    # Each task writes a row, so that none at all were removed by somebody.
+    if not said or any(row["run"] != token for row in said):
+        raise OutputError(f"{store.uri}: another run writes there at the same time; name another --out")
     failures = [row for row in said if row["kind"] == "failed"]
     blocks = [row for row in said if row["kind"] == "block"]
     shortest = [row for row in said if row["kind"] == "shortest"]
@@ -225,10 +241,11 @@ def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None
 
 
 def _expectations_are_ours(source: Source) -> None:
-    """That stored rows are of this stream and their seed, shown by making one block again, whichever it may be.
+    """That stored rows are of this stream and their seed, shown by making some blocks again, whichever they may be.
 
     Rows carry what is expected of them, and a manifest that fits other rows is easily written. Whoever made both must
-    not choose what an SDK is held against.
+    not choose what an SDK is held against. Of many blocks that were forged one is found here, of few perhaps none:
+    only rows that are constructed while they are needed are proven to be ours.
     """
     if not isinstance(source, Stored):
         return
@@ -238,13 +255,15 @@ def _expectations_are_ours(source: Source) -> None:
             f"{source.folder.uri}: expected rows of stream {stream_version()}, which this holdfast makes, got stream "
             f"{manifest.stream}; generate again"
         )
-    number = secrets.randbelow(block_count(manifest.count))
+    blocks = range(block_count(manifest.count))
     listed = [one for part in manifest.parts for one in part.leaves]
-    if leaf(block_of(manifest.seed, number, manifest.count).rows).hex() != listed[number]:
-        raise OutputError(
-            f"{source.folder.uri}: block {number} is not what seed {manifest.seed} gives; the folder is damaged, or "
-            "of something else: remove it and generate again"
-        )
+    # In order, because neighbours are made from one stock.
+    for number in sorted(secrets.SystemRandom().sample(blocks, min(len(blocks), SAMPLED_BLOCKS))):
+        if leaf(block_of(manifest.seed, number, manifest.count).rows).hex() != listed[number]:
+            raise OutputError(
+                f"{source.folder.uri}: block {number} is not what seed {manifest.seed} gives; the folder is damaged, "
+                "or of something else: remove it and generate again"
+            )
 
 
 def _same_rows(source: Source, leaves: list[bytes] | None) -> None:
@@ -260,11 +279,11 @@ def _same_rows(source: Source, leaves: list[bytes] | None) -> None:
 
 
 def _adds_up(result: Result) -> None:
-    """Every row stands in every profile's table exactly once, or is missing."""
+    """Every row stands in every profile's table exactly once, or is missing. Raises KitFaultError."""
     for profile in Profile:
         shown = sum(row.rows for row in result.rows if row.profile is profile)
         if shown + result.missing != result.count:
-            raise OutputError(
+            raise KitFaultError(
                 f"expected {result.count} rows in the table of {profile.value}, got {shown} and {result.missing} "
                 "missing; this is a fault of the kit, please report it"
             )
@@ -298,7 +317,7 @@ def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[A
                 expected=expected,
                 answered=answered,
                 # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
-                shrunk=None if found is Finding.NO_VERDICT else shrinker.shrink(document, expected),
+                shrunk=None if found is Finding.NO_VERDICT else shrinker.shrink(document, expected, category),
             )
 
 

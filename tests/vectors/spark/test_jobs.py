@@ -29,6 +29,7 @@ from vectors.spark.manifest import MANIFEST, OutputError, read_manifest
 from vectors.spark.numbers import verify_numbers
 from vectors.spark.page import page
 from vectors.spark.parity import NotFound, Parity, parity_json
+from vectors.spark.progress import watched
 from vectors.spark.session import Place, opened
 from vectors.spark.storage import Store
 from vectors.spark.tally import Finding
@@ -286,6 +287,37 @@ def test_a_runner_that_answers_everything_and_dies_now_and_then_does_not_pass(
     numbers = verify_numbers(spark, 25, _fake("tired"))
     assert numbers.counts[Finding.AGREE] == 25
     assert numbers.restarts > 0
+
+
+def test_a_runner_that_aborts_when_its_input_ends_does_not_pass(spark: SparkSession, tmp_path: Path) -> None:
+    # The first 138 rows of the seed have all categories.
+    result = _verified(spark, tmp_path / "out", _fake("abort-at-end"), count=200, partitions=1)
+    assert result.total(Finding.AGREE) == 200
+    assert result.without_rows == ()
+    assert result.restarts == 1
+    assert "SIGABRT at the end of its input" in result.restarted
+    assert exit_of_result(result) is Exit.INCOMPLETE
+
+
+@pytest.mark.parametrize("other", ["right", "nothing"])
+def test_answers_of_another_run_in_the_same_place_are_not_taken(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    _verified(spark, tmp_path / "right", _reference(), count=200)
+    assert exit_of_result(_verified(spark, tmp_path / "out", _reference(), count=200)) is Exit.OK
+
+    def overtaken(*arguments: Any) -> None:
+        watched(*arguments)
+        answers = tmp_path / "out" / "answers"
+        shutil.rmtree(answers)
+        if other == "right":
+            shutil.copytree(tmp_path / "right" / "answers", answers)
+        else:
+            answers.mkdir()
+
+    monkeypatch.setattr("vectors.spark.verify.watched", overtaken)
+    with pytest.raises(OutputError, match="another run writes there"):
+        _verified(spark, tmp_path / "out", _fake("naive"), count=200)
 
 
 def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark: SparkSession, tmp_path: Path) -> None:

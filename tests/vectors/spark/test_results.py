@@ -1,0 +1,169 @@
+"""What a run may claim: nothing of a category without rows, of a runner that failed, of rows that nobody made."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import typer
+
+from conformance.cli.console import Format
+from conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
+from conformance.cli.vectors_parity import _print_matrix, _status, describe
+from conformance.cli.vectors_session import working
+from conformance.cli.vectors_verify import print_result, result_json
+from conformance.verdict import Exit
+from reports.evidence import read_evidence
+from specs import schema
+from vectors.spark import session
+from vectors.spark import verify as subject
+from vectors.spark.blocks import BLOCK_ROWS
+from vectors.spark.generate import stream_version
+from vectors.spark.judge import Command
+from vectors.spark.manifest import Manifest, OutputError, Part
+from vectors.spark.page import page
+from vectors.spark.parity import Parity, parity_json
+from vectors.spark.storage import Store
+from vectors.spark.tally import Finding, Row
+from vectors.spark.verify import Result, Stored, Target
+from vectors.taxonomy import Category, Profile
+
+
+def _result(
+    *, without: Sequence[Category] = (), found: Mapping[Category, Finding] | None = None, name: str = "fake"
+) -> Result:
+    """Two rows of each category but some, all of which agree but those of the categories that are `found` wanting."""
+    departing = found or {}
+    rows = tuple(
+        Row(
+            category,
+            profile,
+            {**dict.fromkeys(Finding, 0), departing.get(category, Finding.AGREE): 0 if category in without else 2},
+        )
+        for profile in Profile
+        for category in Category
+    )
+    count = 2 * (len(Category) - len(without))
+    target = Target(name, "Python", "json", "1", Command((sys.executable,), 1, 1))
+    return Result(target, Profile.CORE, "1", 0, count, f"sha256:{'0' * 64}", rows, 0, (), "answers", None, 1)
+
+
+LACKING = (Category.NUMBER_GRAMMAR, Category.ENCODING)
+
+
+def test_a_category_without_rows_is_no_pass_anywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = _result(without=LACKING)
+    assert record(_result(), tmp_path / "whole.jsonl") is Exit.OK
+    assert record(result, tmp_path / "run.jsonl") is Exit.INCOMPLETE
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    assert run.footer is not None
+    assert (run.footer.verdict, run.footer.exit) == ("not_reached", 12)
+    lacking = {line.case: line for line in run.verdicts if line.verdict != "conforms"}
+    assert set(lacking) == {"vectors/core/N5", "vectors/core/N8"}
+    assert all("nothing is proven about it" in line.detail for line in lacking.values())
+    assert run.header is not None
+    assert set(run.header.plan) == {f"vectors/core/{category.value}" for category in Category}
+    raw = result_json(result, Exit.INCOMPLETE, None)
+    assert schema.explain(schema.published_validator("vectors-verify"), raw) is None
+    assert raw["without_rows"] == ["N5", "N8"]
+    print_result(result)
+    assert "no rows of N5, N8: nothing is proven about them" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("finding", "status"),
+    [
+        (Finding.ACCEPTED, Exit.FAIL_OPEN),
+        (Finding.WRONG_BYTES, Exit.FAIL_OPEN),
+        (Finding.NO_VERDICT, Exit.INCOMPLETE),
+        (Finding.OVER_REFUSAL, Exit.INCOMPLETE),
+    ],
+)
+def test_a_category_without_rows_hides_nothing_graver(finding: Finding, status: Exit) -> None:
+    assert exit_of_result(_result(without=LACKING, found={Category.SIZE: finding})) is status
+
+
+def _compared(*libraries: Result, **more: Any) -> Parity:
+    return Parity((_result(name="reference", **more), *libraries), ())
+
+
+def test_a_comparison_without_rows_of_a_category_does_not_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _status(_compared(_result()), ()) is Exit.OK
+    found = _compared(_result(without=LACKING), without=LACKING)
+    assert _status(found, ()) is Exit.INCOMPLETE
+    raw = parity_json(found, counterexample_json, 12)
+    assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
+    assert raw["without_rows"] == ["N5", "N8"]
+    assert "No rows of N5, N8" in page(found, describe)
+    _print_matrix(found)
+    said = capsys.readouterr().out
+    assert "no rows of N5, N8: nothing is proven about them" in said
+    assert next(line.split() for line in said.splitlines() if line.startswith("N8")) == ["N8", "?", "?"]
+
+
+def test_a_runner_that_failed_of_nothing_in_particular_has_an_unproven_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tired = replace(_result(found={Category.SIZE: Finding.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
+    found = _compared(tired, _result(name="sound"))
+    assert _status(found, ()) is Exit.INCOMPLETE
+    raw = parity_json(found, counterexample_json, 12)
+    assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
+    assert [one["restarts"] for one in raw["sdks"]] == [0, 3, 0]
+    text = page(found, describe)
+    assert "fake is not proven: processes of the runner failed" in text
+    assert "<b>fake</b>: agrees on every row" not in text
+    assert "<b>sound</b>: agrees on every row" in text
+    assert text.count(">?</text>") == len(Profile) * (len(Category) - 1)
+    _print_matrix(found)
+    said = capsys.readouterr().out
+    assert "not proven: fake (Python): 3 processes of the runner failed on no document in particular" in said
+    squares = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.strip()}
+    assert squares["P1"] == ["·", "?", "·"]
+    assert squares["P15"] == ["·", "W100", "·"]
+
+
+def test_a_table_that_does_not_add_up_is_a_fault_of_the_kit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "opened", lambda _: contextlib.nullcontext())
+    with pytest.raises(typer.Exit) as caught, working("local[1]", Format.TEXT):
+        subject._adds_up(replace(_result(), missing=1))
+    assert caught.value.exit_code == 20
+    assert "fault of the kit" in capsys.readouterr().err
+
+
+def _stored(blocks: int) -> Stored:
+    """So many blocks, each of which has its number for a digest."""
+    leaves = tuple(f"{number:064x}" for number in range(blocks))
+    part = Part("rows", 0, blocks * BLOCK_ROWS, 1, "", leaves)
+    count = blocks * BLOCK_ROWS
+    manifest = Manifest(stream_version(), 0, count, BLOCK_ROWS, "", {}, (part,))
+    return Stored(cast("Store", SimpleNamespace(uri="file:/rows")), manifest)
+
+
+@pytest.mark.parametrize(("blocks", "sampled"), [(3, 3), (8, 8), (100, 8)])
+def test_stored_blocks_are_made_again_all_of_a_few_and_some_of_many(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, sampled: int
+) -> None:
+    made: list[int] = []
+
+    def make(seed: int, number: int, count: int) -> Any:
+        made.append(number)
+        return SimpleNamespace(rows=number)
+
+    monkeypatch.setattr(subject, "block_of", make)
+    monkeypatch.setattr(subject, "leaf", lambda rows: rows.to_bytes(32, "big"))
+    subject._expectations_are_ours(_stored(blocks))
+    assert len(made) == len(set(made)) == sampled
+    monkeypatch.setattr(subject, "leaf", lambda rows: (rows + (rows == 1)).to_bytes(32, "big"))
+    if sampled == blocks:
+        with pytest.raises(OutputError, match="not what seed"):
+            subject._expectations_are_ours(_stored(blocks))
