@@ -74,7 +74,7 @@ class Face:
         self._quiet = format_ is Format.JSON
         self._console = err()
         self._last = time.monotonic()
-        self._shown: tuple[str, int] | None = None
+        self._shown: Snapshot | None = None
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -100,9 +100,9 @@ class Face:
             self._progress.update(
                 self._task, description=snapshot.title, completed=snapshot.done, total=snapshot.total or None
             )
-        elif time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != (snapshot.title, snapshot.done):
+        elif time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != snapshot:
             self._last = time.monotonic()
-            self._shown = snapshot.title, snapshot.done
+            self._shown = snapshot
             self.say(f"{snapshot.title}: {snapshot.done} of {snapshot.total} tasks done, {snapshot.running} running")
 
     def say(self, text: str) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def test_sdks_are_listed(tmp_path: Path) -> None:
     assert {"reference", "python-rfc8785"} <= {one["name"] for one in raw["sdks"]}
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: Path) -> None:
     done = _run("verify", "--count", "300", "--format", "json", "--", sys.executable, FAKE, "naive", cwd=tmp_path)
     assert done.returncode == 10, done.stderr
@@ -125,7 +124,7 @@ def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: 
     assert run.vectors[0].count == 300
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path: Path) -> None:
     # Its only row happens to be canonical already.
     words = ["verify", "--count", "1", "--seed", "6", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "echo"]
@@ -138,7 +137,7 @@ def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path
     assert (run.footer.verdict, run.footer.exit) == ("not_reached", 12)
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("an earlier run")
     words = ["verify", "--count", "10", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "kill-worker"]
@@ -154,14 +153,14 @@ def test_words_of_a_failed_job_do_not_need_a_jvm_that_is_gone() -> None:
     assert type(caught.value).__name__ == "_JobError"
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_a_place_where_evidence_cannot_be_is_a_matter_of_usage(tmp_path: Path) -> None:
     done = _run("verify", "--count", "10", "--sdk", "reference", "--evidence", str(tmp_path), cwd=tmp_path)
     assert done.returncode == 64, done.stderr
     assert "cannot be used for evidence" in done.stderr
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_path: Path) -> None:
     folders = {"lost": "never-built-for-this-test", "kept": sys.executable}
     for name, program in folders.items():
@@ -181,15 +180,24 @@ def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_pat
     assert "not proven: test-lost" in done.stdout
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-cli")
 def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
     words = [*HOLDFAST, "generate", "--count", "3000000", "--out", str(tmp_path / "rows")]
-    before = set(Path(tempfile.gettempdir()).glob("holdfast-*"))
-    child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    child = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        start_new_session=True,
+    )
     deadline = time.monotonic() + 120
     # The JVM, and in it the first tasks.
     while not (tmp_path / "rows" / "_holdfast_plan.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
+    assert list(temporary.glob("holdfast-*"))
     family = psutil.Process(child.pid).children(recursive=True)
     assert any("java" in process.name() for process in family)
     os.kill(child.pid, signal.SIGINT)
@@ -198,5 +206,5 @@ def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
     assert "interrupted" in said
     _, alive = psutil.wait_procs(family, timeout=20)
     assert alive == []
-    assert set(Path(tempfile.gettempdir()).glob("holdfast-*")) <= before
+    assert list(temporary.glob("holdfast-*")) == []
     assert not (tmp_path / "rows" / "manifest.json").exists()
