@@ -9,7 +9,7 @@ itself (about half a second); a number of rows that is no multiple of four stock
 
 `--linear` prints the exponent of the time of `generate` from 10^5 to 10^7 rows (1 is linear).
 
-Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--stored] [--linear [--most N]]`
+Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--turns N] [--stored] [--linear [--most N]]`
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def spark_seconds(spark: SparkSession, name: str, source: Source, out: Path) -> 
     return took
 
 
-def measure(scratch: Path, rows: int, wanted: Sequence[str], *, stored: bool) -> bool:
+def measure(scratch: Path, rows: int, wanted: Sequence[str], *, turns: int, stored: bool) -> bool:
     """Print the ratios of each SDK; whether all meet the targets."""
     folder = scratch / "rows"
     spark_s: dict[int, dict[str, float]] = {}
-    bare_s: dict[str, float] = {}
     everywhere = os.sched_getaffinity(0)
+    bare_s: dict[str, float] = {}
     for cores in (1, CORES):
         place = scratch / f"session-{cores}"
         place.mkdir()
@@ -103,9 +103,13 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str], *, stored: bool) ->
             rows_at = Store(spark, str(folder))
             source = Stored(rows_at, read_manifest(rows_at)) if stored else Generated(SEED, rows)
             spark_seconds(spark, wanted[0], source, scratch / "warm")
-            spark_s[cores] = {name: spark_seconds(spark, name, source, scratch / "out") for name in wanted}
-            if cores == CORES:
-                bare_s = {name: bare_seconds(find(name).command, files, CORES, rows) for name in wanted}
+            spark_s[cores] = dict.fromkeys(wanted, math.inf)
+            bare_s = dict.fromkeys(wanted, math.inf)
+            # Side by side, each taken at its best: a busy moment must not fall on one of the two.
+            for name in [*wanted] * turns:
+                spark_s[cores][name] = min(spark_s[cores][name], spark_seconds(spark, name, source, scratch / "out"))
+                if cores == CORES:
+                    bare_s[name] = min(bare_s[name], bare_seconds(find(name).command, files, CORES, rows))
     good = True
     print(f"{rows} rows, {CORES} processes")
     print(f"{'sdk':32} {'bare s':>8} {'spark s':>8} {'ratio':>6} {'1 core s':>9} {'scaling':>8}")
@@ -142,6 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--sdk", action="append")
+    parser.add_argument("--turns", type=int, default=1, help="the best of so many")
     parser.add_argument("--stored", action="store_true", help="verify from files instead of constructing")
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--most", type=int, default=10**7, help="largest size of --linear")
@@ -151,7 +156,7 @@ def main() -> int:
         if options.linear:
             linear(Path(scratch), options.most)
             return 0
-        return 0 if measure(Path(scratch), options.rows, wanted, stored=options.stored) else 1
+        return 0 if measure(Path(scratch), options.rows, wanted, turns=options.turns, stored=options.stored) else 1
 
 
 if __name__ == "__main__":
