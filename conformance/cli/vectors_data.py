@@ -21,7 +21,7 @@ from vectors.taxonomy import Category, Profile
 if TYPE_CHECKING:
     from vectors.frames import Answered
 
-_ROW = re.compile(r"(\d{1,19}):(\d{1,19})\Z")
+_ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
 _HEX = re.compile(r"hex:((?:[0-9a-fA-F]{2})*)\Z")
 _DEADLINE_S = 10.0
 # A document longer than this is cut on a terminal; `--format json` has it whole.
@@ -240,14 +240,17 @@ def regenerate(
 
     data = folder or Path(next(iter(vectors.__path__))) / "data"
     changed = []
-    for name, content in files().items():
-        path = data / name
-        if path.is_file() and path.read_bytes() == content:
-            continue
-        changed.append(name)
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+    try:
+        for name, content in files().items():
+            path = data / name
+            if path.is_file() and path.read_bytes() == content:
+                continue
+            changed.append(name)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+    except OSError as error:
+        stop(Exit.USAGE, f"{data}: expected a folder that can be read and written, got: {error}; name another --out")
     for name in changed:
         out().print(f"{'differs' if check else 'wrote'} {name}", markup=False)
     out().print(f"{len(changed)} files {'differ' if check else 'written'}, the others are as they should be")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -68,15 +69,13 @@ def parity(
     with looked_up():
         wanted = _wanted(sdk, build)
     folder = Path(results)
-    for name in (_PAGE, _DATA):
-        make_room(folder / name)
+    _cleared(folder, wanted[0])
     with working(master, format_) as work:
         found = _run(work, wanted, count, seed, deadline, folder, partitions)
     status = _status(found, asked=sdk or ())
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _PAGE).write_text(_page(found), encoding="utf-8")
     data = json.dumps(_json(found, status), ensure_ascii=False)
-    (folder / _DATA).write_text(data + "\n", encoding="utf-8")
+    _written(folder / _PAGE, _page(found))
+    _written(folder / _DATA, data + "\n")
     if format_ is Format.JSON:
         print(data)
     else:
@@ -85,6 +84,30 @@ def parity(
         _print_matrix(found)
         out().print(f"{folder / _PAGE}, {folder / _DATA}", markup=False)
     raise typer.Exit(int(status))
+
+
+def _cleared(folder: Path, names: Collection[str]) -> None:
+    """No result of an earlier run stands in `folder`: should this one not come to its end, it must not count for it."""
+    for name in names:
+        make_room(folder / name / "run.jsonl")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (_PAGE, _DATA):
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        stop(Exit.USAGE, f"{folder}: expected a folder that can be written, got: {error}; name another --out")
+
+
+def _written(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    beside = path.with_name(f"{path.name}.writing")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        stop(Exit.INCOMPLETE, f"{path}: the result cannot be written, so nothing is proven: {error}")
 
 
 def _wanted(sdk: list[str] | None, build: bool) -> tuple[list[str], list[NotFound]]:
@@ -134,7 +157,6 @@ def _run(
             partitions=partitions,
         )
         where = folder / name
-        make_room(where / "run.jsonl")
         result = verify(work.spark, request, str(where), listener=work.face.show)
         recorded(result, where / "run.jsonl")
         work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")

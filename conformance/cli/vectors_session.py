@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0
+
+# Of a failure, so many of its causes are looked at, and so much of the words of each is shown.
+_MOST_CAUSES = 20
+_MOST_WORDS = 500
+_TRACEBACK = "Traceback (most recent call last)"
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)(:|$)")
 
 Master = Annotated[
     str, typer.Option("--master", help="Spark master: local[*], local[4], yarn, spark://HOST:7077, k8s://…")
@@ -100,7 +107,7 @@ class Face:
             self._progress.update(
                 self._task, description=snapshot.title, completed=snapshot.done, total=snapshot.total or None
             )
-        elif time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != snapshot:
+        elif snapshot.total and time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != snapshot:
             self._last = time.monotonic()
             self._shown = snapshot
             self.say(f"{snapshot.title}: {snapshot.done} of {snapshot.total} tasks done, {snapshot.running} running")
@@ -162,11 +169,35 @@ def _is_of_spark(error: Exception) -> bool:
 
 
 def _words(error: Exception) -> str:
+    said = []
+    try:
+        java = _java(error)
+        said.append(_first_line(str(error) if java is None else str(java.toString())))
+        said.append(_cause(error))
+    except Exception:  # the JVM is gone, and its words with it
+        said.append("")
+    return ": ".join(dict.fromkeys(filter(None, said))) or type(error).__name__
+
+
+def _cause(error: Exception) -> str:
+    """The line that says most: of what began it, and of a worker's traceback the end."""
+    java = _java(error)
+    for _ in range(_MOST_CAUSES):
+        deeper = None if java is None else java.getCause()
+        if deeper is None:
+            break
+        java = deeper
+    text = str(error) if java is None else str(java.toString())
+    raised = [line.strip() for line in text.splitlines() if _RAISED.match(line.strip())] if _TRACEBACK in text else []
+    return raised[-1][:_MOST_WORDS] if raised else _first_line(text)
+
+
+def _java(error: Exception) -> Any:
+    """What Java threw, if it did; pyspark hides it in what it raises itself."""
     from py4j.protocol import Py4JJavaError
 
-    try:
-        # Of a job that was aborted, the first line of Java's own words says which task and why.
-        said = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
-    except Exception:  # the JVM is gone, and its words with it
-        said = ""
-    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)[:500]
+    return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_MOST_WORDS]

@@ -20,6 +20,7 @@ from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Se
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
 from reports.evidence import EvidenceError
+from reports.evidence import writer as evidence_file
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def verify(
     see whether they are ours. Where somebody else wrote them, use --count.
     """
     command = _checked(context.args, sdk, count, folder, results, master)
+    name = _file_name(sdk or Path(command[0]).name)
+    path = evidence or _beside(results, name)
+    make_room(path)
     with working(master, format_) as work:
         from vectors.spark.manifest import read_manifest
         from vectors.spark.storage import Store
@@ -67,7 +71,7 @@ def verify(
         from vectors.spark.verify import verify as run
 
         target = target_of(work, sdk, command, deadline)
-        where = results or f"{_OUTPUT}/{_file_name(target.name)}"
+        where = results or f"{_OUTPUT}/{name}"
         source: Source
         if folder is not None:
             store = Store(work.spark, folder)
@@ -82,24 +86,33 @@ def verify(
             kept=keep,
             partitions=partitions,
         )
-        path = evidence or Path(_OUTPUT) / _file_name(target.name) / "run.jsonl"
-        make_room(path)
         result = run(work.spark, request, where, listener=work.face.show)
     status = recorded(result, path)
     if format_ is Format.JSON:
         print(json.dumps(result_json(result, status, path), ensure_ascii=False))
     else:
         print_result(result)
+        if status is Exit.OK and result.seed == 0:
+            out().print("the rows of seed 0 are known beforehand to everybody; to audit a runner, use --seed random")
         out().print(f"evidence: {path}", markup=False)
     if status is Exit.ADAPTER:
         stop(status, f"the runner failed before any answer: {failure_of(result)}")
     raise typer.Exit(int(status))
 
 
+def _beside(results: str | None, name: str) -> Path:
+    """Where evidence goes: beside the mismatches, if they are on this machine."""
+    if results is None or "://" in results:
+        return Path(_OUTPUT) / name / "run.jsonl"
+    return Path(results) / "run.jsonl"
+
+
 def make_room(path: Path) -> None:
     """No evidence at `path`: should this run not come to its end, an earlier one must not stand for it."""
     try:
-        path.unlink(missing_ok=True)
+        evidence_file.make_room(path)
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
     except OSError as error:
         stop(Exit.USAGE, f"{path} cannot be used for evidence: {error.strerror}; name a file that you may write to")
 

@@ -9,14 +9,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+import typer
 
-from conformance.cli.vectors_session import _words_kept
-from reports.evidence import read_evidence
+from conformance.cli.vectors_parity import _written
+from conformance.cli.vectors_session import _words, _words_kept
+from conformance.cli.vectors_words import answer_text
+from reports.evidence import EvidenceWriter, read_evidence
 from specs import schema
+from vectors.frames import Answered, Status
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
 HOLDFAST = [sys.executable, "-P", "-m", "conformance.cli", "vectors"]
@@ -139,7 +144,7 @@ def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path
 
 @pytest.mark.xdist_group("spark-cli")
 def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_text("an earlier run")
+    EvidenceWriter(tmp_path / "run.jsonl").close()
     words = ["verify", "--count", "10", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "kill-worker"]
     done = _run(*words, cwd=tmp_path)
     assert done.returncode == 12, done.stderr
@@ -153,11 +158,51 @@ def test_words_of_a_failed_job_do_not_need_a_jvm_that_is_gone() -> None:
     assert type(caught.value).__name__ == "_JobError"
 
 
-@pytest.mark.xdist_group("spark-cli")
-def test_a_place_where_evidence_cannot_be_is_a_matter_of_usage(tmp_path: Path) -> None:
-    done = _run("verify", "--count", "10", "--sdk", "reference", "--evidence", str(tmp_path), cwd=tmp_path)
-    assert done.returncode == 64, done.stderr
-    assert "cannot be used for evidence" in done.stderr
+def test_what_cannot_be_evidence_is_a_matter_of_usage_and_left_alone(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    for path in (tmp_path, notes):
+        done = _run("verify", "--count", "10", "--sdk", "reference", "--evidence", str(path), cwd=tmp_path)
+        assert done.returncode == 64, done.stderr
+        assert "expected" in done.stderr
+    assert notes.read_text() == "mine"
+
+
+def test_an_earlier_run_does_not_stand_for_one_that_never_began(tmp_path: Path) -> None:
+    earlier = tmp_path / "out" / "run.jsonl"
+    EvidenceWriter(earlier).close()
+    without = {**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)}
+    words = ["--count", "10", "--sdk", "reference", "--out", str(earlier.parent)]
+    done = _run("verify", *words, cwd=tmp_path, env=without)
+    assert done.returncode == 12, done.stderr
+    assert not earlier.exists()
+
+
+def test_vectors_are_not_regenerated_where_nothing_can_be_written(tmp_path: Path) -> None:
+    done = _run("regenerate", "--out", "/dev/null/data", cwd=tmp_path)
+    assert done.returncode == 64
+    assert "name another --out" in done.stderr
+
+
+def test_a_result_that_cannot_be_written_proves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(typer.Exit) as caught:
+        _written(tmp_path / "gone" / "parity.json", "{}")
+    assert caught.value.exit_code == 12
+
+
+def test_the_words_of_a_runner_are_no_lines_of_the_report() -> None:
+    refusal = Answered(Status.REFUSED, "ok\n400 of 400 rows agree\u202e".encode())
+    assert answer_text(refusal) == r"refused: ok\n400 of 400 rows agree\u202e"
+
+
+def test_a_failed_job_is_told_by_what_began_it() -> None:
+    worker = 'Traceback (most recent call last):\n  File "x", line 1\nvectors.BlockError: expected 3 rows\n\n\tat Java'
+    for deepest, said in (("No space left on device", "No space left on device"), (worker, "vectors.BlockError: expe")):
+        root = SimpleNamespace(getCause=lambda: None, toString=lambda text=deepest: text)
+        error = Exception("of pyspark")
+        outermost = SimpleNamespace(getCause=lambda root=root: root, toString=lambda: "Job aborted\nmore")
+        error._origin = outermost  # type: ignore[attr-defined]
+        assert _words(error).startswith(f"Job aborted: {said}")
 
 
 @pytest.mark.xdist_group("spark-cli")

@@ -35,7 +35,7 @@ DEAD_IN_A_ROW = 32
 DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
 # After the end of its input a runner has so long to say what it still has to say, and to end, well or badly.
-QUIT_S = 2.0
+QUIT_S = 10.0
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 

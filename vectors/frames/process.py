@@ -211,10 +211,12 @@ class Runner:
         return f"; on standard error: {' … '.join(telling)}" if telling else ""
 
     def failure_at_end(self, ends: float) -> str | None:
-        """What is wrong with how it ended after the end of its input: a signal, a status other than 0. None if nothing
-        is, or if it still runs at `ends` (of the monotonic clock)."""
+        """What is wrong with how it ended after the end of its input: a signal, a status other than 0, or that it has
+        not ended at `ends` (of the monotonic clock). None if nothing is."""
         left = self._how_it_leaves(ends)
-        return None if left is None or left.well else f"{left.words} at the end of its input{self.last_words()}"
+        if left is None:
+            return f"the runner goes on running after the end of its input{self.last_words()}"
+        return None if left.well else f"{left.words} at the end of its input{self.last_words()}"
 
     def _obituary(self) -> str:
         left = self._how_it_leaves(time.monotonic() + GONE_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,9 @@ FILE = "runner.toml"
 TEMPLATE = "template"
 # Names that `find` gives to the reference.
 RESERVED = "reference"
+
+# It names folders, too.
+_NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 
 _Row = TypeVar("_Row")
 
@@ -74,6 +78,11 @@ def manifests() -> list[Manifest]:
     seen: dict[str, Path] = {}
     for manifest in found:
         for entry in manifest.runners:
+            if not _NAME.fullmatch(entry.name):
+                raise ManifestError(
+                    f"{manifest.folder / FILE}: expected a name of lower-case letters, digits, dots, dashes and "
+                    f"underscores, at most 64, that begins with a letter; came {entry.name!r}"
+                )
             if entry.name in seen or entry.name.startswith(RESERVED):
                 taken = seen.get(entry.name, "the reference")
                 raise ManifestError(f"{manifest.folder / FILE}: the name {entry.name!r} is taken by {taken}")

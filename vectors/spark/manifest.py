@@ -13,7 +13,7 @@ from typing import Any
 from specs.errors import StrictJsonError
 from specs.schema import explain, published_validator
 from specs.strictjson import loads
-from vectors.spark.blocks import BLOCK_ROWS, block_count, block_rows, root
+from vectors.spark.blocks import BLOCK_ROWS, block_count, block_rows, partition_digest, root
 from vectors.spark.storage import StorageError, Store
 
 # Spark's readers pass over names that begin with an underscore.
@@ -197,6 +197,8 @@ def _contradiction(manifest: Manifest) -> str | None:
                 f"expected {part.path} to hold whole blocks from {due} on, got {part.rows} rows from block "
                 f"{part.first_block}"
             )
+        if partition_digest(bytes.fromhex(one) for one in part.leaves) != part.sha256:
+            return f"expected the digest of {part.path} to be that of its blocks, got {part.sha256}"
         due = blocks.stop
     if due != block_count(manifest.count):
         return f"expected {block_count(manifest.count)} blocks for {manifest.count} rows, got {due}"

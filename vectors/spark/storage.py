@@ -63,12 +63,22 @@ class Store:
                 str(status.getPath().getName()): int(status.getLen()) for status in found if not status.isDirectory()
             }
 
+    def names(self, name: str = "") -> list[str]:
+        """The names of everything directly in folder `name`; none if there is no such folder."""
+        if not self.exists(name):
+            return []
+        with _Failing(self.at(name)):
+            return [str(status.getPath().getName()) for status in self._fs.listStatus(self._path(name))]
+
+    def make(self) -> None:
+        """Make the folder, if it is not there yet. Raises StorageError."""
+        with _Failing(self.uri):
+            if not self._fs.mkdirs(self._root):
+                raise StorageError(f"{self.uri}: expected a folder that can be made; name another folder")
+
     def is_empty(self) -> bool:
         """Whether nothing stands there, or an empty folder."""
-        if not self.exists():
-            return True
-        with _Failing(self.uri):
-            return len(self._fs.listStatus(self._root)) == 0
+        return not self.names()
 
     def read(self, name: str) -> bytes:
         """The bytes of a file. Raises StorageError."""

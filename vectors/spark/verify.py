@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vectors.frames import Answered, Dialogue, Status
+from vectors.frames import Answered, Dialogue, StartError, Status
 from vectors.frames.process import scrubbed_environment
 from vectors.spark.blocks import block_count, block_rows, leaf, root
 from vectors.spark.generate import split, stream_version, whole_files
@@ -20,7 +20,7 @@ from vectors.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
 from vectors.spark.manifest import KitFaultError, Manifest, OutputError
 from vectors.spark.progress import Listener, silent, watched
 from vectors.spark.shrink import Shrinker, Shrunk
-from vectors.spark.storage import Store
+from vectors.spark.storage import StorageError, Store
 from vectors.spark.tally import CELLS, Finding, Row, disagreement, table
 from vectors.spark.tasks import block_of
 from vectors.taxonomy import Category, Profile
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ANSWERS = "answers"
+# What Spark itself puts beside the answers.
+_SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
 # What a run wrote carries its token: two runs of one name would otherwise read each other's answers.
 _WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
 # Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
@@ -171,6 +173,7 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     began = time.monotonic()
     _expectations_are_ours(request.source)
     store = Store(spark, out)
+    _make_room(store)
     token = secrets.token_hex(16)
     frame = _judged(spark, request).withColumn("run", lit(token))
     title = f"verifying {request.target.name}"
@@ -185,8 +188,8 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     shortest = [row for row in said if row["kind"] == "shortest"]
     restarted = [row for row in said if row["kind"] == "restarted"]
     cells, leaves, missing = _counted(blocks, request.source.count)
-    _same_rows(request.source, leaves)
     rows = table(cells)
+    _same_rows(request.source, leaves, rows)
     result = Result(
         target=request.target,
         profile=request.profile,
@@ -205,6 +208,17 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     )
     _adds_up(result)
     return result
+
+
+def _make_room(store: Store) -> None:
+    """That the answers of an earlier run, and nothing else, are in their place. Raises StorageError."""
+    store.make()
+    alien = [name for name in store.names(_ANSWERS) if not name.startswith("kind=") and name not in _SPARKS_OWN]
+    if alien:
+        raise StorageError(
+            f"{store.at(_ANSWERS)}: expected answers of an earlier run or nothing, found {alien[0]!r}, which is left "
+            "alone: name another --out"
+        )
 
 
 def _judged(spark: SparkSession, request: Request) -> DataFrame:
@@ -266,9 +280,15 @@ def _expectations_are_ours(source: Source) -> None:
             )
 
 
-def _same_rows(source: Source, leaves: list[bytes] | None) -> None:
+def _same_rows(source: Source, leaves: list[bytes] | None, rows: Sequence[Row]) -> None:
     if leaves is None or not isinstance(source, Stored):
         return
+    found = {row.category.value: row.rows for row in rows if row.profile is Profile.CORE and row.rows}
+    if found != {name: number for name, number in source.manifest.categories.items() if number}:
+        raise OutputError(
+            f"{source.folder.uri}: the manifest counts other rows by category than there are; the folder is damaged: "
+            "remove it and generate again"
+        )
     listed = [one for part in source.manifest.parts for one in part.leaves]
     differing = [number for number, (a, b) in enumerate(zip(leaves, listed, strict=True)) if a.hex() != b]
     if differing or root(leaves) != source.manifest.root:
@@ -317,8 +337,16 @@ def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[A
                 expected=expected,
                 answered=answered,
                 # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
-                shrunk=None if found is Finding.NO_VERDICT else shrinker.shrink(document, expected, category),
+                shrunk=None if found is Finding.NO_VERDICT else _shrunk(shrinker, document, expected, category),
             )
+
+
+def _shrunk(shrinker: Shrinker, document: bytes, expected: Answered, category: Category) -> Shrunk | None:
+    try:
+        return shrinker.shrink(document, expected, category)
+    except StartError:
+        # The runner is gone since; what it answered stands.
+        return None
 
 
 def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:

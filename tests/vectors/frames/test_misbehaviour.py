@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vectors.frames import Answered, Bare, Dialogue, StartError, Status, run
+from vectors.frames import Answered, Bare, Dialogue, StartError, Status, exchange, run
 from vectors.frames.blocks import BLOCK_DOCUMENTS
 from vectors.frames.exchange import DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
 
@@ -154,7 +154,8 @@ def test_a_word_after_the_last_answer_costs_the_last_row() -> None:
     assert statuses(b"a", b"b", mode="farewell") == [C, GARBLED]
 
 
-def test_a_runner_that_does_not_end_with_its_input_is_ended() -> None:
+def test_a_runner_that_does_not_end_with_its_input_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "QUIT_S", 0.2)
     assert statuses(b"a", mode="lingering") == [C]
 
 
@@ -295,7 +296,8 @@ def test_a_bad_end_after_the_last_answer_is_told_and_costs_no_row(mode: str, sai
     assert said in words[0]
 
 
-def test_a_runner_that_has_to_be_ended_has_not_failed() -> None:
+def test_a_runner_that_has_to_be_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "QUIT_S", 0.2)
     words: list[str] = []
     assert len([*run([*FAKE, "lingering"], [b"a"], deadline=DEADLINE, unexplained=words.append)]) == 1
-    assert words == []
+    assert words == ["the runner goes on running after the end of its input"]

@@ -143,6 +143,8 @@ def test_names_cannot_be_taken_twice(home: Home, name: str) -> None:
         ("[[runners]]", "[[needs]]", "no .*runners"),
         ("[[runners]]", "[runners]", "must be a list"),
         ("[[needs]]", "[[needs", "runner.toml: "),
+        ("shell-cat", "../../evil", "expected a name of lower-case letters"),
+        ('"shell-cat"', '""', "expected a name of lower-case letters"),
     ],
 )
 def test_a_manifest_that_is_not_as_it_should_be_is_refused(home: Home, old: str, new: str, error: str) -> None:

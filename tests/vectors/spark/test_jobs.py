@@ -20,7 +20,7 @@ from conformance.verdict import Exit
 from reports.evidence import read_evidence
 from specs import schema
 from vectors.construct import batch
-from vectors.spark.blocks import BLOCK_ROWS, block_count, leaf, root
+from vectors.spark.blocks import BLOCK_ROWS, block_count, leaf, partition_digest, root
 from vectors.spark.fingerprints import check_fingerprints
 from vectors.spark.generate import Mode, generate
 from vectors.spark.generate import Request as Rows
@@ -31,7 +31,7 @@ from vectors.spark.page import page
 from vectors.spark.parity import NotFound, Parity, parity_json
 from vectors.spark.progress import watched
 from vectors.spark.session import Place, opened
-from vectors.spark.storage import Store
+from vectors.spark.storage import StorageError, Store
 from vectors.spark.tally import Finding
 from vectors.spark.verify import Generated, Request, Result, Stored, Target, verify
 from vectors.taxonomy import Category, Profile
@@ -160,6 +160,7 @@ def _put(folder: Path, manifest: dict[str, Any]) -> None:
         ({"block_rows": 17}, "blocks of 16384 rows"),
         ({"root": f"sha256:{'0' * 64}"}, "expected the root"),
         ({"categories": {"P1": 1}}, "by category"),
+        ({"categories": {"P1": COUNT}}, "counts other rows by category"),
         ({"seed": SEED + 1}, f"not what seed {SEED + 1} gives"),
         ({"stream": "0"}, "expected rows of stream"),
     ],
@@ -176,6 +177,38 @@ def test_an_edited_manifest_is_no_manifest(
         _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
 
 
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [({"sha256": f"sha256:{'0' * 64}"}, "expected the digest of"), ({"path": "../rows/rows-00000000/x"}, "path")],
+    ids=["digest", "path"],
+)
+def test_an_edited_part_is_no_part(
+    spark: SparkSession, generated: Path, tmp_path: Path, edit: dict[str, Any], said: str
+) -> None:
+    folder = tmp_path / "rows"
+    shutil.copytree(generated, folder)
+    raw = json.loads((folder / MANIFEST).read_bytes())
+    raw["parts"][0] |= edit
+    _put(folder, raw)
+    with pytest.raises(OutputError, match=said):
+        read_manifest(Store(spark, str(folder)))
+
+
+def test_answers_that_no_run_wrote_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    thesis = tmp_path / "out" / "answers" / "thesis.txt"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("mine")
+    with pytest.raises(StorageError, match=r"found 'thesis\.txt', which is left alone"):
+        _verified(spark, tmp_path / "out", _reference())
+    assert thesis.read_text() == "mine"
+
+
+def test_a_place_where_no_folder_can_be_is_said_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="name another folder"):
+        _verified(spark, tmp_path / "file" / "out", _reference())
+
+
 def test_rows_that_fit_their_manifest_and_not_their_seed_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "rows"
     generate(spark, Rows(SEED, 50), str(folder))
@@ -188,7 +221,11 @@ def test_rows_that_fit_their_manifest_and_not_their_seed_are_refused(spark: Spar
     rows = rows.set_column(5, "reason", pa.nulls(50, pa.string())).combine_chunks()
     parquet.write_table(rows, file)
     digest = leaf(rows.to_batches()[0])
-    raw["parts"][0] |= {"bytes": file.stat().st_size, "blocks": [digest.hex()]}
+    raw["parts"][0] |= {
+        "bytes": file.stat().st_size,
+        "sha256": partition_digest([digest]),
+        "blocks": [digest.hex()],
+    }
     _put(folder, {**raw, "root": root([digest])})
     store = Store(spark, str(folder))
     with pytest.raises(OutputError, match="not what seed"):

@@ -21,6 +21,7 @@ from conformance.cli.vectors_verify import print_result, result_json
 from conformance.verdict import Exit
 from reports.evidence import read_evidence
 from specs import schema
+from vectors.frames import Answered, StartError, Status
 from vectors.spark import session
 from vectors.spark import verify as subject
 from vectors.spark.blocks import BLOCK_ROWS
@@ -29,6 +30,7 @@ from vectors.spark.judge import Command
 from vectors.spark.manifest import Manifest, OutputError, Part
 from vectors.spark.page import page
 from vectors.spark.parity import Parity, parity_json
+from vectors.spark.shrink import Shrinker
 from vectors.spark.storage import Store
 from vectors.spark.tally import Finding, Row
 from vectors.spark.verify import Result, Stored, Target
@@ -138,6 +140,15 @@ def test_a_table_that_does_not_add_up_is_a_fault_of_the_kit(
         subject._adds_up(replace(_result(), missing=1))
     assert caught.value.exit_code == 20
     assert "fault of the kit" in capsys.readouterr().err
+
+
+def test_a_runner_that_is_gone_when_its_counterexample_shrinks_keeps_what_it_answered() -> None:
+    class Gone:
+        def shrink(self, *_: object) -> None:
+            raise StartError("the runner does not exist")
+
+    expected = Answered(Status.CANONICAL, b"1")
+    assert subject._shrunk(cast("Shrinker", Gone()), b"1.0", expected, Category.NUMBER_NOTATION) is None
 
 
 def _stored(blocks: int) -> Stored:
