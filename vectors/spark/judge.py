@@ -8,7 +8,7 @@ is one `failed` row that says why; should processes have died of no document in 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from vectors.frames import StartError
 from vectors.frames.columns import answered as answer_at
 from vectors.frames.columns import run_columns
 from vectors.frames.process import scrubbed_environment
-from vectors.spark.blocks import Block, leaf, regrouped
+from vectors.spark.blocks import BLOCK_ROWS, Block, leaf, regrouped
 from vectors.spark.tally import AGREE, CATEGORIES, Finding, count, findings, outcomes
 from vectors.spark.tasks import Units, block_of
 from vectors.taxonomy import Profile
@@ -69,7 +70,8 @@ class Judge:
     """Rows to what the SDK makes of them.
 
     Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the
-    counts are of all. Rows are constructed from `seed` in `units`; both None: they are read from the batches (files).
+    counts are of all. Rows are constructed from `seed` in `units`; or read from `files`, of which the batches hold the
+    numbers; with none of these they are in the batches.
     """
 
     command: Command
@@ -78,12 +80,13 @@ class Judge:
     kept: int
     seed: int | None = None
     units: Units | None = None
+    files: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What one partition shows."""
         waiting: deque[Block] = deque()
         best = _Shortest()
-        samples: dict[tuple[int, int], int] = {}
+        samples = np.zeros(len(CATEGORIES) * len(_FINDINGS), dtype=np.int64)
         unexplained: list[str] = []
         answered = run_columns(
             self.command.words,
@@ -111,12 +114,14 @@ class Judge:
 
     def _blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
         seed, units = self.seed, self.units
+        if self.files is not None:
+            return regrouped(_rows_of(self.files, batches), self.count)
         if seed is None or units is None:
             return regrouped(batches, self.count)
         return (block_of(seed, number, self.count) for number in units.blocks(batches))
 
     def _judged(
-        self, block: Block, answers: pa.BinaryArray, best: _Shortest, samples: dict[tuple[int, int], int]
+        self, block: Block, answers: pa.BinaryArray, best: _Shortest, samples: npt.NDArray[np.int64]
     ) -> Iterator[pa.RecordBatch]:
         rows = block.rows
         categories = pc.index_in(rows.column("category"), value_set=_CATEGORIES).to_numpy(zero_copy_only=False)
@@ -148,14 +153,15 @@ class Judge:
         departing: npt.NDArray[np.int64],
         categories: npt.NDArray[np.int64],
         found: npt.NDArray[np.int8],
-        samples: dict[tuple[int, int], int],
+        samples: npt.NDArray[np.int64],
     ) -> list[int]:
+        cells = categories[departing] * len(_FINDINGS) + found[departing]
+        # Of most runners all cells are full after a few blocks, and nothing is left to look at.
+        wanted = samples[cells] < self.kept
         kept = []
-        for i in departing.tolist():
-            cell = (int(categories[i]), int(found[i]))
-            seen = samples.get(cell, 0)
-            if seen < self.kept:
-                samples[cell] = seen + 1
+        for i, cell in zip(departing[wanted].tolist(), cells[wanted].tolist(), strict=True):
+            if samples[cell] < self.kept:
+                samples[cell] += 1
                 kept.append(i)
         return kept
 
@@ -189,6 +195,14 @@ class _Shortest:
         """One row for each cell."""
         if self.held:
             yield _record([row for _, row in self.held.values()])
+
+
+def _rows_of(files: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the files with these numbers, in the order of each."""
+    for numbers in batches:
+        for number in numbers.column(0).to_pylist():
+            with pq.ParquetFile(files[number]) as file:
+                yield from file.iter_batches(batch_size=BLOCK_ROWS)
 
 
 def _mismatch(kind: str, rows: pa.RecordBatch, answers: pa.BinaryArray, i: int, found: int) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,8 @@ class Store:
         a cluster, whose workers do not see the files of this machine.
         """
         self._jvm: Any = spark.sparkContext._jvm
-        if not _SCHEME.match(folder) and is_local(spark.sparkContext.master):
+        self._is_local = is_local(spark.sparkContext.master)
+        if not _SCHEME.match(folder) and self._is_local:
             folder = Path(folder).absolute().as_uri()
         root = self._jvm.org.apache.hadoop.fs.Path(folder)
         with _Failing(folder):
@@ -47,6 +49,13 @@ class Store:
     def at(self, name: str) -> str:
         """The URI of `name` in the folder."""
         return str(self._path(name).toString())
+
+    def files_here(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """The paths of these files, if Spark's workers find them there: on this machine, with all workers on it."""
+        uris = [urlsplit(self.at(name)) for name in names]
+        if not self._is_local or any(uri.scheme != "file" for uri in uris):
+            return None
+        return tuple(str(self._fs.pathToFile(self._path(name)).toString()) for name in names)
 
     def exists(self, name: str = "") -> bool:
         """Whether there is a file or folder `name`."""

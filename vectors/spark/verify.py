@@ -34,7 +34,7 @@ _SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
 # What a run wrote carries its token: two runs of one name would otherwise read each other's answers.
 _WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
 # Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
-SAMPLED_BLOCKS = 8
+SAMPLED_BLOCKS = 4
 # A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
 _SHRINK_DEADLINE_S = 2.0
 
@@ -228,6 +228,10 @@ def _judged(spark: SparkSession, request: Request) -> DataFrame:
     )
     if isinstance(source, Stored):
         parts = source.manifest.parts
+        files = source.folder.files_here([part.path for part in parts])
+        if files is not None:
+            # Through the JVM every row would be taken apart and put together again on its way to the worker.
+            return spark.range(0, len(files), 1, len(files)).mapInArrow(judge(files=files), ANSWER_SCHEMA)
         largest = max((part.size for part in parts), default=0)
         frame = whole_files(spark, source.folder, [part.path for part in parts], largest)
         return frame.mapInArrow(judge(), ANSWER_SCHEMA)

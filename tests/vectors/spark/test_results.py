@@ -160,7 +160,7 @@ def _stored(blocks: int) -> Stored:
     return Stored(cast("Store", SimpleNamespace(uri="file:/rows")), manifest)
 
 
-@pytest.mark.parametrize(("blocks", "sampled"), [(3, 3), (8, 8), (100, 8)])
+@pytest.mark.parametrize(("blocks", "sampled"), [(3, 3), (4, 4), (100, 4)])
 def test_stored_blocks_are_made_again_all_of_a_few_and_some_of_many(
     monkeypatch: pytest.MonkeyPatch, blocks: int, sampled: int
 ) -> None:

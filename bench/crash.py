@@ -1,0 +1,96 @@
+"""What the tracer costs a store, how many kills and states a minute tries, and how soon the classic bug is found.
+
+The stores are those of the kit's tests. The slowdown is that of the same writes with and without the tracer, in turns,
+each at its best, without start and stop. Kills and states include a fresh start of the store, all checks and a second
+restart. The classic bug is an acknowledgement before the sync; its time is that of the whole layer, recording
+included. Targets on one core: 400 kills a minute on SQLite, the classic bug in under a second.
+
+Run: `python bench/crash.py [--seconds S] [--puts N]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+# The stores are tests' own: they are found by their place, as pytest finds them.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from conformance.faults import sweep as layers
+from conformance.faults.lines import Limits, Lines, puts
+from conformance.faults.subject import perform
+from conformance.faults.sweep import Sweep
+from conformance.faults.tracer import Fault
+from tests.faults.stores.catalogue import ENVIRONMENT, STORES, Store
+
+RIGHT = ("sqlite-wal_full", "sqlite-delete_extra", "rocks-sync", "lmdb_store-default", "plain-right", "log-right")
+CLASSIC = ("sqlite-wal_off", "log-ack_first", "rocks-no_sync", "plain-none")
+TURNS = 3
+
+
+def store(name: str) -> Store:
+    """The store of that name."""
+    return next(one for one in STORES if one.name == name)
+
+
+def lines(one: Store) -> Lines:
+    """A subject that is never in a hurry."""
+    return Lines(one.command(), environment=ENVIRONMENT, limits=Limits().scaled(10))
+
+
+def seconds_of(one: Store, count: int, *, traced: bool) -> float:
+    """The time of so many writes, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as place:
+        folder = Path(place, "work")
+        folder.mkdir()
+        subject = lines(one)
+        subject.start(folder, Fault().argv(Path(place, "recording"), folder) if traced else ())
+        began = time.perf_counter()
+        history = perform(subject, puts(count))
+        took = time.perf_counter() - began
+        subject.stop()
+        assert len(history.must) == count
+    return took
+
+
+def slowdown(one: Store, count: int) -> tuple[float, float]:
+    """Seconds without and with the tracer."""
+    best = [math.inf, math.inf]
+    for _ in range(TURNS):
+        for place, traced in enumerate((False, True)):
+            best[place] = min(best[place], seconds_of(one, count, traced=traced))
+    return best[0], best[1]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what was measured."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each layer of each store")
+    parser.add_argument("--puts", type=int, default=300, help="writes whose time is taken")
+    options = parser.parse_args(arguments)
+    print(f"{'store':24} {'bare s':>8} {'traced s':>9} {'ratio':>6} {'kills/min':>10} {'states/min':>11}")
+    for name in RIGHT:
+        one = store(name)
+        bare, traced = slowdown(one, options.puts)
+        with Sweep(lambda one=one: lines(one), puts(6)) as sweep:  # type: ignore[misc]
+            sweep.baseline()
+            kills, states = sweep.kills(options.seconds), sweep.power_loss(options.seconds)
+        each = [f"{60 * report.tried / report.seconds:.0f}" for report in (kills, states)]
+        print(f"{name:24} {bare:8.3f} {traced:9.3f} {traced / bare:6.2f} {each[0]:>10} {each[1]:>11}", flush=True)
+    layers.MOST_FINDINGS = 1
+    for name in CLASSIC:
+        one = store(name)
+        with Sweep(lambda one=one: lines(one), puts(3)) as sweep:  # type: ignore[misc]
+            report = sweep.power_loss(options.seconds)
+        found = report.findings[0].verdict.kind.value if report.findings else "NOT FOUND"
+        print(f"{name:24} {found} in {report.seconds:.2f} s, {report.tally}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
