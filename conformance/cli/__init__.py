@@ -8,6 +8,7 @@ import traceback
 
 import typer
 
+from conformance.cli.crash import crash
 from conformance.cli.doctor import doctor
 from conformance.cli.explain import explain
 from conformance.cli.gate import gate
@@ -35,6 +36,7 @@ app.command()(explain)
 app.command(name="list")(list_)
 app.command()(lint)
 app.command(context_settings=_REST)(doctor)
+app.command(context_settings=_REST)(crash)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
     reference
 )

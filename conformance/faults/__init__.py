@@ -1,0 +1,5 @@
+"""What a crash, a power loss or a lost dependency does to an implementation, found without its help.
+
+Worth using alone: nothing here imports the rest of the kit. `recording` is what the other parts speak about: `tracer`
+makes recordings, `model` says which states of the disk they allow.
+"""

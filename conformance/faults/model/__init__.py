@@ -1,0 +1,30 @@
+"""Which states of the disk a crash may leave behind, from a recording alone.
+
+`contents` are the bytes of one file, `disk` follows a recording and knows what is durable and what is pending after
+each operation, `states` are the legal states there, `plan` puts them in order of worth. docs/crash-model.md has the
+rules and what they were calibrated on.
+"""
+
+from conformance.faults.model.contents import EMPTY, Content
+from conformance.faults.model.disk import Data, Moved, Pending, Point, Profile, Resized, at, points
+from conformance.faults.model.plan import Candidate, Plan, Stage
+from conformance.faults.model.states import Kind, State, states
+
+__all__ = [
+    "EMPTY",
+    "Candidate",
+    "Content",
+    "Data",
+    "Kind",
+    "Moved",
+    "Pending",
+    "Plan",
+    "Point",
+    "Profile",
+    "Resized",
+    "Stage",
+    "State",
+    "at",
+    "points",
+    "states",
+]

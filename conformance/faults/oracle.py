@@ -1,0 +1,305 @@
+"""Judges what a crash left: a subject is started on it, and must keep what it acknowledged and nothing by half.
+
+No verdict comes from a recording alone: bytes that are not synced are no fault, a restart that breaks a promise is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from pathlib import Path
+
+from conformance.faults.recording import Event, Recording
+from conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, Workload
+
+# How much of a value or of an answer is worth printing, in characters.
+_SHOWN_TEXT = 80
+# How many facts or operations are named before "and so on".
+_SHOWN_FACTS = 3
+
+
+class UnplacedError(Exception):
+    """A success that cannot be placed in the recording, which therefore proves nothing; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """Where in a recording operations begin and are acknowledged: numbers of recorded operations, by operation."""
+
+    sent: Mapping[int, int]
+    acknowledged: Mapping[int, int]
+
+    def must(self, *points: int) -> frozenset[int]:
+        """What must be there after a crash behind this recorded operation (0: before the first), or any of these.
+
+        What the same state of the disk must keep if a crash may leave it at several points.
+        """
+        return frozenset(op for op, number in self.acknowledged.items() if number <= max(points))
+
+    def may(self, *points: int) -> frozenset[int]:
+        """What may be there after a crash behind any of these recorded operations: sent, and not refused later."""
+        return frozenset(op for op, number in self.sent.items() if number <= min(points))
+
+
+def acknowledgements(recording: Recording, history: History) -> Promises:
+    """Each acknowledgement is the last thing that left before the client knew of the success, whatever its bytes say.
+
+    An operation that nothing was recorded after has no place and can have left nothing. Raises UnplacedError.
+    """
+    sent: dict[int, int] = {}
+    acknowledged: dict[int, int] = {}
+    for one in history.asked:
+        number, answer = one.op.number, one.answer
+        begun = next((each.number for each in recording.operations if each.at >= answer.sent_at), None)
+        if begun is not None and answer.outcome is not Outcome.REFUSED:
+            sent[number] = begun
+        if answer.acked_at is None:
+            continue
+        # In front of the sending there is the answer to something else.
+        left = [
+            each.number
+            for each in recording.operations
+            if isinstance(each.action, Event) and answer.sent_at <= each.at <= answer.acked_at
+        ]
+        if not left:
+            raise UnplacedError(
+                f"operation {number} ({_short(one.op.text)}) was acknowledged, and nothing that left between its "
+                "sending and its success was recorded: the answer came by a way that cannot be seen"
+            )
+        acknowledged[number] = left[-1]
+    return Promises(sent, acknowledged)
+
+
+@unique
+class Kind(StrEnum):
+    """What became of a subject after a crash.
+
+    Lost: an acknowledged operation is gone. Torn: an operation is there by half. Unrecoverable: it does not start,
+    hangs, talks nonsense or takes no new write; before the first acknowledgement this is a class of its own. Unstable:
+    a second restart shows something else. Invented: there is what nobody asked for, or an effect twice.
+    """
+
+    CLEAN = "clean"
+    LOST = "lost"
+    TORN = "torn"
+    UNRECOVERABLE = "unrecoverable"
+    UNSTABLE = "unstable"
+    INVENTED = "invented"
+    INIT = "before-first-acknowledgement"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A class, and in words what was expected and what came."""
+
+    kind: Kind
+    expected: str = ""
+    came: str = ""
+
+    def __str__(self) -> str:
+        """One sentence for a person."""
+        return self.kind.value if self.kind is Kind.CLEAN else f"{self.kind}: expected {self.expected}; got {self.came}"
+
+
+_CLEAN = Verdict(Kind.CLEAN)
+
+
+def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+    """Judge the facts alone: all of `must` there, of the rest of `may` each one whole or not at all, nothing else."""
+    expected = _allowed(must, may)
+    strange = [fact for fact in sorted(found.items()) if not _known(workload, fact, may)]
+    invented = [fact for fact in strange if not _half(workload, fact, may)]
+    if invented:
+        return Verdict(Kind.INVENTED, expected, _list(_stranger(workload, fact) for fact in invented))
+    if strange:
+        return Verdict(Kind.TORN, expected, _list(f"{name} is {_short(value)!r}, cut off" for name, value in strange))
+    # An operation that shows no fact was not done, or was covered by later ones: the same for the facts.
+    seen = _seen(workload, found) & may
+    whole = workload.after(seen | must)
+    if found == whole:
+        return _CLEAN
+    missing = [
+        op
+        for op in _every(workload)
+        if op.number in must - seen and any(whole[name] == value for name, value in op.facts.items())
+    ]
+    if found == workload.after(seen):
+        gone = _list(f"operation {op.number} ({_short(op.text)})" for op in missing)
+        return Verdict(
+            Kind.LOST, expected, f"{len(must) - len(missing)} of {len(must)} acknowledged operations: gone is {gone}"
+        )
+    return Verdict(Kind.TORN, expected, _differences(whole, found))
+
+
+def judge(subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+    """Start the subject on what a crash left in `folder`, and hold it to its promises; the folder is used up.
+
+    `must` and `may` are numbers of operations (see `Promises`, `History`). It has to start in its time, show what
+    `compare` allows, take what was in flight again without a second effect, take a new write, stop, start again, and
+    show the same.
+    """
+    try:
+        return _judge(subject, folder, workload, must, may)
+    finally:
+        with contextlib.suppress(SubjectError):
+            subject.stop()
+
+
+def _judge(
+    subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]
+) -> Verdict:
+    down = Kind.UNRECOVERABLE if must else Kind.INIT
+    try:
+        subject.start(folder)
+    except SubjectError as error:
+        return Verdict(down, "a start on what the crash left", str(error))
+    try:
+        found = subject.dump()
+    except SubjectError as error:
+        return Verdict(down, "its facts after the restart", str(error))
+    verdict = compare(workload, found, must, may)
+    if verdict.kind is not Kind.CLEAN:
+        return verdict
+    there: AbstractSet[int] = _seen(workload, found) & may | must
+    for op in (*_in_flight(workload, must, may), workload.probe):
+        verdict, found, there = _again(subject, workload, op, there, down)
+        if verdict.kind is not Kind.CLEAN:
+            return verdict
+    try:
+        subject.stop()
+    except SubjectError as error:
+        return Verdict(down, "a stop after the restart", str(error))
+    return _second_start(subject, folder, found)
+
+
+def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> list[Op]:
+    """What a client would send again. Not what a later one covers: done late, it would rightly cover that one."""
+    return [
+        op
+        for op in workload.ops
+        if op.number in may - must
+        and not any(
+            later.number > op.number and later.number in may and later.facts.keys() & op.facts.keys()
+            for later in workload.ops
+        )
+    ]
+
+
+def _again(
+    subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: Kind
+) -> tuple[Verdict, Facts, AbstractSet[int]]:
+    """Send what was in flight once more, or the probe for the first time: the verdict, the facts, what is there."""
+    new = op is workload.probe
+    what = f"a new write ({_short(op.text)})" if new else f"the retry of {_named(op)}"
+    answer = subject.submit(op)
+    if answer.outcome is Outcome.REFUSED and not new:
+        if op.number not in there:
+            came = f"a refusal ({_short(answer.text)}), and nothing of it there: remembered, but not done"
+            return Verdict(Kind.TORN, f"{what} to be done, as its first sending was not", came), {}, there
+    elif answer.outcome is not Outcome.OK:
+        came = f"{answer.outcome}: {_short(answer.text)}"
+        return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
+    there = there | {op.number}
+    try:
+        found = subject.dump()
+    except SubjectError as error:
+        return Verdict(down, f"its facts after {what}", str(error)), {}, there
+    verdict = compare(workload, found, there, there)
+    if verdict.kind is Kind.CLEAN:
+        return verdict, found, there
+    expected = f"after {what} {verdict.expected}" + ("" if new else ", each with one effect")
+    return dataclasses.replace(verdict, expected=expected), found, there
+
+
+def _second_start(subject: Subject, folder: Path, before: Facts) -> Verdict:
+    expected = "a second restart to show the same as the first"
+    try:
+        subject.start(folder)
+        found = subject.dump()
+        subject.stop()
+    except SubjectError as error:
+        return Verdict(Kind.UNSTABLE, expected, str(error))
+    return _CLEAN if found == before else Verdict(Kind.UNSTABLE, expected, _differences(before, found))
+
+
+def _every(workload: Workload) -> tuple[Op, ...]:
+    """All its operations, the probe as the last."""
+    return (*workload.ops, workload.probe)
+
+
+def _seen(workload: Workload, found: Facts) -> frozenset[int]:
+    """The operations that at least one fact tells of."""
+    return frozenset(
+        op.number for op in _every(workload) if any(found.get(name) == value for name, value in op.facts.items())
+    )
+
+
+def _known(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> bool:
+    """Whether something that may be there set this fact."""
+    return fact in workload.before.items() or any(
+        fact in op.facts.items() for op in _every(workload) if op.number in may
+    )
+
+
+def _half(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> bool:
+    """Whether this is the beginning of a fact that may be there; zeros are bytes that never reached the disk."""
+    name, value = (part.split("\0", 1)[0] for part in fact)
+    return any(
+        (known == name and whole.startswith(value)) or (not value and known.startswith(name))
+        for op in _every(workload)
+        if op.number in may
+        for known, whole in op.facts.items()
+    )
+
+
+def _stranger(workload: Workload, fact: tuple[str, str]) -> str:
+    """A fact that must not be there, in words."""
+    text = f"{_short(fact[0])} is {_short(fact[1])!r}"
+    owner = next((op for op in _every(workload) if fact in op.facts.items()), None)
+    return f"{text}, which nobody set" if owner is None else f"{text}, of {_named(owner)}, not sent yet or refused"
+
+
+def _allowed(must: AbstractSet[int], may: AbstractSet[int]) -> str:
+    """What may be found, in words."""
+    text = f"all of operation {_numbers(must)} (acknowledged)" if must else "no operation (none was acknowledged)"
+    rest = may - must
+    return f"{text}, and operation {_numbers(rest)} whole or not at all" if rest else f"{text}, and nothing else"
+
+
+def _differences(wanted: Facts, found: Facts) -> str:
+    """Where two sets of facts differ, in words."""
+    names = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
+    return _list(f"{_short(name)} is {_value(found, name)}, not {_value(wanted, name)}" for name in names)
+
+
+def _value(facts: Facts, name: str) -> str:
+    return repr(_short(facts[name])) if name in facts else "absent"
+
+
+def _named(op: Op) -> str:
+    return f"operation {op.number} ({_short(op.text)})"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
+
+
+def _list(parts: Iterable[str]) -> str:
+    every = list(parts)
+    more = len(every) - _SHOWN_FACTS
+    return "; ".join(every[:_SHOWN_FACTS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _numbers(numbers: AbstractSet[int]) -> str:
+    """Numbers as people write them: 1 to 3, 5."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)

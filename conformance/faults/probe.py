@@ -1,0 +1,143 @@
+"""What this machine allows, asked by doing it, in well under a second: which layers can be used, and why others not."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.faults import fidelity, recording
+from conformance.faults.recording import Event, Sync
+from conformance.faults.tracer import Fault
+
+_PATIENCE_S = 5.0
+_NEWNS, _NEWUSER = 0x00020000, 0x10000000
+# The loop device's control file, and what makes and mounts a file system.
+_LOOP, _TOOLS = Path("/dev/loop-control"), ("mkfs.ext4", "mount", "umount", "losetup")
+# A program with one of each: a name, a write, a sync, an event.
+_PROGRAM = "import os; f = os.open('probe', 66); os.write(f, b'1'); os.fsync(f); os.write(1, b'!')"
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that the machine allows or not; `reason` says in words why not, and is empty if it does."""
+
+    reason: str = ""
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be used."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What can be used here.
+
+    `tracer`: recording, kills, errors and all that is judged from recordings. `full_disk`: a small file system of one's
+    own, in a user namespace. `real_file_systems`: file systems in files, through loop devices, as root.
+    """
+
+    tracer: Ability
+    full_disk: Ability
+    real_file_systems: Ability
+
+    def lines(self) -> tuple[str, ...]:
+        """One line for each ability, for a report."""
+        told = ((one.name.replace("_", " "), getattr(self, one.name)) for one in dataclasses.fields(self))
+        return tuple(f"{name}: {'available' if one.there else f'not available, {one.reason}'}" for name, one in told)
+
+
+def probe() -> Probe:
+    """Ask the machine. Leaves nothing behind."""
+    return Probe(_tracer(), _full_disk(), _real_file_systems())
+
+
+def _tracer() -> Ability:
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return Ability(f"it needs Linux on x86-64, this is {platform.system()} on {platform.machine()}")
+    with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
+        work, out = Path(folder, "work"), Path(folder, "recording")
+        work.mkdir()
+        # An interpreter without its site: the program needs nothing of it, and the time is short.
+        argv = Fault().argv(out, work, [sys.executable, "-I", "-S", "-c", _PROGRAM])
+        failed = _attempt(argv, work)
+        return Ability(f"tracing a program of one's own failed: {failed}") if failed else _recorded(out, work)
+
+
+def _attempt(argv: list[str], folder: Path) -> str:
+    """Run a command in a folder, in a process of its own, so that nothing of it stays. Returns why it failed, or ""."""
+    # The kit is found by its place, as the current directory is another.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (subprocess.TimeoutExpired, OSError) as error:
+        return str(error)
+    said = done.stderr.decode(errors="replace").strip().splitlines() or [f"it ended with {done.returncode}"]
+    return said[-1] if done.returncode else ""
+
+
+def _recorded(out: Path, work: Path) -> Ability:
+    try:
+        whole = recording.read(out)
+        different = fidelity.differences(whole, work)
+    except (recording.RecordingError, OSError) as error:
+        return Ability(f"the recording cannot be read: {error}")
+    seen = [type(one.action) for one in whole.operations]
+    if seen[-2:] != [Sync, Event] or different or whole.ending.untraced:
+        return Ability(f"a known program was recorded as {[one.KIND for one in seen]}")
+    return Ability()
+
+
+def _full_disk() -> Ability:
+    if sys.platform != "linux":
+        return Ability(f"it needs Linux, this is {platform.system()}")
+    with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
+        return Ability(_attempt([sys.executable, "-P", "-m", __spec__.name, folder], Path(folder)))
+
+
+def _mount_small(folder: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result: int, what: str) -> None:
+        if result:
+            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+    user, group = os.getuid(), os.getgid()
+    check(libc.unshare(_NEWUSER | _NEWNS), "unshare of user and mount namespaces")
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
+    check(libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(0), b"size=16k"), "mount of a tmpfs")
+
+
+def _real_file_systems() -> Ability:
+    if os.geteuid():
+        return Ability("it needs root")
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        return Ability(f"not installed: {', '.join(missing)}")
+    with contextlib.suppress(OSError):
+        os.close(os.open(_LOOP, os.O_RDWR | os.O_CLOEXEC))
+        return Ability()
+    return Ability(f"{_LOOP} cannot be opened")
+
+
+if __name__ == "__main__":
+    _mount_small(sys.argv[1])

@@ -1,0 +1,308 @@
+"""What an implementation did to its work directory and said to the outside, in one order, as values and as a file.
+
+A recording is a snapshot of the work directory and a list of operations, numbered from 1 over all threads and
+processes. It is self-contained: states of the disk can be built from it, and judged anew by a later model, without the
+implementation.
+
+Files are named by number, never by path: a number is one file for its whole life, under any names, and is not used
+again when its inode is. Paths are relative to the work directory, in the file system's own bytes (`os.fsencode`).
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum, unique
+from pathlib import Path
+from typing import Any, ClassVar, TextIO, TypeAlias
+
+VERSION = 1
+# The work directory itself, as a file number.
+ROOT = 0
+
+
+class RecordingError(Exception):
+    """A file is no recording, or is cut off; the text says where and what came."""
+
+
+@unique
+class Type(StrEnum):
+    """What a file is. Others (sockets, pipes, devices) come and go as names, have no bytes and survive nothing."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of the snapshot: its number, its names, and its bytes (of a symbolic link: its target)."""
+
+    file: int
+    type: Type
+    names: tuple[bytes, ...]
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name that stands there now. The first one of a number makes the file; `data` is the target of a link.
+
+    Bytes of a file may come before its first name: it was opened without one, or came from outside with them.
+    """
+
+    path: bytes
+    file: int
+    type: Type = Type.FILE
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Unnamed:
+    """A name that is gone, of file `file`. A file without names is gone when the last process has closed it."""
+
+    path: bytes
+    file: int
+
+
+Change: TypeAlias = "Named | Unnamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """One system call's changes of names, which a file system makes as one: a rename is an `Unnamed` and a `Named`.
+
+    A name that is replaced comes as `Unnamed` of the old file and `Named` of the new one.
+    """
+
+    KIND: ClassVar[str] = "names"
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes of a file, as they stood there when the call had returned. `durable`: the call itself synced (O_DSYNC)."""
+
+    KIND: ClassVar[str] = "write"
+    file: int
+    offset: int
+    data: bytes
+    durable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Bytes that a shared writable mapping has changed since they were last looked at; when exactly, nobody knows."""
+
+    KIND: ClassVar[str] = "mapped"
+    file: int
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """A file has this length now; what is new is zero."""
+
+    KIND: ClassVar[str] = "truncate"
+    file: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """fsync, fdatasync, msync or sync_file_range with all its flags, of a file or a directory, that has returned.
+
+    `error` is the number that it returned, or 0; a sync that failed leaves the file's unsynced bytes doomed. `begin`
+    and `end` bound what was synced (msync); `end` is None for the whole file.
+    """
+
+    KIND: ClassVar[str] = "sync"
+    file: int
+    data_only: bool = False
+    error: int = 0
+    begin: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAll:
+    """sync or syncfs: everything written before it is durable."""
+
+    KIND: ClassVar[str] = "sync_all"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something left for the outside: a write to a pipe or a socket. `size` is what the call asked to send."""
+
+    KIND: ClassVar[str] = "event"
+    channel: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call on the work directory that an error was injected into, so that it did nothing, or less than asked."""
+
+    KIND: ClassVar[str] = "failed"
+    error: int
+
+
+Action: TypeAlias = "Names | Write | Mapped | Truncate | Sync | SyncAll | Event | Failed"
+_KINDS: Mapping[str, type[Any]] = {
+    each.KIND: each for each in (Names, Write, Mapped, Truncate, Sync, SyncAll, Event, Failed)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: its number, the task that did it, the system call by name, and what came of it.
+
+    `at` is CLOCK_MONOTONIC in nanoseconds: of an `Event` just before the bytes left, of anything else when the call had
+    returned. What somebody did who is not traced comes as the call `unseen` of task 0.
+    """
+
+    number: int
+    at: int
+    task: int
+    call: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How it ended: the exit status of the command (negative: the signal), and whether a planned fault was reached.
+
+    `untraced` says in words what of the implementation could not be seen; with any of it a recording proves nothing.
+    """
+
+    status: int
+    fired: bool = False
+    untraced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A whole recording. `refused` names the calls that were refused so that programs use ones that can be seen."""
+
+    command: tuple[str, ...]
+    snapshot: tuple[Entry, ...]
+    operations: tuple[Operation, ...]
+    ending: Ending
+    refused: tuple[str, ...] = field(default=())
+
+
+def header_line(command: Iterable[str], snapshot: Iterable[Entry]) -> str:
+    """The first line of a recording's file."""
+    return _line({"recording": VERSION, "command": list(command), "snapshot": [_plain(entry) for entry in snapshot]})
+
+
+def operation_line(operation: Operation) -> str:
+    """The line of one operation. Written as it happens: what was recorded before a crash of the tracer is not lost."""
+    raw = {**_plain(operation), "kind": operation.action.KIND, "action": _plain(operation.action)}
+    if isinstance(operation.action, Names):
+        raw["action"] = [{"named": isinstance(one, Named), **_plain(one)} for one in operation.action.changes]
+    return _line(raw)
+
+
+def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
+    """The last line. Without it a file is cut off and is no recording."""
+    return _line({"ending": _plain(ending), "refused": list(refused)})
+
+
+def read(path: Path) -> Recording:
+    """The recording in a file. Raises RecordingError."""
+    try:
+        with path.open(encoding="ascii") as stream:
+            return _read(stream)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordingError(f"{path}: expected a recording, got {error}") from error
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from error
+
+
+def _read(stream: TextIO) -> Recording:
+    lines = _objects(stream)
+    header = next(lines, None)
+    if header is None or header.get("recording") != VERSION:
+        raise RecordingError(f"expected the header of recording version {VERSION} in line 1")
+    operations: list[Operation] = []
+    for number, raw in enumerate(lines, start=2):
+        try:
+            if "ending" in raw:
+                if next(lines, None) is not None:
+                    raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
+                told = raw["ending"]
+                ending = Ending(told["status"], told["fired"], tuple(told["untraced"]))
+                snapshot = tuple(_entry(one) for one in header["snapshot"])
+                return Recording(tuple(header["command"]), snapshot, tuple(operations), ending, tuple(raw["refused"]))
+            operations.append(_operation(raw))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordingError(f"line {number}: expected an operation, got {error!r}") from error
+        if operations[-1].number != len(operations):
+            raise RecordingError(f"line {number}: expected operation {len(operations)}, got {operations[-1].number}")
+    raise RecordingError("expected an ending, got the end of the file: the tracer did not finish")
+
+
+def _objects(stream: TextIO) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(stream, start=1):
+        try:
+            raw = json.loads(line)
+        except ValueError as error:
+            raise RecordingError(f"line {number}: expected a JSON object, got {error}") from error
+        if not isinstance(raw, dict) or not line.endswith("\n"):
+            raise RecordingError(f"line {number}: expected a whole JSON object")
+        yield raw
+
+
+def _operation(raw: Mapping[str, Any]) -> Operation:
+    kind, told = _KINDS[raw["kind"]], raw["action"]
+    action: Any
+    if kind is Names:
+        action = Names(tuple(_change(one) for one in told))
+    else:
+        action = kind(**{name: _value(name, value) for name, value in told.items()})
+    return Operation(raw["number"], raw["at"], raw["task"], raw["call"], action)
+
+
+def _change(raw: Mapping[str, Any]) -> Change:
+    path = _bytes(raw["path"])
+    if not raw["named"]:
+        return Unnamed(path, raw["file"])
+    return Named(path, raw["file"], Type(raw["type"]), _bytes(raw["data"]))
+
+
+def _entry(raw: Mapping[str, Any]) -> Entry:
+    return Entry(raw["file"], Type(raw["type"]), tuple(_bytes(name) for name in raw["names"]), _bytes(raw["data"]))
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """The fields of a record as JSON has them; those that are records of their own are left to the caller."""
+    return {
+        one.name: _json(getattr(value, one.name))
+        for one in dataclasses.fields(value)
+        if one.name not in ("action", "changes")
+    }
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return [_json(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _value(name: str, value: Any) -> Any:
+    return _bytes(value) if name == "data" else value
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _line(raw: Mapping[str, Any]) -> str:
+    return json.dumps(raw, separators=(",", ":")) + "\n"

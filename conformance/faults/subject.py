@@ -1,0 +1,156 @@
+"""What is put to the test, behind the one protocol that it speaks: its operations, its answers, what it shows.
+
+A `Subject` is written once for a protocol, not for an implementation: an implementation is told its work directory and
+nothing of crashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum, unique
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+# What a subject shows of its state: facts by name. Nothing else of it is judged.
+Facts: TypeAlias = Mapping[str, str]
+
+# With one fact an operation is there or not; only with two can it be there by half.
+MIN_FACTS = 2
+
+
+class SubjectError(Exception):
+    """A subject does not do what every subject must (start, show its facts, stop); the text says what came instead."""
+
+
+@unique
+class Outcome(StrEnum):
+    """How an operation was answered. Refused: with a reason, and without effect. An error leaves the effect open."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    ERROR = "error"
+    SILENT = "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer; times are CLOCK_MONOTONIC in nanoseconds. `acked_at` is when the success was known, None without it.
+
+    `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
+    """
+
+    outcome: Outcome
+    sent_at: int
+    acked_at: int | None = None
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a success without a time, or a time without a success."""
+        if (self.acked_at is not None) != (self.outcome is Outcome.OK):
+            raise ValueError(f"expected a time of acknowledgement for a success only, got {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation: its number from 1 on, how the subject is asked for it, and the facts that it sets as one."""
+
+    number: int
+    text: str
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is asked, in this order; small: three to ten operations find what hundreds do. `before` is there already.
+
+    A value is set by one operation only, so that a fact tells who set it. `probe` is a new write for after the crash.
+    """
+
+    ops: tuple[Op, ...]
+    probe: Op
+    before: Facts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers that do not run from 1, too few facts, or a value that is set twice."""
+        set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
+        for number, op in enumerate((*self.ops, self.probe), start=1):
+            if op.number != number:
+                raise ValueError(f"expected operation {number} to have this number, got {op.number}")
+            if len(op.facts) < MIN_FACTS:
+                raise ValueError(f"operation {number}: expected {MIN_FACTS} facts or more, got {len(op.facts)}")
+            for fact in op.facts.items():
+                if fact in set_by:
+                    raise ValueError(f"operation {number}: {fact} was set by operation {set_by[fact]} already")
+                set_by[fact] = number
+
+    def after(self, numbers: Iterable[int]) -> dict[str, str]:
+        """The facts after these operations, the probe's number among them or not; in order of number, each once."""
+        facts = dict(self.before)
+        wanted = frozenset(numbers)
+        for op in (*self.ops, self.probe):
+            if op.number in wanted:
+                facts |= op.facts
+        return facts
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An operation that was sent, and its answer."""
+
+    op: Op
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was sent and what came back, in the order of sending."""
+
+    asked: tuple[Asked, ...]
+
+    def numbers(self, *outcomes: Outcome) -> frozenset[int]:
+        """The operations that were answered like this."""
+        return frozenset(one.op.number for one in self.asked if one.answer.outcome in outcomes)
+
+    @property
+    def must(self) -> frozenset[int]:
+        """What must be there after everything was sent: what was acknowledged."""
+        return self.numbers(Outcome.OK)
+
+    @property
+    def may(self) -> frozenset[int]:
+        """What may be there after everything was sent: all but what was refused."""
+        return self.numbers(Outcome.OK, Outcome.ERROR, Outcome.SILENT)
+
+
+class Subject(Protocol):
+    """An implementation behind its protocol. One owner, one operation at a time; it sets its own limits of time."""
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        """Start on a work directory, and return when it is ready. Raises SubjectError: it failed, in words.
+
+        `under` are the words of a command that runs another one (a tracer), to go before the implementation's own.
+        """
+
+    def submit(self, op: Op) -> Answer:
+        """Ask for one operation. Never raises: a subject that hangs, is gone or talks nonsense gives no answer."""
+
+    def dump(self) -> Facts:
+        """All that it shows. Raises SubjectError."""
+
+    def stop(self) -> None:
+        """End it, by force if it does not end itself, and leave no process behind; nothing if it does not run.
+
+        Raises SubjectError if it had to be forced or ended badly.
+        """
+
+
+def perform(subject: Subject, workload: Workload) -> History:
+    """Send the workload to a subject that runs. An operation without an answer is the last: the line is broken."""
+    asked: list[Asked] = []
+    for op in workload.ops:
+        answer = subject.submit(op)
+        asked.append(Asked(op, answer))
+        if answer.outcome is Outcome.SILENT:
+            break
+    return History(tuple(asked))

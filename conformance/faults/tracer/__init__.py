@@ -1,0 +1,63 @@
+"""Records what a program does to its work directory and says to the outside, and makes it die or fail where told.
+
+ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
+x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
+
+    python -m conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
+        WORKDIR -- CMD...
+
+It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
+signal that ended it. 125 says that tracing failed, with the reason on standard error; 127 that the command could not be
+started. SIGTERM and SIGINT to the tracer end everything at once by SIGKILL; the recording is then still whole. Whatever
+ends the tracer, the kernel ends all that it traces.
+
+Operations on the work directory happen one at a time; they and what leaves for the outside share one line of numbers.
+What a point N means:
+
+- `kill`: nothing of operation N has happened, be it an event; everything before it has. With `torn`, if it is a write,
+  half of it has happened and stands in the recording as operation N.
+- `error`: the first operation on files at N or later fails, and all that follow it, unless `once`. Events never do: a
+  full disk does not stop a socket. A call fails that would have made several operations as one.
+- `short`: the first write of two bytes or more at N or later does half of what it was asked.
+
+`Ending.fired` says whether the point was reached. What could not be seen stands in `Ending.untraced`. Not seen at all
+are rights, owners, times and attributes of files, and files outside the work directory. `Event.size` is what the call
+asked to send: waiting for what it did send would hold up others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# What the tracer ends with if it could not do its work, and if there was no such command.
+FAILED, NO_COMMAND = 125, 127
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is to go wrong, if anything; see the text of the package. Numbers of operations count from 1."""
+
+    kill: int | None = None
+    torn: bool = False
+    error: int = 0
+    at: int = 1
+    once: bool = False
+    short: int | None = None
+
+    def argv(self, out: Path, workdir: Path, command: Sequence[str] = ()) -> list[str]:
+        """The command line of a tracer process to which this happens, and which writes its recording to `out`.
+
+        Without `command` it is the words that go before one.
+        """
+        options: list[str] = []
+        if self.kill is not None:
+            options += ["--kill", str(self.kill), *(["--torn"] if self.torn else [])]
+        if self.error:
+            options += ["--error", str(self.error), "--at", str(self.at), *(["--once"] if self.once else [])]
+        if self.short is not None:
+            options += ["--short", str(self.short)]
+        python = [sys.executable, "-P", "-m", "conformance.faults.tracer"]
+        return [*python, "--out", str(out), *options, str(workdir), "--", *command]

@@ -1,0 +1,357 @@
+"""All tasks of a command: follows them from their start to their end, and takes one operation of theirs at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import signal
+import stat
+import struct
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from conformance.faults import recording
+from conformance.faults.recording import Action, Ending, Failed, Names, Operation
+from conformance.faults.tracer import FAILED, NO_COMMAND, Fault, amd64, bpf, ptrace
+from conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
+from conformance.faults.tracer.maps import Maps
+from conformance.faults.tracer.tree import Tree
+
+_STOPS = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+_SYSCALL_STOP = signal.SIGTRAP | 0x80
+
+
+class Tasks(ABC):
+    """One run of one command. Not to be used twice."""
+
+    def __init__(self, workdir: Path, out: int, fault: Fault) -> None:
+        """`out` is a file descriptor for the recording. Raises OSError."""
+        self._tree = Tree(os.fsencode(os.path.realpath(workdir)))
+        self._out = out
+        self._fault = fault
+        self._maps = Maps()
+        self._count = 0
+        self._command = 0
+        self._status: int | None = None
+        self._fired = False
+        # Set by a kill at a point, or from outside: from then on nothing is let go any more.
+        self._killed = False
+        # This call is to be done by half, and then all is killed.
+        self._tearing = False
+        self._live: set[int] = set()
+        # Tasks that ended before the call that started them was seen to return.
+        self._early: set[int] = set()
+        self._held: list[tuple[int, int]] = []
+        self._untraced: dict[str, None] = {}
+        self._refused: dict[str, None] = {}
+        # Files outside the tree, with nothing written since they were last synced.
+        self._synced_outside: set[tuple[int, int]] = set()
+
+    def run(self, command: Sequence[str]) -> int:
+        """Run a command to the end of its last process and write its recording.
+
+        Returns its exit status, negative if a signal ended it. Raises OSError.
+        """
+        ptrace.adopt_orphans()
+        _put(self._out, recording.header_line(command, self._tree.snapshot()))
+        self._start(command)
+        while True:
+            try:
+                task, status = self._held.pop(0) if self._held else os.waitpid(-1, ptrace.ALL_KINDS)
+            except ChildProcessError:
+                break
+            self._seen(task, status)
+        self._look_at_maps(0)
+        self._maps.close()
+        status = self._status if self._status is not None else -signal.SIGKILL
+        _put(
+            self._out,
+            recording.ending_line(Ending(status, self._fired, tuple(self._untraced)), tuple(self._refused)),
+        )
+        return status
+
+    def kill(self) -> None:
+        """SIGKILL everything, at once and whatever it does. May be called from a signal handler."""
+        self._killed = True
+        for task in tuple(self._live):
+            _kill(task)
+        # What is not traced has no place in that list, but it is or becomes a child of this process.
+        for task in _children():
+            _kill(task)
+
+    def _start(self, command: Sequence[str]) -> None:
+        ready, go = os.pipe()
+        self._command = os.fork()
+        if not self._command:
+            os.close(go)
+            _become(command, ready, self._out)
+        os.close(ready)
+        self._live.add(self._command)
+        # A signal from outside may have ended it already.
+        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
+            ptrace.seize(self._command)
+            os.write(go, b"!")
+        os.close(go)
+        _let_go_of_inherited({self._out})
+
+    # What waitpid tells.
+
+    def _seen(self, task: int, status: int, *, waiting: bool = False) -> None:
+        """Deal with one thing that happened to a task. `waiting`: an operation is under way, none may begin."""
+        if not os.WIFSTOPPED(status):
+            self._ended(task, status)
+            return
+        if task not in self._live:
+            self._live.add(task)
+        if self._killed:
+            _kill(task)
+            return
+        event, number = status >> 16, os.WSTOPSIG(status)
+        # A task that is killed meanwhile answers with ESRCH; its end is told later.
+        with contextlib.suppress(ProcessLookupError):
+            if event == ptrace.EVENT_SECCOMP:
+                self._stopped(task, status, waiting=waiting)
+            elif event in (ptrace.EVENT_FORK, ptrace.EVENT_VFORK, ptrace.EVENT_CLONE):
+                self._started(ptrace.message(task))
+                ptrace.go(task)
+            elif event == ptrace.EVENT_EXEC:
+                self._executed(task)
+                ptrace.go(task)
+            elif event == ptrace.EVENT_STOP and number in _STOPS:
+                ptrace.stay_stopped(task)
+            else:
+                ptrace.go(task, 0 if event or number == _SYSCALL_STOP else number)
+
+    def _started(self, task: int) -> None:
+        if task in self._early:
+            self._early.discard(task)
+        else:
+            self._live.add(task)
+
+    def _executed(self, task: int) -> None:
+        before = ptrace.message(task)
+        if before != task:
+            # The thread that called exec has taken the number of its process.
+            self._live.discard(before)
+        with contextlib.suppress(OSError):
+            found = os.stat(f"/proc/{task}/exe")
+            if found.st_mode & (stat.S_ISUID | stat.S_ISGID):
+                name = os.readlink(f"/proc/{task}/exe")
+                self._untraced[f"{name} would have gained rights, and was run without them"] = None
+
+    def _ended(self, task: int, status: int) -> None:
+        self._held = [(each, stop) for each, stop in self._held if each != task]
+        if task in self._live:
+            self._live.discard(task)
+        elif task != self._command:
+            self._early.add(task)
+        if task == self._command:
+            self._status = os.waitstatus_to_exitcode(status)
+        if self._killed:
+            # Its children are this process's now.
+            self.kill()
+
+    def _stopped(self, task: int, status: int, *, waiting: bool) -> None:
+        entry = ptrace.entry(task)
+        name = NAME_OF.get(entry.number)
+        if entry.arch != amd64.ARCH or entry.number & amd64.FOREIGN_BIT or name is None:
+            self._untraced["calls of another architecture than x86-64"] = None
+            ptrace.go(task)
+            return
+        call = Call(task, name, entry.args)
+        if waiting and not self._is_event(call):
+            self._held.append((task, status))
+            return
+        try:
+            runs = self._called(call)
+        except OSError as error:
+            # What points to nowhere makes the call fail by itself; a task that is gone makes no more of it.
+            runs = False
+            if error.errno != errno.EFAULT and not gone(task):
+                self._untraced[f"what {name} did: {error}"] = None
+        if not runs and not self._killed:
+            ptrace.go(task)
+
+    @abstractmethod
+    def _called(self, call: Call) -> bool:
+        """Deal with a call at its entry. Returns whether its task runs on already, or is gone."""
+
+    @abstractmethod
+    def _is_event(self, call: Call) -> bool:
+        """Whether a call sends something to the outside, for which nothing has to wait."""
+
+    # One operation.
+
+    def _begin(self, call: Call, *, failed: Callable[[int], Action] = Failed, halves: bool = False) -> bool:
+        """Whether an operation may go on to its exit; if not, it was killed, or made to fail."""
+        self._look_at_maps(call.task)
+        due, fault = self._count + 1, self._fault
+        if fault.kill is not None and due >= fault.kill:
+            self._fired = True
+            self._tearing = fault.torn and halves and self._halve(call)
+            if not self._tearing:
+                self.kill()
+            return self._tearing
+        if fault.error and due >= fault.at and not (fault.once and self._fired):
+            self._fired = True
+            amd64.refuse(call.task, fault.error)
+            self._record(call, failed(fault.error))
+            return False
+        if fault.short is not None and due >= fault.short and not self._fired and halves:
+            self._fired = self._halve(call)
+        return True
+
+    def _finish(self, call: Call, *, alone: bool = True) -> int | None:
+        """Let a call run to its exit. Returns its result, or None if its task did not live to see it.
+
+        `alone`: nothing else may happen meanwhile; the call does not wait for any other task.
+        """
+        try:
+            ptrace.go_to_exit(call.task)
+            while True:
+                # The end of others is taken note of: that of a process is not told before those of all its threads.
+                task, status = os.waitpid(-1, ptrace.ALL_KINDS)
+                if not os.WIFSTOPPED(status):
+                    self._ended(task, status)
+                    if task == call.task:
+                        return None
+                elif task != call.task:
+                    if alone and not self._killed:
+                        self._held.append((task, status))
+                    else:
+                        self._seen(task, status, waiting=True)
+                elif status >> 16 == ptrace.EVENT_EXEC:
+                    # Another thread has called exec, which ends all others, and has this number now.
+                    self._seen(task, status)
+                    return None
+                elif status >> 16 == 0 and os.WSTOPSIG(status) == _SYSCALL_STOP:
+                    break
+                else:
+                    ptrace.go_to_exit(task)
+            result = ptrace.result(call.task)
+            for restore in call.restore:
+                restore()
+        except (ProcessLookupError, ChildProcessError):
+            return None
+        return result
+
+    def _done(self, call: Call, actions: Iterable[Action]) -> bool:
+        """Record what came of an operation. Returns whether its task is gone."""
+        for action in actions:
+            self._record(call, action)
+        if self._tearing:
+            self.kill()
+        return self._killed
+
+    def _record(self, call: Call, action: Action, at: int | None = None) -> None:
+        self._maps.follow(action)
+        if isinstance(action, Names):
+            for change in action.changes:
+                if self._tree.path(change.file) is None:
+                    # Held open, it would keep its place on the disk.
+                    self._maps.drop(change.file)
+        self._count += 1
+        operation = Operation(self._count, at or time.monotonic_ns(), call.task, call.name, action)
+        _put(self._out, recording.operation_line(operation))
+
+    def _look_at_maps(self, task: int) -> None:
+        for change in self._maps.look(self._live):
+            self._record(Call(task, "mmap", ()), change)
+
+    # Halves.
+
+    def _halve(self, call: Call) -> bool:
+        """Make a write ask for half of its bytes. Returns False if it has less than two."""
+        index = DATA[call.name][1]
+        if index < 0:
+            return self._halve_buffers(call, -index)
+        half = call.args[index] // 2
+        if half:
+            amd64.set_argument(call.task, index, half)
+            call.restore.append(lambda: amd64.set_argument(call.task, index, call.args[index]))
+        return bool(half)
+
+    def _halve_buffers(self, call: Call, index: int) -> bool:
+        task, address, count = call.task, call.args[index - 1], call.args[index]
+        try:
+            lengths = buffers(task, address, count)
+        except OSError:
+            return False
+        left = sum(lengths) // 2
+        if not left:
+            return False
+        last = 0
+        while lengths[last] < left:
+            left -= lengths[last]
+            last += 1
+        at = address + 16 * last + 8
+        ptrace.poke(task, at, struct.pack("<Q", left))
+        amd64.set_argument(task, index, last + 1)
+        call.restore.append(lambda: ptrace.poke(task, at, struct.pack("<Q", lengths[last])))
+        call.restore.append(lambda: amd64.set_argument(task, index, count))
+        return True
+
+
+def _become(command: Sequence[str], ready: int, out: int) -> None:
+    """In the new process: wait for the tracer, then become the command. Does not return."""
+    status = FAILED
+    try:
+        os.close(out)
+        if not os.read(ready, 1):
+            raise OSError(errno.EPERM, "the tracer could not follow it")
+        os.close(ready)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        ptrace.install(bpf.program())
+        status = NO_COMMAND
+        os.execvp(command[0], list(command))  # noqa: S606 - it is what the tracer is for
+    except BaseException as error:
+        os.write(2, f"tracer: {command[0]}: {error}\n".encode(errors="replace"))
+    finally:
+        os._exit(status)
+
+
+def _let_go_of_inherited(own: set[int]) -> None:
+    """Whoever waits for the end of a pipe of the command must not wait for the tracer."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        with contextlib.suppress(OSError):
+            if fd > 2 and fd not in own and os.get_inheritable(fd):
+                os.close(fd)
+
+
+def end_as(status: int) -> None:
+    """End this process as another ended: with its status, or by its signal if negative. Does not return."""
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status if status >= 0 else 128 - status)
+
+
+def _put(out: int, line: str) -> None:
+    data = memoryview(line.encode("ascii"))
+    while data:
+        data = data[os.write(out, data) :]
+
+
+def _kill(task: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(task, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:
+            return [int(each) for each in stream.read().split()]
+    except OSError:
+        return []

@@ -1,0 +1,409 @@
+"""What comes of each call: bytes read back, names looked at, syncs and events noted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import struct
+import time
+from collections.abc import Iterator
+
+from conformance.faults.recording import Action, Event, Names, Sync, SyncAll, Truncate, Write
+from conformance.faults.tracer import amd64, bpf, ptrace
+from conformance.faults.tracer.calls import (
+    CWD,
+    DATA,
+    NEED,
+    OPENS,
+    PATHS,
+    REFUSED,
+    SENDS,
+    SYNCS,
+    TOLD,
+    Call,
+    Place,
+    asked,
+    gone,
+    handle_of,
+    leaves,
+    opened,
+    place_of,
+    position,
+    signed,
+    stat_fd,
+    stat_path,
+)
+from conformance.faults.tracer.maps import memory_map, read
+from conformance.faults.tracer.tasks import Tasks
+from conformance.faults.tracer.tree import Seen
+
+_ACCESS = os.O_ACCMODE
+_TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
+_MS_SYNC = 4
+_SYNC_ALL_FLAGS = 7
+_KEEP_SIZE, _PUNCH, _COLLAPSE, _ZERO, _INSERT = 0x1, 0x2, 0x8, 0x10, 0x20
+_UNIX = 1
+_BIND_MAX = 128
+
+
+class Tracer(Tasks):
+    """One run of one command, and what each of its calls means. Not to be used twice."""
+
+    def _called(self, call: Call) -> bool:
+        """Deal with a call. Returns whether its task runs on already, or is gone."""
+        name = call.name
+        if name in DATA:
+            return self._data(call)
+        if name in SENDS:
+            return self._send(call)
+        if name in SYNCS:
+            return self._sync(call)
+        if name in PATHS or name == "bind":
+            return self._names(call)
+        if name in OPENS:
+            return self._open(call)
+        if name in REFUSED:
+            self._refused[name] = None
+            amd64.refuse(call.task, REFUSED[name])
+            return False
+        if name in TOLD:
+            # The flags of clone3 are the first thing that its argument points to.
+            if name != "clone3" or struct.unpack("<Q", ptrace.peek(call.task, call.args[0], 8))[0] & bpf.CLONE_UNTRACED:
+                self._untraced[f"a process {TOLD[name]}"] = None
+            return False
+        rest = {
+            "mmap": self._map,
+            "msync": self._msync,
+            "sync": self._sync_all,
+            "syncfs": self._sync_all,
+            "truncate": self._cut,
+            "ftruncate": self._cut,
+            "fallocate": self._allocate,
+        }
+        return rest[name](call)
+
+    def _in_doubt(self, call: Call, number: int | None = None, path: str | None = None) -> bool:
+        """The task ended inside its call: look at all that it may have done. Returns that it is gone."""
+        actions: list[Action] = []
+        if number is not None and path is not None:
+            with contextlib.suppress(OSError), opened(path) as handle:
+                size = os.fstat(handle).st_size
+                actions = [Truncate(number, size), Write(number, 0, read(handle, 0, size))]
+        actions += self._look(self._tree.rescan())
+        self._done(call, actions)
+        return True
+
+    def _unreadable(self, call: Call, number: int) -> bool:
+        """What was written cannot be read back. Returns whether the reason is that the task is gone."""
+        if gone(call.task):
+            return self._in_doubt(call, number, self._any_path(number))
+        self._untraced["files that the tracer has no right to read"] = None
+        return self._done(call, ())
+
+    # Events.
+
+    def _is_event(self, call: Call) -> bool:
+        if call.name in SENDS:
+            return True
+        found = stat_fd(call, signed(call.args[DATA[call.name][0]])) if call.name in DATA else None
+        return found is not None and leaves(found)
+
+    def _send(self, call: Call) -> bool:
+        fd = signed(call.args[1 if call.name == "tee" else 0])
+        return self._event(call, fd)
+
+    def _event(self, call: Call, fd: int) -> bool:
+        try:
+            channel = os.readlink(f"/proc/{call.task}/fd/{fd}")
+            size = asked(call)
+        except OSError:
+            return False
+        self._look_at_maps(call.task)
+        if self._fault.kill is not None and self._count + 1 >= self._fault.kill:
+            self._fired = True
+            self.kill()
+            return True
+        self._record(call, Event(channel, size), time.monotonic_ns())
+        return False
+
+    # Bytes.
+
+    def _data(self, call: Call) -> bool:
+        index, length_index = DATA[call.name]
+        fd = signed(call.args[index])
+        found = stat_fd(call, fd)
+        if found is None:
+            return False
+        if leaves(found):
+            return self._event(call, fd)
+        number = self._ours(call, fd, found)
+        if number is None or not call.args[abs(length_index)]:
+            return False
+        path = handle_of(call, fd)
+        if not self._begin(call, halves=True):
+            return self._killed
+        # Only a splice may wait, for what another task puts into its pipe.
+        result = self._finish(call, alone=call.name != "splice")
+        if result is None:
+            # The descriptor may be gone with the task, the file's names are not.
+            return self._in_doubt(call, number, self._any_path(number) or path)
+        if result <= 0:
+            return self._done(call, ())
+        try:
+            with opened(path) as handle:
+                offset, durable = place_of(call, fd, result, os.fstat(handle).st_size)
+                write = Write(number, offset, read(handle, offset, result), durable)
+        except OSError:
+            return self._unreadable(call, number)
+        return self._done(call, [write])
+
+    def _cut(self, call: Call) -> bool:
+        if call.name == "ftruncate":
+            found, path = stat_fd(call, signed(call.args[0])), handle_of(call, signed(call.args[0]))
+            number = self._ours(call, signed(call.args[0]), found) if found else None
+        else:
+            inside = self._path(call, (None, 0), follow=True)
+            path = os.fsdecode(self._tree.absolute(inside)) if inside is not None else ""
+            found = stat_path(path)
+            number = self._tree.number(found) if found else None
+        if found is None or number is None or found.st_size == call.args[1]:
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call, number, self._any_path(number) or path)
+        return self._done(call, [] if result else [Truncate(number, call.args[1])])
+
+    def _allocate(self, call: Call) -> bool:
+        fd, mode, offset, length = (signed(call.args[0]), *call.args[1:4])
+        found = stat_fd(call, fd)
+        number = self._ours(call, fd, found) if found else None
+        if found is None or number is None:
+            return False
+        changes = mode & (_PUNCH | _COLLAPSE | _ZERO | _INSERT)
+        grows = not mode & _KEEP_SIZE and offset + length > found.st_size
+        if not changes and not grows:
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call, number, self._any_path(number))
+        actions: list[Action] = []
+        if result:
+            return self._done(call, actions)
+        try:
+            with opened(handle_of(call, fd)) as handle:
+                size = os.fstat(handle).st_size
+                if size != found.st_size:
+                    actions.append(Truncate(number, size))
+                end = size if mode & (_COLLAPSE | _INSERT) else min(offset + length, size)
+                if changes and end > offset:
+                    actions.append(Write(number, offset, read(handle, offset, end - offset)))
+        except OSError:
+            return self._unreadable(call, number)
+        return self._done(call, actions)
+
+    # Syncs.
+
+    def _sync(self, call: Call) -> bool:
+        fd = signed(call.args[0])
+        found = stat_fd(call, fd)
+        number = self._ours(call, fd, found, wrote=False) if found else None
+        if call.name == "sync_file_range":
+            if call.args[3] & _SYNC_ALL_FLAGS != _SYNC_ALL_FLAGS:
+                return False
+            begin, length = call.args[1:3]
+            return self._synced(call, number, data_only=True, begin=begin, end=begin + length if length else None)
+        if number is None and found is not None:
+            self._synced_outside.add((found.st_dev, found.st_ino))
+        return self._synced(call, number, data_only=call.name == "fdatasync")
+
+    def _msync(self, call: Call) -> bool:
+        address, length, flags = call.args[:3]
+        if not flags & _MS_SYNC:
+            return False
+        span = next((each for each in memory_map(call.task) if each.begin <= address < each.end), None)
+        if span is None or (number := self._maps.file(span.inode)) is None:
+            return False
+        begin = address - span.begin + span.offset
+        return self._synced(call, number, data_only=True, begin=begin, end=begin + length)
+
+    def _synced(
+        self, call: Call, number: int | None, *, data_only: bool, begin: int = 0, end: int | None = None
+    ) -> bool:
+        if number is None:
+            return False
+
+        def action(error: int) -> Sync:
+            return Sync(number, data_only, error, begin, end)
+
+        if not self._begin(call, failed=action):
+            return self._killed
+        result = self._finish(call)
+        # Whether it was done nobody knows, nobody was told either.
+        return True if result is None else self._done(call, [action(-result)])
+
+    def _sync_all(self, call: Call) -> bool:
+        if call.name == "syncfs":
+            found = stat_fd(call, signed(call.args[0]))
+            if found is None or found.st_dev != os.lstat(self._tree.root).st_dev:
+                return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        return True if result is None else self._done(call, [] if result else [SyncAll()])
+
+    # Names.
+
+    def _names(self, call: Call) -> bool:
+        places = PATHS.get(call.name, ())
+        paths = [self._path(call, place) for place in places] if places else [self._bound(call)]
+        inside = [path for path in paths if path is not None]
+        if not inside:
+            return False
+        # What cannot succeed is left to fail by itself. The source of a rename is the first of its paths.
+        if call.name in NEED:
+            if paths[0] is not None and not os.path.lexists(self._tree.absolute(paths[0])):
+                return False
+        elif os.path.lexists(self._tree.absolute(inside[0])):
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call)
+        linked = call.name in ("link", "linkat")
+        return self._done(call, self._look(self._tree.look(inside, linked=linked)) if result >= 0 else ())
+
+    def _open(self, call: Call) -> bool:
+        base, path_index, flags_index = OPENS[call.name]
+        if call.name == "creat":
+            flags = os.O_CREAT | os.O_TRUNC
+        elif flags_index is not None:
+            flags = call.args[flags_index]
+        else:
+            flags = struct.unpack("<Q", ptrace.peek(call.task, call.args[2], 8))[0]
+            if not flags & bpf.MAKES:
+                return False
+        if flags & _TMPFILE:
+            return self._open_nameless(call)
+        path = self._path(call, (base, path_index), follow=not flags & (os.O_EXCL | os.O_NOFOLLOW))
+        if path is None:
+            return False
+        found = stat_path(os.fsdecode(self._tree.absolute(path)))
+        makes = found is None and bool(flags & os.O_CREAT)
+        cuts = found is not None and flags & os.O_TRUNC and stat.S_ISREG(found.st_mode) and found.st_size
+        if not makes and not cuts:
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call)
+        if result < 0:
+            return self._done(call, ())
+        if makes:
+            return self._done(call, self._look(self._tree.look([path])))
+        assert found is not None
+        number = self._tree.number(found)
+        return self._done(call, [] if number is None else [Truncate(number, 0)])
+
+    def _open_nameless(self, call: Call) -> bool:
+        result = self._finish(call)
+        if result is None:
+            return True
+        if result >= 0 and (found := stat_fd(call, result)) is not None:
+            path = os.readlink(os.fsencode(handle_of(call, result)))
+            if self._tree.holds(os.path.dirname(path)):
+                self._tree.add_nameless(found)
+        return self._killed
+
+    def _look(self, seen: Seen) -> Iterator[Action]:
+        """The bytes of files that came from outside, which then get their names."""
+        for number, path in seen.arrived:
+            with opened(os.fsdecode(self._tree.absolute(path))) as handle:
+                found = os.fstat(handle)
+                durable = (found.st_dev, found.st_ino) in self._synced_outside
+                yield Write(number, 0, read(handle, 0, found.st_size), durable)
+        if seen.changes:
+            yield Names(seen.changes)
+
+    # What a call means.
+
+    def _ours(self, call: Call, fd: int, found: os.stat_result, *, wrote: bool = True) -> int | None:
+        """The number of an open file, or None if it does not lie in the tree."""
+        number = self._tree.number(found)
+        if number is not None or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            return number
+        try:
+            path = os.readlink(os.fsencode(handle_of(call, fd)))
+        except OSError:
+            return None
+        if found.st_nlink and self._tree.relative(path) is not None:
+            # Somebody who is not traced has made it.
+            self._done(Call(0, "unseen", ()), self._look(self._tree.rescan()))
+            return self._tree.number(found)
+        if wrote:
+            self._synced_outside.discard((found.st_dev, found.st_ino))
+        return None
+
+    def _any_path(self, number: int) -> str | None:
+        path = self._tree.path(number)
+        return None if path is None else os.fsdecode(self._tree.absolute(path))
+
+    def _path(self, call: Call, place: Place, *, follow: bool = False) -> bytes | None:
+        base, index = place
+        try:
+            text = ptrace.text(call.task, call.args[index])
+        except OSError:
+            return None
+        return self._located(call, CWD if base is None else signed(call.args[base]), text, follow=follow)
+
+    def _bound(self, call: Call) -> bytes | None:
+        """Where a socket gets its name, if it gets one in the file system."""
+        try:
+            address = ptrace.peek(call.task, call.args[1], min(call.args[2], _BIND_MAX))
+        except OSError:
+            return None
+        if len(address) < 4 or struct.unpack_from("<H", address)[0] != _UNIX or not address[2]:
+            return None
+        return self._located(call, CWD, address[2:].split(b"\0")[0])
+
+    def _located(self, call: Call, base: int, text: bytes, *, follow: bool = False) -> bytes | None:
+        """The path in the tree of one as a task says it, or None. Its last part need not exist."""
+        start = b"/proc/%d/cwd/" % call.task if base == CWD else b"/proc/%d/fd/%d/" % (call.task, base)
+        text = text.rstrip(b"/")
+        for alias, meant in ((b"/proc/self/", b"/proc/%d/"), (b"/dev/fd/", b"/proc/%d/fd/")):
+            if text.startswith(alias):
+                text = meant % call.task + text[len(alias) :]
+        whole = text if text.startswith(b"/") else start + text
+        parent, name = os.path.split(whole)
+        if not text or name in (b"", b".", b".."):
+            return None
+        if follow and os.path.islink(whole):
+            return self._tree.relative(os.path.realpath(whole))
+        try:
+            handle = os.open(parent or b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            parent = os.readlink(b"/proc/self/fd/%d" % handle)
+        finally:
+            os.close(handle)
+        return self._tree.relative((b"" if parent == b"/" else parent) + b"/" + name)
+
+    def _map(self, call: Call) -> bool:
+        fd = signed(call.args[4])
+        found = stat_fd(call, fd)
+        number = self._ours(call, fd, found, wrote=False) if found else None
+        try:
+            # A file that was opened for reading cannot be mapped for writing, not even later.
+            if number is not None and position(call, fd)[1] & _ACCESS != os.O_RDONLY:
+                self._maps.add(number, handle_of(call, fd))
+        except OSError:
+            if not gone(call.task):
+                self._untraced["files that the tracer has no right to read"] = None
+        return False

@@ -1,0 +1,76 @@
+"""`holdfast crash` as an implementer meets it, on a guard of thirty lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli import app
+from conformance.faults.probe import Ability, Probe
+
+pytestmark = pytest.mark.usefixtures("tracer")
+# The package has the command under the name of its module.
+CRASH = import_module("conformance.cli.crash")
+
+GUARD = str(Path(__file__).parents[1] / "faults" / "stores" / "guard.py")
+HOLDFAST = [sys.executable, "-P", "-m", "conformance.cli", "crash"]
+
+
+def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*HOLDFAST, *words], capture_output=True, text=True, timeout=300, cwd=cwd, **more)
+
+
+def test_a_guard_that_does_not_sync_is_told_what_it_lost_and_why(tmp_path: Path) -> None:
+    words = ["--layer", "power", "--seconds", "2", "--", sys.executable, GUARD, "OFF"]
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 10, done.stderr
+    assert "power loss: lost" in done.stdout
+    assert "of 6 acknowledged operations: gone is operation" in done.stdout
+    assert "left at event" in done.stdout
+    assert "guard.db-wal" in done.stdout
+    assert "promises were broken" in done.stdout
+
+
+def test_one_that_syncs_keeps_every_promise_and_one_layer_is_not_all(tmp_path: Path) -> None:
+    words = ["--seconds", "1", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every promise was kept" in done.stdout
+    done = _run("--layer", "power", "--format", "json", *words, cwd=tmp_path)
+    assert done.returncode == 12, done.stdout + done.stderr
+    raw = json.loads(done.stdout)
+    assert raw["exit"] == 12
+    assert [(one["layer"], one["clean"], one["findings"]) for one in raw["layers"]] == [("power loss", True, [])]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 64, "expected `-- COMMAND…`"),
+        (["--layer", "flood", "--", "true"], 64, "unknown layer 'flood'; known layers: power, kill"),
+        (["--", "./gone"], 13, "'./gone' is no program here"),
+        (["--seconds", "1", "--", "false"], 12, "NOT PROVEN: expected it to start while it is recorded"),
+    ],
+)
+def test_what_cannot_be_tried_is_said(words: list[str], status: int, said: str, tmp_path: Path) -> None:
+    done = _run(*words, cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert said in done.stdout + done.stderr
+
+
+def test_where_nothing_can_be_traced_nothing_is_tested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    refused = Ability("ptrace: Operation not permitted")
+    monkeypatch.setattr(CRASH, "probe", lambda: Probe(refused, refused, refused))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["crash", "--", "true"])
+    assert done.exit_code == 12
+    assert "kills and power loss NOT TESTED: ptrace: Operation not permitted" in done.stderr
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,146 @@
+"""Recordings made by hand: a script does what a program would, and numbers the files as a tracer would."""
+
+from __future__ import annotations
+
+from conformance.faults.model import Content, Kind, Point, Profile, State, at, states
+from conformance.faults.recording import (
+    ROOT,
+    Action,
+    Change,
+    Ending,
+    Entry,
+    Event,
+    Failed,
+    Mapped,
+    Named,
+    Names,
+    Operation,
+    Recording,
+    Sync,
+    SyncAll,
+    Truncate,
+    Type,
+    Unnamed,
+    Write,
+)
+
+
+class Script:
+    """Starts with these files, durable. Each method adds one operation and gives its number."""
+
+    def __init__(self, **files: bytes) -> None:
+        self.names: dict[bytes, int] = {}
+        self.bytes: dict[int, bytes] = {}
+        self.operations: list[Operation] = []
+        self.snapshot = [Entry(ROOT, Type.DIRECTORY, (b"",))]
+        for number, (name, data) in enumerate(files.items(), start=1):
+            self.names[name.encode()] = number
+            self.bytes[number] = data
+            self.snapshot.append(Entry(number, Type.FILE, (name.encode(),), data))
+        self.next = len(files) + 1
+
+    @property
+    def recording(self) -> Recording:
+        return Recording(("x",), tuple(self.snapshot), tuple(self.operations), Ending(0))
+
+    def add(self, action: Action, call: str = "call") -> int:
+        number = len(self.operations) + 1
+        self.operations.append(Operation(number, number, 1, call, action))
+        return number
+
+    def _fresh(self, name: str, kind: Type, data: bytes = b"") -> int:
+        file, self.next = self.next, self.next + 1
+        self.names[name.encode()] = file
+        self.bytes[file] = b""
+        return self.add(Names((Named(name.encode(), file, kind, data),)))
+
+    def create(self, name: str) -> int:
+        return self._fresh(name, Type.FILE)
+
+    def mkdir(self, name: str) -> int:
+        return self._fresh(name, Type.DIRECTORY)
+
+    def symlink(self, target: bytes, name: str) -> int:
+        return self._fresh(name, Type.LINK, target)
+
+    def socket(self, name: str) -> int:
+        return self._fresh(name, Type.OTHER)
+
+    def link(self, old: str, new: str) -> int:
+        self.names[new.encode()] = self.names[old.encode()]
+        return self.add(Names((Named(new.encode(), self.names[old.encode()]),)))
+
+    def unlink(self, name: str) -> int:
+        return self.add(Names((Unnamed(name.encode(), self.names.pop(name.encode())),)))
+
+    def rename(self, old: str, new: str) -> int:
+        """As the tracer has it: of a directory with all names in it."""
+        changes: list[Change] = []
+        one, two = old.encode(), new.encode()
+        if two in self.names:
+            changes.append(Unnamed(two, self.names.pop(two)))
+        for path in sorted(self.names):
+            if path == one or path.startswith(one + b"/"):
+                file = self.names.pop(path)
+                self.names[two + path[len(one) :]] = file
+                changes += [Unnamed(path, file), Named(two + path[len(one) :], file)]
+        return self.add(Names(tuple(changes)))
+
+    def write(self, name: str, data: bytes, offset: int = 0, *, durable: bool = False) -> int:
+        file = self.names[name.encode()]
+        old = self.bytes[file].ljust(offset, b"\0")
+        self.bytes[file] = old[:offset] + data + old[offset + len(data) :]
+        return self.add(Write(file, offset, data, durable))
+
+    def append(self, name: str, data: bytes, *, durable: bool = False) -> int:
+        return self.write(name, data, len(self.bytes[self.names[name.encode()]]), durable=durable)
+
+    def mapped(self, name: str, data: bytes, offset: int = 0) -> int:
+        self.write(name, data, offset)
+        self.operations.pop()
+        return self.add(Mapped(self.names[name.encode()], offset, data))
+
+    def truncate(self, name: str, size: int) -> int:
+        file = self.names[name.encode()]
+        self.bytes[file] = self.bytes[file][:size].ljust(size, b"\0")
+        return self.add(Truncate(file, size))
+
+    def fsync(self, name: str = "", *, data_only: bool = False, error: int = 0) -> int:
+        """Of a file or a directory; by default of the work directory."""
+        return self.add(Sync(self.names[name.encode()] if name else ROOT, data_only=data_only, error=error))
+
+    def msync(self, name: str, begin: int, end: int) -> int:
+        return self.add(Sync(self.names[name.encode()], data_only=True, begin=begin, end=end), "msync")
+
+    def sync(self) -> int:
+        return self.add(SyncAll())
+
+    def ack(self) -> int:
+        return self.add(Event("pipe:1", 3))
+
+    def failed(self) -> int:
+        return self.add(Failed(28))
+
+    def point(self, number: int | None = None, profile: Profile = Profile.LINUX) -> Point:
+        return at(self.recording, len(self.operations) if number is None else number, profile)
+
+    def state(self, kind: Kind, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
+        """The only state of a kind at a point, as its tree."""
+        (state,) = states(self.point(number, profile), kinds=[kind])
+        return tree(state)
+
+    def minimum(self, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
+        return self.state(Kind.MINIMUM, number, profile)
+
+    def trees(self, *kinds: Kind, profile: Profile = Profile.LINUX) -> list[dict[str, bytes | None]]:
+        return [tree(state) for state in states(self.point(profile=profile), kinds=kinds)]
+
+    def texts(self, *kinds: Kind) -> list[str]:
+        return [state.text for state in states(self.point(), kinds=kinds)]
+
+
+def tree(state: State) -> dict[str, bytes | None]:
+    """Names and bytes; of a link its target, of a directory None."""
+    return {
+        path.decode(): one.read(0, one.size) if isinstance(one, Content) else one for path, one in state.tree.items()
+    }

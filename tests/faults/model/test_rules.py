@@ -1,0 +1,449 @@
+"""Each rule of what a crash may leave, on a recording of a few operations."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.faults.model import Kind, Profile, Resized
+from tests.faults.model.script import Script
+
+BOTH = pytest.mark.parametrize("profile", Profile)
+LINUX, POSIX = Profile
+
+
+@BOTH
+def test_the_snapshot_is_durable(profile: Profile) -> None:
+    assert Script(a=b"1", b=b"").minimum(profile=profile) == {"a": b"1", "b": b""}
+
+
+@BOTH
+def test_what_was_not_synced_is_in_the_cache_and_not_on_the_disk(profile: Profile) -> None:
+    script = Script(log=b"old")
+    script.append("log", b" new")
+    assert script.minimum(profile=profile) == {"log": b"old"}
+    assert script.state(Kind.ALL, profile=profile) == {"log": b"old new"}
+
+
+@BOTH
+@pytest.mark.parametrize("data_only", [False, True])
+def test_a_sync_keeps_the_bytes_before_it_and_not_those_after(profile: Profile, data_only: bool) -> None:
+    script = Script(log=b"", other=b"")
+    script.append("log", b"one")
+    script.append("other", b"x")
+    script.fsync("log", data_only=data_only)
+    script.append("log", b"two")
+    assert script.minimum(profile=profile) == {"log": b"one", "other": b""}
+
+
+@BOTH
+def test_syncing_a_directory_keeps_names_and_no_bytes(profile: Profile) -> None:
+    script = Script()
+    script.create("a")
+    script.append("a", b"1")
+    script.fsync()
+    assert script.minimum(profile=profile) == {"a": b""}
+
+
+@BOTH
+def test_a_sync_of_all_keeps_all(profile: Profile) -> None:
+    script = Script(a=b"1")
+    script.rename("a", "b")
+    script.append("b", b"2")
+    script.mkdir("d")
+    script.sync()
+    assert script.minimum(profile=profile) == {"b": b"12", "d": None}
+
+
+@BOTH
+def test_a_write_that_syncs_is_pending_only_while_it_is_under_way(profile: Profile) -> None:
+    script = Script(log=b"")
+    number = script.append("log", b"x" * 100, durable=True)
+    assert script.minimum(number, profile) == {"log": b"x" * 100}
+    assert script.minimum(number - 1, profile) == {"log": b""}
+
+
+# A plain file, written anew, renamed over: the linux column of the calibration.
+def plain(*, sync: bool = True, directory: bool = True, later: bool = False) -> Script:
+    script = Script(store=b"old")
+    script.create("tmp")
+    script.append("tmp", b"new")
+    if sync:
+        script.fsync("tmp")
+    script.rename("tmp", "store")
+    if directory:
+        script.fsync()
+    if later:
+        script.fsync("store")
+    script.ack()
+    return script
+
+
+def test_rename_over_with_both_syncs_is_safe() -> None:
+    assert plain().minimum() == plain().minimum(profile=POSIX) == {"store": b"new"}
+
+
+def test_rename_over_without_a_directory_sync_is_lost() -> None:
+    assert plain(directory=False).minimum() == {"store": b"old", "tmp": b"new"}
+
+
+def test_rename_over_without_a_file_sync_leaves_an_empty_file() -> None:
+    assert plain(sync=False).minimum() == {"store": b""}
+
+
+def test_rename_over_without_any_sync_may_leave_an_empty_file() -> None:
+    script = plain(sync=False, directory=False)
+    assert script.minimum() == {"store": b"old"}
+    assert script.state(Kind.NAMES) == {"store": b""}
+
+
+def test_a_sync_of_the_renamed_file_keeps_its_rename_on_linux_only() -> None:
+    script = plain(directory=False, later=True)
+    assert script.minimum() == {"store": b"new"}
+    assert script.minimum(profile=POSIX) == {"store": b"old"}
+
+
+@pytest.mark.parametrize("directory", [False, True])
+def test_a_journal_that_is_unlinked_comes_back_unless_the_directory_is_synced(directory: bool) -> None:
+    script = Script(db=b"old")
+    script.create("db-journal")
+    script.append("db-journal", b"undo")
+    script.fsync("db-journal", data_only=True)
+    script.fsync()
+    script.write("db", b"new")
+    script.fsync("db", data_only=True)
+    script.unlink("db-journal")
+    if directory:
+        script.fsync()
+    script.ack()
+    assert ("db-journal" in script.minimum()) is not directory
+
+
+def test_a_new_log_needs_no_directory_sync_on_linux() -> None:
+    script = Script()
+    script.create("log")
+    script.append("log", b"1")
+    script.fsync("log")
+    assert script.minimum() == {"log": b"1"}
+    assert script.minimum(profile=POSIX) == {}
+
+
+def test_names_go_to_disk_in_order() -> None:
+    script = Script(old=b"")
+    script.create("a")
+    script.unlink("old")
+    script.create("b")
+    script.create("c")
+    script.fsync("b")
+    assert script.minimum() == {"a": b"", "b": b""}
+    assert {frozenset(tree) for tree in script.trees(*Kind)} == {frozenset("ab"), frozenset("abc")}
+
+
+def test_a_sync_reaches_the_directories_that_the_file_is_in() -> None:
+    script = Script()
+    script.mkdir("d")
+    script.mkdir("d/e")
+    script.create("d/e/f")
+    script.fsync("d/e/f")
+    assert script.minimum() == {"d": None, "d/e": None, "d/e/f": b""}
+
+
+def test_fdatasync_keeps_names_as_far_as_it_needs_the_size() -> None:
+    # As seen on ext4: a rename before a write that grows the file is kept, one before an overwrite is not.
+    for data, kept in ((b"new", "f"), (b"newer", "g")):
+        script = Script(f=b"old")
+        script.rename("f", "g")
+        script.write("g", data)
+        script.fsync("g", data_only=True)
+        assert script.minimum() == {kept: data}
+
+
+def test_fdatasync_of_a_new_empty_file_keeps_its_name() -> None:
+    script = Script()
+    script.create("lock")
+    script.fsync("lock", data_only=True)
+    assert script.minimum() == {"lock": b""}
+
+
+def test_posix_takes_names_in_any_order_and_linux_the_first_ones() -> None:
+    script = Script()
+    for name in "abc":
+        script.create(name)
+    several = {Kind.PREFIX, Kind.ALL_BUT_ONE, Kind.ONLY_ONE, Kind.RANDOM}
+    assert {frozenset(tree) for tree in script.trees(*several)} <= {frozenset("abc"[:count]) for count in range(4)}
+    assert {"a": b"", "c": b""} in script.trees(Kind.ALL_BUT_ONE, profile=POSIX)
+    assert {"c": b""} in script.trees(Kind.ONLY_ONE, profile=POSIX)
+
+
+def test_posix_renames_within_a_directory_at_once_and_across_by_halves() -> None:
+    script = Script()
+    script.mkdir("one")
+    script.mkdir("two")
+    script.create("one/f")
+    script.sync()
+    script.rename("one/f", "one/g")
+    base = {"one": None, "two": None}
+    assert script.trees(Kind.ONLY_ONE, profile=POSIX) == [{**base, "one/g": b""}]
+    script.sync()
+    script.rename("one/g", "two/g")
+    halves = script.trees(Kind.ONLY_ONE, profile=POSIX)
+    assert halves == [base, {**base, "one/g": b"", "two/g": b""}]
+    script.fsync("two")
+    assert script.minimum(profile=POSIX) == {**base, "one/g": b"", "two/g": b""}
+    assert script.minimum(profile=LINUX) == {**base, "two/g": b""}
+
+
+@BOTH
+def test_a_renamed_directory_takes_along_what_is_in_it(profile: Profile) -> None:
+    script = Script()
+    script.mkdir("new")
+    script.create("new/a")
+    script.sync()
+    script.rename("new", "current")
+    assert script.minimum(profile=profile) == {"new": None, "new/a": b""}
+    script.fsync()
+    assert script.minimum(profile=profile) == {"current": None, "current/a": b""}
+    assert not script.point(profile=profile).moves
+
+
+def test_a_name_in_a_directory_that_is_lost_is_lost() -> None:
+    script = Script()
+    script.mkdir("d")
+    script.create("d/f")
+    script.fsync("d")
+    assert script.minimum(profile=POSIX) == {}
+
+
+def test_a_failed_sync_dooms_what_a_later_one_reports_as_safe() -> None:
+    script = Script(log=b"")
+    script.append("log", b"1" * 100)
+    failed = script.fsync("log", error=5)
+    assert script.minimum() == {"log": b""}
+    script.fsync("log")
+    assert script.minimum() == {"log": b""}
+    assert script.state(Kind.ALL) == {"log": b"1" * 100}
+    assert script.texts(Kind.MINIMUM) == [
+        f"unsynced dropped: log 100 bytes that the failed sync of operation {failed} gave up"
+    ]
+
+
+def test_a_rewrite_saves_what_a_failed_sync_doomed() -> None:
+    script = Script(log=b"")
+    script.append("log", b"1" * 100)
+    script.fsync("log", error=5)
+    script.write("log", b"1" * 100)
+    script.fsync("log")
+    assert script.minimum() == {"log": b"1" * 100}
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_a_rewrite_saves_its_own_page_only(believed: bool) -> None:
+    script = Script(log=b"")
+    script.append("log", b"1" * 10_000)
+    script.fsync("log", error=5)
+    if believed:
+        script.fsync("log")
+    script.write("log", b"2", 5000)
+    script.fsync("log")
+    kept = script.minimum()["log"]
+    assert kept == bytes(4096) + b"1" * 904 + b"2" + b"1" * 3191
+
+
+def test_a_doomed_page_stays_a_hole_when_the_file_grows_behind_it() -> None:
+    script = Script(log=b"0" * 4096)
+    script.append("log", b"1" * 4096)
+    script.fsync("log", error=5)
+    script.append("log", b"2" * 4096)
+    script.fsync("log")
+    assert script.minimum() == {"log": b"0" * 4096 + bytes(4096) + b"2" * 4096}
+
+
+def test_what_is_written_after_a_failed_sync_is_not_doomed() -> None:
+    script = Script(log=b"")
+    script.fsync("log", error=5)
+    script.append("log", b"1")
+    script.fsync("log")
+    assert script.minimum() == {"log": b"1"}
+
+
+def test_msync_keeps_its_pages_only() -> None:
+    script = Script(db=b"0" * 12288)
+    script.mapped("db", b"1" * 12288)
+    script.msync("db", 4096, 8192)
+    assert script.minimum() == {"db": b"0" * 4096 + b"1" * 4096 + b"0" * 4096}
+    script.fsync("db")
+    assert script.minimum() == {"db": b"1" * 12288}
+
+
+def test_each_page_of_a_mapping_is_on_disk_or_not_by_itself() -> None:
+    script = Script(db=b"0" * 8192)
+    number = script.mapped("db", b"1" * 8192)
+    assert [one.operation for one in script.point().pending] == [number, number]
+    assert {"db": b"0" * 4096 + b"1" * 4096} in script.trees(Kind.ALL_BUT_ONE)
+
+
+def test_msync_keeps_the_size_that_its_pages_need() -> None:
+    script = Script(db=b"")
+    script.truncate("db", 12288)
+    script.mapped("db", b"1" * 12288)
+    script.msync("db", 0, 4096)
+    assert script.minimum() == {"db": b"1" * 4096 + bytes(8192)}
+
+
+def test_what_was_cut_off_does_not_come_back_with_a_range() -> None:
+    script = Script(db=b"")
+    script.append("db", b"1" * 12288)
+    script.truncate("db", 4096)
+    script.msync("db", 0, 4096)
+    assert script.trees(*Kind) == [{"db": b"1" * 4096}]
+
+
+def test_sync_file_range_keeps_bytes_and_no_size() -> None:
+    script = Script(log=b"0" * 512)
+    script.write("log", b"1" * 1024)
+    script.fsync("log")
+    script.operations[-1] = script.operations[-1].__class__(2, 2, 1, "sync_file_range", script.operations[-1].action)
+    assert script.minimum() == {"log": b"1" * 512}
+
+
+def test_an_overwrite_tears_between_sectors_only() -> None:
+    script = Script(db=b"0" * 1536)
+    script.write("db", b"1" * 1200, 100)
+    torn = [tree["db"] for tree in script.trees(Kind.TORN)]
+    assert torn
+    for data in torn:
+        assert data is not None
+        new = b"0" * 100 + b"1" * 1200 + b"0" * 236
+        for begin in range(0, 1536, 512):
+            assert data[begin : begin + 512] in (b"0" * 512, new[begin : begin + 512])
+
+
+def test_a_small_overwrite_does_not_tear() -> None:
+    script = Script(db=b"0" * 512)
+    script.write("db", b"1" * 120, 8)
+    assert script.trees(Kind.TORN) == []
+
+
+def test_an_append_tears_at_any_byte() -> None:
+    script = Script(log=b"0")
+    script.append("log", b"1" * 9)
+    assert script.trees(Kind.TORN) == [{"log": b"0" + b"1" * count} for count in (1, 4, 8)]
+
+
+def test_an_append_that_has_durable_bytes_behind_it_tears_between_sectors() -> None:
+    script = Script(log=b"0" * 100)
+    script.append("log", b"1" * 100)
+    script.write("log", b"2", 4096, durable=True)
+    assert script.trees(Kind.TORN) == []
+    assert script.minimum() == {"log": b"0" * 100 + bytes(3996) + b"2"}
+
+
+def test_a_size_may_be_there_without_its_bytes() -> None:
+    script = Script(log=b"0")
+    script.append("log", b"1" * 9)
+    assert script.trees(Kind.ZEROS) == [{"log": b"0" + bytes(9)}]
+
+
+def test_only_the_last_write_of_several_may_be_zeros() -> None:
+    script = Script(log=b"")
+    script.append("log", b"1" * 512)
+    script.append("log", b"2" * 512)
+    assert script.trees(Kind.ZEROS) == [{"log": bytes(1024)}, {"log": b"1" * 512 + bytes(512)}]
+
+
+def test_a_sector_is_of_one_moment() -> None:
+    # Both writes are in one sector: what keeps the second keeps the first.
+    script = Script(log=b"")
+    script.append("log", b"1" * 100)
+    script.append("log", b"2" * 100)
+    assert {tree["log"] for tree in script.trees(Kind.ALL_BUT_ONE, Kind.ONLY_ONE)} == {
+        b"1" * 100 + b"2" * 100,
+        b"1" * 100,
+    }
+
+
+def test_a_cut_that_is_not_on_disk_hides_what_was_written_after_it() -> None:
+    script = Script(log=b"0" * 1024)
+    script.truncate("log", 0)
+    script.append("log", b"1" * 600)
+    assert {tree["log"] for tree in script.trees(*Kind)} >= {b"0" * 1024, b"", b"1" * 600}
+    (dropped,) = (tree["log"] for tree in script.trees(Kind.ALL_BUT_ONE) if tree["log"] != b"")
+    assert dropped == b"0" * 1024
+    assert isinstance(script.point().data[0], Resized)
+
+
+def test_truncate_first_loses_the_log() -> None:
+    script = Script(log=b"1", snapshot=b"")
+    script.truncate("log", 0)
+    script.fsync("log")
+    script.create("tmp")
+    script.append("tmp", b"1")
+    assert script.minimum() == {"log": b"", "snapshot": b""}
+
+
+def test_data_may_be_there_without_names_and_names_without_data() -> None:
+    script = Script(a=b"0")
+    script.append("a", b"1")
+    script.create("b")
+    script.append("b", b"2")
+    assert script.state(Kind.DATA) == {"a": b"01"}
+    assert script.state(Kind.NAMES) == {"a": b"0", "b": b""}
+    assert {"a": b"0", "b": b"2"} in script.trees(Kind.ONLY_ONE)
+
+
+def test_hard_links_are_one_file() -> None:
+    script = Script(a=b"0")
+    script.link("a", "b")
+    script.unlink("a")
+    script.append("b", b"1")
+    script.fsync("b")
+    assert script.minimum() == {"b": b"01"}
+
+
+def test_sockets_are_not_on_the_disk() -> None:
+    script = Script()
+    script.socket("s")
+    script.sync()
+    assert script.minimum() == script.state(Kind.ALL) == {}
+
+
+def test_a_file_that_was_replaced_does_not_lend_its_bytes() -> None:
+    script = Script(a=b"old")
+    script.unlink("a")
+    script.create("a")
+    script.fsync()
+    assert script.minimum() == {"a": b""}
+
+
+def test_events_and_failures_share_the_point_before_them() -> None:
+    script = Script(log=b"")
+    number = script.append("log", b"1")
+    script.ack()
+    last = script.failed()
+    assert script.point(number).numbers == script.point(last).numbers == range(number, last + 1)
+    with pytest.raises(IndexError):
+        script.point(last + 1)
+
+
+def test_a_loss_is_told_in_words() -> None:
+    script = Script(log=b"")
+    script.append("log", b"0")
+    synced = script.fsync("log")
+    first = script.append("log", b"1" * 12_000)
+    last = script.append("log", b"2" * 384)
+    name = script.create("b")
+    assert script.texts(Kind.MINIMUM) == [
+        f"unsynced dropped: log 12,384 bytes of operations {first} to {last}, last synced at {synced}; "
+        f"names of operation {name} (+b)"
+    ]
+    assert script.texts(Kind.ALL) == ["everything kept"]
+    assert script.texts(Kind.TORN)[0].startswith(f"torn write: of 384 bytes of operation {last} in log the first ")
+    assert Script().texts(Kind.MINIMUM) == ["unsynced dropped: nothing was pending"]
+
+
+def test_many_pending_operations_give_a_bounded_number_of_states() -> None:
+    script = Script(log=b"")
+    for number in range(200):
+        script.append("log", b"%d" % number * 300)
+        script.create(f"f{number}")
+    assert len(script.trees(*Kind)) < 120
+    assert len(script.trees(*Kind, profile=POSIX)) < 120

@@ -1,0 +1,108 @@
+"""All the stores, each right or with one planted bug, and the layer that has to catch it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+# Stores import this folder by its full name, from wherever they are started.
+ENVIRONMENT: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(_HERE.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@unique
+class Layer(StrEnum):
+    """What is done to a store. A bug is listed under the one that has to catch it; others may as well."""
+
+    KILL = "kill"
+    POWER = "power loss, minimum"
+    TORN = "power loss, torn and partial states"
+    RECOVERY = "crash in recovery"
+    ERRNO = "error of a call"
+    SHORT = "short write"
+    SYNC_ERROR = "error of a sync, then power loss"
+    FULL = "disk full"
+    DAMAGE = "damaged bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A program and its variant. `caught_by` is None for a right one; `wrong` says what is wrong with it."""
+
+    family: str
+    variant: str
+    caught_by: Layer | None = None
+    wrong: str = ""
+
+    @property
+    def name(self) -> str:
+        """How tests call it."""
+        return f"{self.family}-{self.variant}"
+
+    def command(self, go_store: Path | None = None) -> tuple[str, ...]:
+        """The words that start it, without the folder. `go_store` is the built program of the family `go`."""
+        if self.family == "go":
+            if go_store is None:
+                raise ValueError("the program of the family go has to be built first")
+            return (str(go_store), self.variant)
+        if self.family == "node":
+            return ("node", str(_HERE / "log.mjs"), self.variant)
+        return (sys.executable, "-m", f"tests.faults.stores.{self.family}", self.variant)
+
+
+STORES = (
+    Store("sqlite", "wal_full"),
+    Store("sqlite", "delete_extra"),
+    Store("sqlite", "wal_normal", Layer.POWER, "the log is synced at a checkpoint only"),
+    Store("sqlite", "wal_off", Layer.POWER, "nothing is synced"),
+    Store("sqlite", "delete_off", Layer.POWER, "nothing is synced"),
+    Store("sqlite", "delete_full", Layer.POWER, "the journal's unlinking is not synced, so it comes back and undoes"),
+    Store("sqlite", "memory", Layer.KILL, "no journal on disk to undo half a commit with"),
+    Store("sqlite", "two_commits", Layer.KILL, "each fact is a transaction"),
+    Store("sqlite", "ack_first", Layer.KILL, "answers before it commits"),
+    Store("sqlite", "unread_pragma", Layer.SYNC_ERROR, "does not read whether it got the journal mode, with FULL"),
+    Store("rocks", "sync"),
+    Store("rocks", "flush"),
+    Store("rocks", "no_sync", Layer.POWER, "sync=false"),
+    Store("rocks", "no_wal", Layer.KILL, "no log at all"),
+    Store("rocks", "no_batch", Layer.KILL, "each fact is a write"),
+    Store("lmdb_store", "default"),
+    Store("lmdb_store", "no_sync", Layer.POWER, "sync=False"),
+    Store("lmdb_store", "no_meta_sync", Layer.POWER, "the page that says which tree counts is not synced"),
+    Store("plain", "right"),
+    Store("plain", "no_fsync", Layer.POWER, "the new file is renamed before its bytes are on disk"),
+    Store("plain", "none", Layer.POWER, "neither the file nor its folder is synced"),
+    Store("plain", "no_folder_fsync", Layer.POWER, "the rename is not synced"),
+    Store("plain", "in_place", Layer.KILL, "the only file is emptied before it is written"),
+    Store("plain", "swallow", Layer.ERRNO, "answers OK when the file could not be written"),
+    Store("plain", "short", Layer.SHORT, "does not look how much was written"),
+    Store("plain", "no_checksum", Layer.DAMAGE, "believes any bytes that parse"),
+    Store("log", "right"),
+    Store("log", "no_fsync", Layer.POWER, "nothing is synced"),
+    Store("log", "every_third", Layer.POWER, "syncs every third put"),
+    Store("log", "ack_first", Layer.POWER, "answers before it syncs"),
+    Store("log", "no_checksum", Layer.TORN, "half a record counts"),
+    Store("log", "refuses_tail", Layer.TORN, "does not start with half a record at the end"),
+    Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where nobody reads on"),
+    Store("log", "stale_lock", Layer.KILL, "does not start while the lock of a dead one lies there"),
+    Store("log", "retries_fsync", Layer.SYNC_ERROR, "syncs again after an error, and believes it"),
+    Store("log", "rewrites", Layer.RECOVERY, "its start replaces the log by one that is not synced"),
+    Store("log", "swallow", Layer.ERRNO, "answers OK when nothing was written"),
+    Store("log", "short", Layer.SHORT, "does not look how much was written"),
+    Store("snapshot", "right"),
+    Store("snapshot", "truncates_first", Layer.KILL, "empties the log before the snapshot is there"),
+    Store("snapshot", "no_fsync", Layer.POWER, "the snapshot is not synced"),
+    Store("snapshot", "no_folder_fsync", Layer.POWER, "the snapshot's rename is not synced"),
+    Store("snapshot", "double_replay", Layer.KILL, "applies again what the snapshot has"),
+    Store("snapshot", "short", Layer.FULL, "does not look how much of the snapshot was written"),
+    Store("node", "right"),
+    Store("node", "no_fsync", Layer.POWER, "nothing is synced"),
+    Store("go", "right"),
+    Store("go", "no_fsync", Layer.POWER, "nothing is synced"),
+)
+RIGHT = tuple(store for store in STORES if store.caught_by is None)
+BUGS = tuple(store for store in STORES if store.caught_by is not None)

@@ -1,0 +1,67 @@
+"""What all stores in Python share: lines on standard input and output, and the shape of a put.
+
+A store works as it would for anybody: it knows its work directory, and nothing of crashes or of who asks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+
+class Store(Protocol):
+    """Opened on a folder. Every put is one write of two facts."""
+
+    def put(self, facts: dict[str, str]) -> None: ...
+
+    def dump(self) -> dict[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+def say(line: str) -> None:
+    """One line, in one write."""
+    os.write(1, line.encode() + b"\n")
+
+
+def serve(opened: Callable[[str, Path], Store]) -> None:
+    """`python -m tests.faults.stores.FAMILY VARIANT FOLDER`: run until the input ends.
+
+    After an error nobody knows what is on the disk, so it is answered and the program ends: the next start finds out.
+    """
+    store = opened(sys.argv[1], Path(sys.argv[2]))
+    say("READY")
+    for line in sys.stdin:
+        words = line.split()
+        if words == ["DUMP"]:
+            say(json.dumps(store.dump()))
+        elif len(words) == 3 and words[0] == "PUT":
+            try:
+                store.put({f"{words[1]}.left": words[2], f"{words[1]}.right": words[2]})
+            except Exception as error:
+                say(f"ERROR {type(error).__name__} {error}")
+                raise
+            if not getattr(store, "answers_itself", False):
+                say("OK")
+        else:
+            say(f"REFUSED expected PUT name value or DUMP, got {line.strip()[:40]}")
+    store.close()
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """All of it: a write may take less than it is given, and does on a full disk before it fails."""
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,109 @@
+"""A log that is folded into a snapshot every third put. The log holds differences, as one of counters would."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+
+from tests.faults.stores.log import record, records
+from tests.faults.stores.serve import serve, sync_folder, write_all
+
+_EVERY = 3
+
+
+def number(text: str) -> int:
+    """A text as a number that can be added to."""
+    return int.from_bytes(text.encode(), "big")
+
+
+def text(value: int) -> str:
+    """The text of a number; of one that is no text's, the number."""
+    try:
+        return value.to_bytes((value.bit_length() + 7) // 8, "big").decode()
+    except (UnicodeDecodeError, OverflowError):
+        return str(value)
+
+
+class Snapshot:
+    """The state at the last snapshot, and the puts since, numbered: one that the snapshot has is not applied again."""
+
+    def __init__(self, variant: str, folder: Path) -> None:
+        self._variant = variant
+        self._folder = folder
+        self._state: dict[str, int] = {}
+        self._last = 0
+        snapshot = folder / "snapshot"
+        if snapshot.exists():
+            check, body = snapshot.read_bytes().split(b"\n", 1)
+            if int(check, 16) != zlib.crc32(body):
+                raise ValueError("the snapshot is damaged")
+            told = json.loads(body)
+            self._last, self._state = told["last"], told["state"]
+        path = folder / "log"
+        path.touch()
+        sync_folder(folder)
+        data = path.read_bytes()
+        end = 0
+        for at, told in records(data):
+            end = at
+            if int(told["number"]) > self._last or variant == "double_replay":
+                self._apply(told)
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+        if end < len(data):
+            os.ftruncate(self._fd, end)
+            os.fsync(self._fd)
+
+    def _apply(self, told: dict[str, str]) -> None:
+        self._last = int(told["number"])
+        for name, difference in told.items():
+            if name != "number":
+                self._state[name] = self._state.get(name, 0) + int(difference)
+
+    def put(self, facts: dict[str, str]) -> None:
+        told = {name: str(number(value) - self._state.get(name, 0)) for name, value in facts.items()}
+        told["number"] = str(self._last + 1)
+        write_all(self._fd, record(told))
+        os.fsync(self._fd)
+        self._apply(told)
+        if self._last % _EVERY == 0:
+            self._fold()
+
+    def _fold(self) -> None:
+        """First the snapshot, for certain; then the log is not needed any more."""
+        if self._variant == "truncates_first":
+            self._empty()
+        body = json.dumps({"last": self._last, "state": self._state}).encode()
+        data = b"%08x\n" % zlib.crc32(body) + body
+        new = self._folder / "snapshot.new"
+        new.unlink(missing_ok=True)
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            if self._variant == "short":
+                os.write(fd, data)
+            else:
+                write_all(fd, data)
+            if self._variant != "no_fsync":
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        new.replace(self._folder / "snapshot")
+        if self._variant != "no_folder_fsync":
+            sync_folder(self._folder)
+        if self._variant != "truncates_first":
+            self._empty()
+
+    def _empty(self) -> None:
+        os.ftruncate(self._fd, 0)
+        os.fsync(self._fd)
+
+    def dump(self) -> dict[str, str]:
+        return {name: text(value) for name, value in self._state.items()}
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+if __name__ == "__main__":
+    serve(Snapshot)

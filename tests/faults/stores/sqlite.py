@@ -1,0 +1,67 @@
+"""A store on SQLite, in its journal and synchronous modes."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from tests.faults.stores.serve import say, serve
+
+# Journal mode and synchronous of each variant; not named here: WAL and FULL.
+MODES = {
+    "wal_normal": ("WAL", "NORMAL"),
+    "wal_off": ("WAL", "OFF"),
+    "delete_off": ("DELETE", "OFF"),
+    "delete_full": ("DELETE", "FULL"),
+    "delete_extra": ("DELETE", "EXTRA"),
+    "memory": ("MEMORY", "FULL"),
+}
+# A table, and so a page at least, for each of the two facts of a put.
+TABLES = ("left", "right")
+
+
+def write(name: str) -> str:
+    """The statement that sets a fact."""
+    table = name.rpartition(".")[2]
+    return f'INSERT INTO "{table}" VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'
+
+
+class Sqlite:
+    """Facts as rows."""
+
+    def __init__(self, variant: str, folder: Path) -> None:
+        self._variant = variant
+        self.answers_itself = variant == "ack_first"
+        journal, synchronous = MODES.get(variant, ("WAL", "FULL"))
+        self._db = sqlite3.connect(folder / "facts.db", isolation_level=None)
+        # The row tells what mode it is now. SQLite reports an error of the change in no other way.
+        row = self._db.execute(f"PRAGMA journal_mode={journal}")
+        if variant != "unread_pragma" and row.fetchone() != (journal.lower(),):
+            raise RuntimeError(f"the journal mode {journal} cannot be had")
+        row.close()
+        self._db.execute(f"PRAGMA synchronous={synchronous}")
+        for table in TABLES:
+            self._db.execute(f'CREATE TABLE IF NOT EXISTS "{table}" (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID')
+
+    def put(self, facts: dict[str, str]) -> None:
+        """One transaction; in `two_commits` each fact is one."""
+        if self.answers_itself:
+            say("OK")
+        if self._variant == "two_commits":
+            for fact in facts.items():
+                self._db.execute(write(fact[0]), fact)
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        for fact in facts.items():
+            self._db.execute(write(fact[0]), fact)
+        self._db.execute("COMMIT")
+
+    def dump(self) -> dict[str, str]:
+        return {name: value for table in TABLES for name, value in self._db.execute(f'SELECT * FROM "{table}"')}
+
+    def close(self) -> None:
+        self._db.close()
+
+
+if __name__ == "__main__":
+    serve(Sqlite)

@@ -1,0 +1,319 @@
+"""The oracle against states made by hand: each class at least once, and nothing clean that is not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.faults.lines import Lines, puts
+from conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgements, compare, judge
+from conformance.faults.recording import Ending, Event, Operation, Recording, Write
+from conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, SubjectError, Workload
+from tests.faults.stores.catalogue import STORES, Store
+from tests.faults.stores.log import record
+
+# Five names: operations 6 and 7 cover 1 and 2.
+WORKLOAD = puts(7, seed=4)
+STORE = {store.name: store for store in STORES}
+
+
+def records(*numbers: int) -> bytes:
+    """The bytes of a log with these operations."""
+    return b"".join(record(dict(WORKLOAD.ops[number - 1].facts)) for number in numbers)
+
+
+def bare(*numbers: int) -> bytes:
+    """The same of the log without checksums."""
+    facts = [fact for number in numbers for fact in WORKLOAD.ops[number - 1].facts.items()]
+    return "".join(f"{name} {value}\n" for name, value in facts).encode()
+
+
+def flipped(*numbers: int) -> bytes:
+    """A plain file with these operations, one character of its last value changed; its checksum is the old one."""
+    body = json.dumps(WORKLOAD.after(numbers)).encode()
+    return b"%08x\n" % zlib.crc32(body) + body[:-3] + bytes([body[-3] ^ 1]) + body[-2:]
+
+
+# A store, a file with its bytes, what must and may be there, and the class.
+STATES: dict[str, tuple[str, str, bytes, set[int], set[int], Kind]] = {
+    "all there": ("log-right", "facts.log", records(1, 2, 3), {1, 2, 3}, {1, 2, 3}, Kind.CLEAN),
+    "in flight, and whole": ("log-right", "facts.log", records(1, 2, 3), {1, 2}, {1, 2, 3}, Kind.CLEAN),
+    "in flight, and by half": ("log-right", "facts.log", records(1, 2, 3)[:-9], {1, 2}, {1, 2, 3}, Kind.CLEAN),
+    "in flight, and zeros": ("log-right", "facts.log", records(1, 2) + bytes(80), {1, 2}, {1, 2, 3}, Kind.CLEAN),
+    "nothing yet": ("log-right", "facts.log", b"", set(), set(), Kind.CLEAN),
+    "no file yet": ("log-right", "other", b"", set(), {1}, Kind.CLEAN),
+    "the last is gone": ("log-right", "facts.log", records(1, 2), {1, 2, 3}, {1, 2, 3}, Kind.LOST),
+    "all are gone": ("log-right", "other", b"", {1, 2, 3}, {1, 2, 3, 4}, Kind.LOST),
+    "one between is gone": ("log-right", "facts.log", records(1, 3), {1, 2, 3}, {1, 2, 3}, Kind.LOST),
+    "the covering one is gone": ("log-right", "facts.log", records(*range(1, 7)), {*range(1, 8)}, {7}, Kind.LOST),
+    "half of one": ("log-no_checksum", "facts.log", bare(1, 2, 3)[:-18], {1, 2}, {1, 2, 3}, Kind.TORN),
+    "one of nobody": ("log-right", "facts.log", records(1) + record({"k9.left": "w"}), {1}, {1, 2}, Kind.INVENTED),
+    "one not sent": ("log-right", "facts.log", records(1, 3), {1}, {1, 2}, Kind.INVENTED),
+    "half a record refused": ("log-refuses_tail", "facts.log", records(1)[:-3], {1}, {1}, Kind.UNRECOVERABLE),
+    "the same at first": ("log-refuses_tail", "facts.log", records(1)[:-3], set(), {1}, Kind.INIT),
+    "an empty file": ("plain-right", "facts.json", b"", {1}, {1}, Kind.UNRECOVERABLE),
+    "a damaged file refused": ("plain-right", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, Kind.UNRECOVERABLE),
+    "a damaged file believed": ("plain-no_checksum", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, Kind.INVENTED),
+    "a lock of the dead": ("log-stale_lock", "lock", b"", {1}, {1}, Kind.UNRECOVERABLE),
+    "behind half a record": ("log-keeps_tail", "facts.log", records(1, 2)[:-3], {1}, {1}, Kind.UNSTABLE),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_made_by_hand_is_judged(name: str, subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+    store, file, data, must, may, kind = STATES[name]
+    (tmp_path / file).write_bytes(data)
+    verdict = judge(subject_of(STORE[store]), tmp_path, WORKLOAD, must, must | may)
+    assert verdict.kind is kind, str(verdict)
+    assert (kind is Kind.CLEAN) == (verdict == Verdict(Kind.CLEAN))
+    assert kind is Kind.CLEAN or (verdict.expected and verdict.came)
+
+
+def test_every_class_is_among_the_states() -> None:
+    assert {state[-1] for state in STATES.values()} == set(Kind)
+
+
+def test_a_loss_is_told_in_words() -> None:
+    text = str(compare(WORKLOAD, WORKLOAD.after({1}), {1, 2, 3}, {1, 2, 3, 4}))
+    assert text == (
+        "lost: expected all of operation 1 to 3 (acknowledged), and operation 4 whole or not at all; "
+        f"got 1 of 3 acknowledged operations: gone is operation 2 ({WORKLOAD.ops[1].text}); "
+        f"operation 3 ({WORKLOAD.ops[2].text})"
+    )
+
+
+def test_a_torn_operation_is_told_in_words() -> None:
+    value = WORKLOAD.ops[0].facts["k1.left"]
+    text = str(compare(WORKLOAD, {"k1.left": value}, set(), {1}))
+    assert text == (
+        "torn: expected no operation (none was acknowledged), and operation 1 whole or not at all; "
+        f"got k1.right is absent, not '{value}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fact", "kind"),
+    [
+        (("k1.left", "v1-"), Kind.TORN),
+        (("k1.left", ""), Kind.TORN),
+        (("k1.left", "v1-\0\0\0"), Kind.TORN),
+        (("k1.left", "\0\0\0"), Kind.TORN),
+        (("k1.left", "v2"), Kind.INVENTED),
+        (("k1.lef", ""), Kind.TORN),
+        (("k8.left", "v1"), Kind.INVENTED),
+        (("k2.left", WORKLOAD.ops[6].facts["k2.left"]), Kind.INVENTED),
+        (("probe.left", WORKLOAD.probe.facts["probe.left"]), Kind.INVENTED),
+    ],
+)
+def test_a_value_cut_off_is_torn_and_another_is_invented(fact: tuple[str, str], kind: Kind) -> None:
+    found = WORKLOAD.after({1, 2}) | dict([fact])
+    assert compare(WORKLOAD, found, {1, 2}, {1, 2, 3}).kind is kind
+
+
+@given(st.data())
+def test_the_facts_are_clean_exactly_if_some_allowed_operations_give_them(data: st.DataObject) -> None:
+    """Against the definition, with every set of operations tried."""
+    numbers = range(1, 8)
+    may = data.draw(st.sets(st.sampled_from(numbers)))
+    must = data.draw(st.sets(st.sampled_from(sorted(may)))) if may else set()
+    found = WORKLOAD.after(data.draw(st.sets(st.sampled_from(numbers))))
+    for name in data.draw(st.lists(st.sampled_from(sorted(found)), max_size=1)) if found else ():
+        del found[name]
+    optional = sorted(may - must)
+    allowed = [
+        WORKLOAD.after(must | set(some))
+        for size in range(len(optional) + 1)
+        for some in itertools.combinations(optional, size)
+    ]
+    assert (compare(WORKLOAD, found, must, may).kind is Kind.CLEAN) == (found in allowed)
+
+
+class Memory:
+    """A subject within this process, on one file; what overrides a method is the bug."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, str] = {}
+        self.folder = Path()
+        self.starts = 0
+        self.stops = 0
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.starts += 1
+        file = folder / "facts"
+        self.facts = json.loads(file.read_text()) if file.exists() else {}
+
+    def submit(self, op: Op) -> Answer:
+        sent_at = time.monotonic_ns()
+        self.facts |= op.facts
+        (self.folder / "facts").write_text(json.dumps(self.facts))
+        return Answer(Outcome.OK, sent_at, time.monotonic_ns())
+
+    def dump(self) -> Facts:
+        return dict(self.facts)
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+class CountsRetries(Memory):
+    def submit(self, op: Op) -> Answer:
+        again = op.facts.items() <= self.facts.items()
+        answer = super().submit(op)
+        if again:
+            self.facts["total"] = "2"
+        return answer
+
+
+class RefusesRetries(Memory):
+    """Remembers what it was asked, not what it did."""
+
+    def submit(self, op: Op) -> Answer:
+        if op.number != WORKLOAD.probe.number:
+            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="a replay")
+        return super().submit(op)
+
+
+class Forgets(Memory):
+    """Answers, and does not do it."""
+
+    def submit(self, op: Op) -> Answer:
+        return Answer(Outcome.OK, time.monotonic_ns(), time.monotonic_ns())
+
+
+class StartsOnce(Memory):
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        super().start(folder, under)
+        if self.starts > 1:
+            raise SubjectError("it exited with status 1")
+
+
+class Wavers(Memory):
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        super().start(folder, under)
+        if self.starts > 1:
+            self.facts.pop("k1.right", None)
+
+
+class HangsAtItsEnd(Memory):
+    def stop(self) -> None:
+        super().stop()
+        raise SubjectError("it did not end within 5 s after its input")
+
+
+@pytest.mark.parametrize(
+    ("subject", "there", "kind", "words"),
+    [
+        (Memory(), {1, 2}, Kind.CLEAN, "clean"),
+        (Memory(), {1}, Kind.CLEAN, "clean"),
+        (CountsRetries(), {1, 2}, Kind.INVENTED, "total is '2', which nobody set"),
+        (RefusesRetries(), {1, 2}, Kind.CLEAN, "clean"),
+        (RefusesRetries(), {1}, Kind.TORN, "a refusal (a replay), and nothing of it there"),
+        (Forgets(), {1, 2}, Kind.LOST, "expected after a new write (PUT probe"),
+        (Forgets(), {1}, Kind.LOST, "expected after the retry of operation 2"),
+        (StartsOnce(), {1, 2}, Kind.UNSTABLE, "it exited with status 1"),
+        (Wavers(), {1, 2}, Kind.UNSTABLE, "k1.right is absent"),
+        (HangsAtItsEnd(), {1, 2}, Kind.UNRECOVERABLE, "did not end within 5 s"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Memory) else None,
+)
+def test_what_follows_the_restart_is_judged(
+    subject: Memory, there: set[int], kind: Kind, words: str, tmp_path: Path
+) -> None:
+    """The first operation was acknowledged, the second was in flight."""
+    (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(there)))
+    verdict = judge(subject, tmp_path, WORKLOAD, {1}, {1, 2})
+    assert verdict.kind is kind, str(verdict)
+    assert words in str(verdict)
+    assert subject.stops > 0
+
+
+def test_what_a_later_operation_covers_is_not_sent_again(tmp_path: Path) -> None:
+    """The first failed, the sixth wrote the same name: done late, the first would rightly cover it."""
+    (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(range(2, 8))))
+    assert judge(Memory(), tmp_path, WORKLOAD, {*range(2, 8)}, {*range(1, 8)}).kind is Kind.CLEAN
+
+
+def recording(*actions: tuple[int, Event | Write]) -> Recording:
+    """A recording of these actions, each with its time."""
+    operations = (Operation(number, at, 1, "write", action) for number, (at, action) in enumerate(actions, start=1))
+    return Recording(("store",), (), tuple(operations), Ending(0))
+
+
+def asked(number: int, outcome: Outcome, sent_at: int, acked_at: int | None = None) -> Asked:
+    return Asked(WORKLOAD.ops[number - 1], Answer(outcome, sent_at, acked_at))
+
+
+WROTE, SAID = Write(1, 0, b"x"), Event("pipe", 3)
+
+
+def test_an_acknowledgement_is_the_last_that_left_before_the_success() -> None:
+    """Whatever else was said on the way, and whatever left after the client knew."""
+    made = recording(
+        (10, SAID),  # ready
+        (25, WROTE),
+        (26, SAID),  # a word too early
+        (28, WROTE),
+        (29, SAID),
+        (35, SAID),  # a log line
+        (45, WROTE),
+        (47, SAID),
+        (90, WROTE),
+    )
+    history = History((asked(1, Outcome.OK, 20, 30), asked(2, Outcome.OK, 40, 47), asked(3, Outcome.SILENT, 95)))
+    promises = acknowledgements(made, history)
+    assert promises.acknowledged == {1: 5, 2: 8}
+    # Nothing was recorded after the third was sent: it can be nowhere.
+    assert promises.sent == {1: 2, 2: 7}
+    windows = [(sorted(promises.must(point)), sorted(promises.may(point))) for point in range(10)]
+    # A state that several points may leave keeps what the last asks for, and shows no more than the first allows.
+    assert (promises.must(1, 5, 8), promises.may(2, 5, 8)) == (frozenset({1, 2}), frozenset({1}))
+    assert windows == [
+        *[([], [])] * 2,
+        *[([], [1])] * 3,
+        *[([1], [1])] * 2,
+        ([1], [1, 2]),
+        *[([1, 2], [1, 2])] * 2,
+    ]
+
+
+def test_a_refusal_promises_that_nothing_was_done_and_an_error_promises_nothing() -> None:
+    made = recording((10, SAID), (25, WROTE), (26, SAID), (45, WROTE), (46, SAID))
+    history = History((asked(1, Outcome.REFUSED, 20), asked(2, Outcome.ERROR, 40)))
+    promises = acknowledgements(made, history)
+    assert promises.acknowledged == {}
+    assert promises.may(5) == frozenset({2}) == history.may
+    assert promises.must(5) == frozenset() == history.must
+
+
+def test_a_success_that_nothing_recorded_told_of_proves_nothing() -> None:
+    made = recording((10, SAID), (25, WROTE), (35, SAID))
+    with pytest.raises(UnplacedError, match=r"operation 1 \(PUT k1 .*was acknowledged"):
+        acknowledgements(made, History((asked(1, Outcome.OK, 20, 30),)))
+
+
+def test_an_answer_has_a_time_exactly_if_it_is_a_success() -> None:
+    for outcome in Outcome:
+        with pytest.raises(ValueError, match="time of acknowledgement"):
+            Answer(outcome, 1, None if outcome is Outcome.OK else 2)
+
+
+def test_a_workload_that_could_hide_something_is_none() -> None:
+    op, probe = Op(1, "a", {"a": "1", "b": "1"}), Op(2, "p", {"p": "1", "q": "1"})
+    Workload((op,), probe)
+    with pytest.raises(ValueError, match="2 facts or more, got 1"):
+        Workload((Op(1, "a", {"a": "1"}),), probe)
+    with pytest.raises(ValueError, match="set by operation 1 already"):
+        Workload((op,), Op(2, "p", op.facts))
+    with pytest.raises(ValueError, match="set by operation 0 already"):
+        Workload((op,), probe, before={"a": "1"})
+    with pytest.raises(ValueError, match="operation 2 to have this number, got 3"):
+        Workload((op,), Op(3, "p", probe.facts))

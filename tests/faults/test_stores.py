@@ -1,0 +1,56 @@
+"""Every store works as long as nothing fails, the broken ones too: no bug shows without the layer that it needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.faults.lines import Lines, puts
+from conformance.faults.oracle import Kind, judge
+from conformance.faults.subject import Op, Outcome, perform
+from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Layer, Store
+
+WORKLOAD = puts(7, seed=4)
+
+
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
+def test_a_store_takes_the_workload_and_keeps_it(
+    store: Store, subject_of: Callable[[Store], Lines], tmp_path: Path
+) -> None:
+    subject = subject_of(store)
+    subject.start(tmp_path)
+    try:
+        history = perform(subject, WORKLOAD)
+        assert [one.answer.outcome for one in history.asked] == [Outcome.OK] * 7
+        assert subject.dump() == WORKLOAD.after(history.must)
+    finally:
+        subject.stop()
+    # Two more starts, a new write between them.
+    verdict = judge(subject, tmp_path, WORKLOAD, history.must, history.may)
+    assert verdict.kind is Kind.CLEAN, str(verdict)
+
+
+@pytest.mark.parametrize("store", RIGHT, ids=lambda store: store.name)
+def test_a_right_store_refuses_what_it_does_not_know(
+    store: Store, subject_of: Callable[[Store], Lines], tmp_path: Path
+) -> None:
+    subject = subject_of(store)
+    subject.start(tmp_path)
+    try:
+        answer = subject.submit(Op(1, "PUT k1", {}))
+        assert answer.outcome is Outcome.REFUSED
+        assert answer.text
+        assert subject.dump() == {}
+    finally:
+        subject.stop()
+
+
+def test_the_catalogue_plants_bugs_for_every_layer() -> None:
+    assert len({store.name for store in STORES}) == len(STORES)
+    assert len(BUGS) >= 25
+    assert all(store.wrong for store in BUGS)
+    assert {store.family for store in RIGHT} == {store.family for store in STORES}
+    assert set(Counter(store.caught_by for store in BUGS)) == set(Layer)

@@ -1,0 +1,195 @@
+"""The layers against the stores: each planted bug is caught by the layer that has to, and no right store is accused."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.faults import fidelity
+from conformance.faults import sweep as subject_of_tests
+from conformance.faults.lines import Limits, Lines, puts
+from conformance.faults.oracle import Kind, Promises, UnplacedError
+from conformance.faults.recording import read
+from conformance.faults.subject import SubjectError
+from conformance.faults.sweep import Layer, Report, Sweep, self_test
+from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, Store
+from tests.faults.stores.catalogue import Layer as CaughtBy
+
+pytestmark = pytest.mark.usefixtures("tracer")
+
+# A busy machine gives a layer less; what it has to find, it finds in far less.
+SECONDS = 60.0
+_LAYERS: dict[CaughtBy, Callable[[Sweep], Report]] = {
+    CaughtBy.KILL: lambda sweep: sweep.kills(SECONDS),
+    CaughtBy.POWER: lambda sweep: sweep.power_loss(SECONDS),
+    CaughtBy.TORN: lambda sweep: sweep.power_loss(SECONDS),
+    CaughtBy.RECOVERY: lambda sweep: sweep.recovery(SECONDS),
+    CaughtBy.ERRNO: lambda sweep: sweep.errors(SECONDS, errno.ENOSPC),
+    CaughtBy.SHORT: lambda sweep: sweep.short_writes(SECONDS),
+    CaughtBy.SYNC_ERROR: lambda sweep: sweep.sync_errors(SECONDS),
+}
+# A slice for every run of the tests: a bug for each layer, and two right stores. The rest is for `tox -e sweep`.
+_SLICE = {
+    "log-no_fsync", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites", "log-swallow",
+    "log-short", "log-retries_fsync",
+}  # fmt: skip
+_RIGHT_SLICE = {"log-right", "sqlite-wal_full"}
+
+Make = Callable[[Store], Sweep]
+
+
+@pytest.fixture
+def sweep_of(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """A function from a store to its sweep, which ends a layer at the first finding."""
+    monkeypatch.setattr(subject_of_tests, "MOST_FINDINGS", 1)
+    made: list[Sweep] = []
+
+    def make(store: Store) -> Sweep:
+        command = subject_of(store)._command
+
+        def lines(factor: float) -> Lines:
+            return Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(factor))
+
+        made.append(Sweep(lambda: lines(4), puts(6), traced=lambda: lines(20), parent=tmp_path))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def _bugs() -> Iterator[pytest.ParameterSet]:
+    for store in BUGS:
+        if store.caught_by in _LAYERS:
+            yield pytest.param(store, id=store.name, marks=() if store.name in _SLICE else pytest.mark.sweep)
+
+
+@pytest.mark.parametrize("store", list(_bugs()))
+def test_a_bug_is_caught_by_the_layer_that_has_to(store: Store, sweep_of: Make) -> None:
+    assert store.caught_by is not None
+    report = _LAYERS[store.caught_by](sweep_of(store))
+    assert report.unproven == ()
+    broken = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+    assert broken, f"{store.wrong}: {report.tally}"
+    assert not report.clean
+    assert all(finding.story for finding in broken)
+
+
+def _right() -> Iterator[pytest.ParameterSet]:
+    for store in RIGHT:
+        yield pytest.param(store, id=store.name, marks=() if store.name in _RIGHT_SLICE else pytest.mark.sweep)
+
+
+@pytest.mark.parametrize("store", list(_right()))
+def test_a_right_store_is_not_accused(store: Store, sweep_of: Make) -> None:
+    sweep = sweep_of(store)
+    reports = [sweep.power_loss(2), sweep.kills(0), sweep.errors(0, errno.ENOSPC), sweep.short_writes(0)]
+    reports += [sweep.sync_errors(0), sweep.recovery(0), sweep.kills(0, torn=True)]
+    for report in reports:
+        # What is lost before anything was acknowledged was promised to nobody.
+        accused = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+        assert accused == [], f"{report.layer}: {[str(one) for one in accused]}"
+        assert report.unproven == ()
+        assert report.tried > 0
+
+
+def test_the_known_writers_are_told_apart() -> None:
+    assert self_test() == ""
+
+
+def test_without_telling_them_apart_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sweep, "power_loss", lambda *_: Report(Layer.POWER, 1, 1, "1 of 1"))
+    assert "the self-test's wrong writer" in self_test()
+    monkeypatch.setattr(Sweep, "power_loss", lambda *_: Report(Layer.POWER, 0, 0, "0 of 0"))
+    assert "the self-test's right writer" in self_test()
+
+
+@pytest.mark.parametrize("layer", [Sweep.power_loss, Sweep.kills, Sweep.recovery, Sweep.sync_errors])
+def test_a_store_that_cannot_be_recorded_proves_nothing(layer: Callable[..., Report], tmp_path: Path) -> None:
+    with Sweep(lambda: Lines((sys.executable, "-c", "")), puts(2), parent=tmp_path) as sweep:
+        report = layer(sweep, 1)
+    assert not report.clean
+    assert report.tried == 0
+    assert "expected it to start while it is recorded" in report.unproven[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_the_recording_does_not_explain_prove_nothing(
+    sweep_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fidelity, "differences", lambda *_: ("facts.log",))
+    report = sweep_of(RIGHT[0]).power_loss(1)
+    assert not report.clean
+    assert report.unproven == ("the recording does not explain these files: facts.log",)
+
+
+def test_a_store_that_does_not_take_the_workload_proves_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; print('READY', flush=True)\n"
+        "for line in sys.stdin: print('{}' if line == 'DUMP\\n' else 'REFUSED no', flush=True)"
+    )
+    with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
+        report = sweep.power_loss(1)
+    assert not report.clean
+    assert "expected every operation of the workload to be accepted" in report.unproven[0]
+
+
+def test_without_time_as_much_is_tried_as_is_needed(sweep_of: Make) -> None:
+    sweep = sweep_of(RIGHT[-3])
+    assert sweep.kills(0).tried == subject_of_tests.LEAST_TRIED
+    assert sweep.power_loss(0).tried >= len(puts(6).ops)
+
+
+def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
+    sweep_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = sweep_of(next(store for store in RIGHT if store.name == "log-right"))
+    sweep.baseline()
+
+    def lost(*_: object) -> Promises:
+        raise UnplacedError("operation 1 was acknowledged by a way that cannot be seen")
+
+    monkeypatch.setattr(subject_of_tests, "acknowledgements", lost)
+    for report in (sweep.power_loss(1), sweep.sync_errors(1), sweep.recovery(1)):
+        assert not report.clean
+        assert "by a way that cannot be seen" in report.unproven[0]
+
+
+@pytest.mark.parametrize("layer", [Sweep.power_loss, Sweep.kills])
+def test_a_broken_state_is_kept_with_its_recording(
+    layer: Callable[..., Report], subject_of: Callable[[Store], Lines], tmp_path: Path
+) -> None:
+    store = next(store for store in BUGS if store.name == "plain-in_place")
+    kept = tmp_path / "kept"
+    with Sweep(lambda: subject_of(store), puts(3), parent=tmp_path, keep=kept) as sweep:
+        report = layer(sweep, 5)
+    found = {finding.kept for finding in report.findings} - {None}
+    assert found == set(kept.glob("*.tar"))
+    for state in found:
+        assert state is not None
+        assert read(state.with_suffix(".jsonl")).operations
+        with tarfile.open(state) as archive:
+            assert archive.getnames()
+
+
+def test_the_same_seed_tries_the_same(sweep_of: Make) -> None:
+    store = next(store for store in BUGS if store.name == "log-no_checksum")
+    first, second = (sweep_of(store).power_loss(SECONDS) for _ in range(2))
+    assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
+    assert first.tried == second.tried
+
+
+def test_nothing_is_left_of_a_sweep(sweep_of: Make, tmp_path: Path) -> None:
+    sweep = sweep_of(RIGHT[0])
+    sweep.kills(0.5)
+    sweep.close()
+    assert [one for one in tmp_path.iterdir() if one.name.startswith("holdfast-crash-")] == []
+    with pytest.raises((SubjectError, FileNotFoundError)):
+        sweep._place()
+    shutil.rmtree(tmp_path)

@@ -1,0 +1,191 @@
+"""A kill comes before operation N and leaves nothing behind; torn and short writes and errors hit what they should."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from conformance.faults import recording
+from conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
+from conformance.faults.tracer import Fault
+from tests.faults.tracer.traced import PATIENCE_S, program, run
+
+pytestmark = pytest.mark.usefixtures("tracer")
+
+# A name, a write, a sync, an event, a rename, another event: operations 1 to 6.
+STORE = """
+fd = make("a", b"12345678")
+os.fsync(fd)
+os.write(1, b"1")
+os.rename("a", "b")
+os.write(1, b"2")
+"""
+SAID = (b"", b"", b"", b"", b"1", b"1", b"12")
+TEARDOWN_S = 5.0
+
+
+def without_times(whole: Recording, count: int) -> list[Operation]:
+    """The first operations, as far as they are the same in every run: channels have the numbers of pipes."""
+    same = []
+    for one in whole.operations[:count]:
+        action = dataclasses.replace(one.action, channel="") if isinstance(one.action, Event) else one.action
+        same.append(Operation(one.number, 0, 0, one.call, action))
+    return same
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """The whole run of STORE."""
+    done = run(STORE, tmp_path_factory.mktemp("untouched"))
+    done.assert_whole()
+    assert len(done.recording.operations) == 6
+    return done.recording
+
+
+@pytest.mark.parametrize("point", range(1, 7))
+def test_a_kill_leaves_the_state_before_the_point(point: int, untouched: Recording, tmp_path: Path) -> None:
+    done = run(STORE, tmp_path, Fault(kill=point))
+    assert (done.status, done.recording.ending.status, done.recording.ending.fired) == (-9, -9, True)
+    assert without_times(done.recording, 9) == without_times(untouched, point - 1)
+    assert done.differences == ()
+    assert done.output == SAID[point - 1]
+
+
+def test_a_point_behind_the_end_is_not_reached(tmp_path: Path) -> None:
+    done = run(STORE, tmp_path, Fault(kill=7))
+    done.assert_whole()
+    assert not done.recording.ending.fired
+
+
+@pytest.mark.parametrize(
+    ("write", "half"),
+    [
+        ('os.write(make("a"), b"123456")', b"123"),
+        ('os.pwrite(make("a"), b"123456", 0)', b"123"),
+        ('os.writev(make("a"), [b"123456"])', b"123"),
+        ('os.writev(make("a"), [b"12", b"34567", b"89"])', b"1234"),
+        ('os.pwritev(make("a"), [b"1", b"234"], 0)', b"12"),
+        ('fd = os.open(__import__("sys").executable, 0); os.sendfile(make("a"), fd, 1, 2)', b"E"),
+    ],
+)
+class TestHalves:
+    """A write of every kind can be done by half."""
+
+    def test_torn(self, write: str, half: bytes, tmp_path: Path) -> None:
+        done = run(write, tmp_path, Fault(kill=2, torn=True))
+        assert (done.status, done.recording.ending.fired) == (-9, True)
+        assert done.actions[1:] == [Write(1, 0, half)]
+        assert done.differences == ()
+        assert (done.workdir / "a").read_bytes() == half
+
+    def test_short(self, write: str, half: bytes, tmp_path: Path) -> None:
+        # The program is told how much was done, and finds what it passed in as it was.
+        *before, last = write.split("; ")
+        done = run("\n".join([*before, f"print({last})"]), tmp_path, Fault(short=1))
+        done.assert_whole()
+        assert done.recording.ending.fired
+        assert done.actions[1:] == [Write(1, 0, half)]
+        assert int(done.output) == len(half)
+
+
+def test_torn_at_what_is_no_write_is_a_kill(untouched: Recording, tmp_path: Path) -> None:
+    done = run(STORE, tmp_path, Fault(kill=3, torn=True))
+    assert without_times(done.recording, 9) == without_times(untouched, 2)
+
+
+def test_a_short_write_is_one_and_the_next_is_whole(tmp_path: Path) -> None:
+    source = 'fd = make("a", b"1"); os.writev(fd, [b"2345"]); os.writev(fd, [b"67"])'
+    done = run(source, tmp_path, Fault(short=2))
+    done.assert_whole()
+    assert done.actions[1:] == [Write(1, 0, b"1"), Write(1, 1, b"23"), Write(1, 3, b"67")]
+
+
+TRIES = """
+def attempt(what):
+    try: what()
+    except OSError as error: print(errno.errorcode[error.errno])
+    else: print("done")
+    sys.stdout.flush()
+fd = make("a")
+attempt(lambda: os.write(fd, b"12"))
+attempt(lambda: os.fsync(fd))
+attempt(lambda: os.rename("a", "b"))
+"""
+
+
+def test_an_error_from_a_point_on_spares_events(tmp_path: Path) -> None:
+    done = run(TRIES, tmp_path, Fault(error=errno.ENOSPC, at=2))
+    done.assert_whole()
+    assert done.output.split() == [b"ENOSPC"] * 3
+    assert done.recording.ending.fired
+    assert done.actions[1:] == [Failed(28), Sync(1, error=28), Failed(28)]
+
+
+def test_an_error_once(tmp_path: Path) -> None:
+    # Operation 3 is the event that says how the write went, so the sync is the first on files there or later.
+    done = run(TRIES, tmp_path, Fault(error=errno.EIO, at=3, once=True))
+    done.assert_whole()
+    assert done.output.split() == [b"done", b"EIO", b"done"]
+    assert Sync(1, error=errno.EIO) in done.actions
+
+
+FAMILY = """
+make("a", b"1")
+if not os.fork():
+    os.setsid()
+    if os.fork(): os._exit(0)
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    time.sleep(60)
+child = subprocess.Popen(["sleep", "60"])
+threading.Thread(target=time.sleep, args=(60,)).start()
+time.sleep(0.2)
+"""
+
+
+def remaining(folder: Path) -> list[psutil.Process]:
+    """Processes whose current directory lies in a folder, zombies of it not being told apart from strangers."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if Path(process.cwd()).is_relative_to(folder):
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def test_nothing_is_left_of_a_whole_family(tmp_path: Path) -> None:
+    done = run(FAMILY + 'make("b")', tmp_path, Fault(kill=3))
+    assert (done.status, done.recording.ending.fired, done.differences) == (-9, True, ())
+    assert remaining(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_tracer_is_the_end_of_all(number: int, tmp_path: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "recording"
+    work.mkdir()
+    argv = Fault().argv(out, work, program(FAMILY + 'os.write(1, b"!"); time.sleep(60)'))
+    root = str(Path(__file__).parents[3])
+    with subprocess.Popen(argv, cwd=work, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE) as tracer:
+        assert tracer.stdout is not None
+        assert tracer.stdout.read(1) == b"!"
+        assert len(remaining(tmp_path)) >= 4
+        tracer.send_signal(number)
+        assert tracer.wait(PATIENCE_S) == -signal.SIGKILL
+    deadline = time.monotonic() + TEARDOWN_S
+    while remaining(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert remaining(tmp_path) == []
+    if number == signal.SIGKILL:
+        with pytest.raises(recording.RecordingError, match="did not finish"):
+            recording.read(out)
+    else:
+        assert recording.read(out).ending.status == -signal.SIGKILL
