@@ -210,6 +210,11 @@ class Runner:
         telling = dict.fromkeys(line.strip()[:WORDS] for line in (*lines[:1], *lines[-1:]))
         return f"; on standard error: {' … '.join(telling)}" if telling else ""
 
+    @property
+    def has_left(self) -> bool:
+        """Whether the process itself has ended; what it started may go on."""
+        return _how_it_left(self._child.pid) is not None
+
     def failure_at_end(self, ends: float) -> str | None:
         """What is wrong with how it ended after the end of its input: a signal, a status other than 0, or that it has
         not ended at `ends` (of the monotonic clock). None if nothing is."""

@@ -62,7 +62,7 @@ def _verified(spark: SparkSession, out: Path, command: Command, *, count: int = 
     target = Target("fake", "Python", "json", "1", command)
     profile = more.pop("profile", Profile.CORE)
     request = Request(
-        target, more.pop("source", Generated(SEED, count)), profile, _reference(profile), shrink_s=5, **more
+        target, more.pop("source", Generated(SEED, count)), profile, _reference(profile), shrink_s=1, **more
     )
     return verify(spark, request, str(out))
 
