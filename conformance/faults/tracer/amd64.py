@@ -62,6 +62,7 @@ NUMBERS: Mapping[str, int] = {
     "copy_file_range": 326,
     "pwritev2": 328,
     "io_uring_setup": 425,
+    "move_mount": 429,
     "clone3": 435,
     "openat2": 437,
 }

@@ -9,8 +9,9 @@ from conformance.faults.tracer import amd64
 
 # What opens a file so that it can be made or cut: O_CREAT, O_TRUNC, O_TMPFILE without O_DIRECTORY.
 MAKES = os.O_CREAT | os.O_TRUNC | (os.O_TMPFILE & ~os.O_DIRECTORY)
-# ioctl(2) requests that give a file the blocks of another: FICLONE, FICLONERANGE.
-CLONES = (0x40049409, 0x4020940D)
+# ioctl(2) requests that give a file the blocks of another (FICLONE, FICLONERANGE), or zeros (FS_IOC_UNRESVSP,
+# FS_IOC_UNRESVSP64, FS_IOC_ZERO_RANGE).
+_CHANGES = (0x40049409, 0x4020940D, 0x40305829, 0x4030582B, 0x40305839)
 CLONE_UNTRACED = 0x00800000
 
 _MAP_SHARED, _MAP_ANONYMOUS = 0x1, 0x20
@@ -42,8 +43,9 @@ def _test(name: str) -> list[bytes]:
         index, bits = _BY_BITS[name]
         return [_argument(index), _step(_BITS, bits, 0, 1), _step(_RETURN, _TRACE), _step(_RETURN, _ALLOW)]
     if name == "ioctl":
-        one, other = _step(_EQUAL, CLONES[0], 1, 0), _step(_EQUAL, CLONES[1], 0, 1)
-        return [_argument(1), one, other, _step(_RETURN, _TRACE), _step(_RETURN, _ALLOW)]
+        # From the first that is equal to the end, past all that follow and what lets the others go.
+        equal = [_step(_EQUAL, each, left, 0) for left, each in zip(range(len(_CHANGES), 0, -1), _CHANGES, strict=True)]
+        return [_argument(1), *equal, _step(_RETURN, _ALLOW), _step(_RETURN, _TRACE)]
     if name == "mmap":
         # Whether it may be written to is not asked: mprotect(2) can change that later.
         anonymous, shared = _step(_BITS, _MAP_ANONYMOUS, 2, 0), _step(_BITS, _MAP_SHARED, 0, 1)

@@ -21,6 +21,10 @@ _TTY_MAJORS = {4, 5, *range(136, 144)}
 _APPEND, _DSYNC = os.O_APPEND, os.O_DSYNC
 _RWF_DSYNC, _RWF_SYNC, _RWF_APPEND, _RWF_NOAPPEND = 0x2, 0x4, 0x10, 0x20
 _MASK = 2**64 - 1
+# Of a task that has begun to end, and can no longer be looked into.
+_EXITING = 0x4
+# A list of more buffers than this is refused by the kernel.
+_MOST_BUFFERS = 1024
 
 # The argument that names a path, after the one that holds the directory it starts from (None: where the task is).
 Place: TypeAlias = "tuple[int | None, int]"
@@ -39,9 +43,8 @@ DATA = {
 }
 SENDS = frozenset("sendto sendmsg sendmmsg tee vmsplice".split())
 SYNCS = frozenset("fsync fdatasync sync_file_range".split())
-# The arguments that name paths, each after the one that holds the directory it starts from (None: where the task is).
-_FROM_HERE: Sequence[tuple[int | None, int]] = ((None, 0),)
-PATHS: dict[str, Sequence[tuple[int | None, int]]] = {
+_FROM_HERE: Sequence[Place] = ((None, 0),)
+PATHS: dict[str, Sequence[Place]] = {
     "mkdir": _FROM_HERE,
     "rmdir": _FROM_HERE,
     "unlink": _FROM_HERE,
@@ -63,13 +66,14 @@ OPENS = {"open": (None, 0, 1), "creat": (None, 0, None), "openat": (0, 1, 2), "o
 REFUSED = {
     "io_uring_setup": errno.ENOSYS,
     "io_setup": errno.ENOSYS,
-    # File systems that cannot share blocks answer so, and programs copy instead.
+    # File systems that cannot share or free blocks answer so, and programs copy or write instead.
     "ioctl": errno.EOPNOTSUPP,
 }
 TOLD = {
     "chroot": "has changed its root directory",
     "pivot_root": "has changed its root directory",
     "mount": "has mounted a file system",
+    "move_mount": "has mounted a file system",
     "setns": "has moved to another namespace",
     "clone": "has started another that is not to be traced",
     "clone3": "has started another that is not to be traced",
@@ -78,21 +82,26 @@ TOLD = {
 
 @dataclass(slots=True)
 class Call:
-    """A call at its entry. `restore` puts right at its exit what was changed to make it do less."""
+    """A call at its entry. `restore` puts right at its exit what was changed to make it do less.
+
+    `ran`: it was let go, so that what it did has to be seen.
+    """
 
     task: int
     name: str
     args: tuple[int, ...]
     restore: list[Callable[[], None]] = field(default_factory=list)
+    ran: bool = False
 
 
 def gone(task: int) -> bool:
     """Whether a task was killed where it stood."""
     try:
-        # The state follows the name, which stands in parentheses and may hold anything.
-        return Path(f"/proc/{task}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+        # The state follows the name, which stands in parentheses and may hold anything; the flags come six later.
+        fields = Path(f"/proc/{task}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return True
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _EXITING)
 
 
 def signed(value: int) -> int:
@@ -107,8 +116,13 @@ def handle_of(call: Call, fd: int) -> str:
 
 
 def stat_fd(call: Call, fd: int) -> os.stat_result | None:
-    """What a descriptor of the task stands for, or None: nothing."""
-    return stat_path(handle_of(call, fd)) if fd >= 0 else None
+    """What a descriptor of the task stands for, or None: nothing. Raises PermissionError if that cannot be seen."""
+    try:
+        return os.stat(handle_of(call, fd)) if fd >= 0 else None
+    except PermissionError:
+        raise
+    except OSError:
+        return None
 
 
 def stat_path(path: str) -> os.stat_result | None:
@@ -138,13 +152,10 @@ def opened(path: str) -> Iterator[int]:
 
 
 def position(call: Call, fd: int) -> tuple[int, int]:
-    """Where an open file stands, and its flags."""
-    handle = os.open(f"/proc/{call.task}/fdinfo/{fd}", os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    """Where an open file stands, and its flags. Raises OSError."""
+    with opened(f"/proc/{call.task}/fdinfo/{fd}") as handle:
         # Two lines, a name and a number each: the position, and the flags in octal.
         fields = os.read(handle, 256).split(maxsplit=4)
-    finally:
-        os.close(handle)
     return int(fields[1]), int(fields[3], 8)
 
 
@@ -186,5 +197,7 @@ def _message(task: int, address: int) -> int:
 
 
 def buffers(task: int, address: int, count: int) -> list[int]:
-    """The lengths of a list of buffers (`struct iovec`)."""
+    """The lengths of a list of buffers (`struct iovec`). Raises OSError."""
+    if count > _MOST_BUFFERS:
+        return []
     return [length for _, length in struct.iter_unpack("<QQ", ptrace.peek(task, address, 16 * count))]

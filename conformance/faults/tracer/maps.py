@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from conformance.faults.recording import Action, Mapped, Truncate, Write
+from conformance.faults.recording import Action, Mapped, Truncate, Write, replay
 
 _SECTOR = 512
 _BLOCK = 1 << 16
@@ -59,12 +59,7 @@ class Maps:
         """Take over what was recorded otherwise, so that it is not found again."""
         if not isinstance(action, Write | Truncate) or (known := self._maps.get(action.file)) is None:
             return
-        shadow = known.shadow
-        size = action.size if isinstance(action, Truncate) else max(len(shadow), action.offset + len(action.data))
-        del shadow[size:]
-        shadow.extend(bytes(size - len(shadow)))
-        if isinstance(action, Write):
-            shadow[action.offset : action.offset + len(action.data)] = action.data
+        replay(action, known.shadow)
 
     def look(self, tasks: Iterable[int]) -> Iterator[Mapped]:
         """What has changed since the last look, in whole sectors. `tasks` are all that could map anything."""
@@ -73,7 +68,7 @@ class Maps:
         self._looks += 1
         for file, known in self._maps.items():
             now = read(known.handle, 0, len(known.shadow))
-            if known.shadow == now or known.shadow.startswith(now):
+            if known.shadow.startswith(now):
                 continue
             for begin, end in _differences(known.shadow, now):
                 yield Mapped(file, begin, now[begin:end])
@@ -94,11 +89,11 @@ class Maps:
 
 
 def memory_map(task: int) -> list[Span]:
-    """What files a task has mapped; nothing if it is gone."""
+    """What files a task has mapped; nothing if it is gone. Raises OSError."""
     try:
         with open(f"/proc/{task}/maps", "rb") as stream:
             fields = [line.split(maxsplit=5) for line in stream]
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
     spans = []
     for addresses, _, offset, _, inode, *_ in fields:

@@ -178,16 +178,9 @@ def install(program: Sequence[bytes]) -> None:
     """Put a filter on this process and all that it will start; it gives up the right to gain rights. Raises OSError."""
     code = ctypes.create_string_buffer(b"".join(program))
     _prctl(_NO_NEW_PRIVS, 1, 0)
-    _prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(_held(_Program(len(program), ctypes.addressof(code)))))
-
-
-_kept: list[object] = []
-
-
-def _held(program: _Program) -> _Program:
-    # The address alone would not keep it alive.
-    _kept.append(program)
-    return program
+    # The addresses alone would keep neither alive.
+    whole = _Program(len(program), ctypes.addressof(code))
+    _prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(whole))
 
 
 def _prctl(option: int, first: int, second: int) -> None:

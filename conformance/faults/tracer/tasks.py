@@ -105,8 +105,7 @@ class Tasks(ABC):
         if not os.WIFSTOPPED(status):
             self._ended(task, status)
             return
-        if task not in self._live:
-            self._live.add(task)
+        self._live.add(task)
         if self._killed:
             _kill(task)
             return
@@ -169,9 +168,9 @@ class Tasks(ABC):
         try:
             runs = self._called(call)
         except OSError as error:
-            # What points to nowhere makes the call fail by itself; a task that is gone makes no more of it.
+            # Until it has run, what points to nowhere makes it fail by itself; a task that is gone makes no more of it.
             runs = False
-            if error.errno != errno.EFAULT and not gone(task):
+            if call.ran or (error.errno != errno.EFAULT and not gone(task)):
                 self._untraced[f"what {name} did: {error}"] = None
         if not runs and not self._killed:
             ptrace.go(task)
@@ -210,6 +209,7 @@ class Tasks(ABC):
 
         `alone`: nothing else may happen meanwhile; the call does not wait for any other task.
         """
+        call.ran = True
         try:
             ptrace.go_to_exit(call.task)
             while True:
@@ -265,7 +265,7 @@ class Tasks(ABC):
     # Halves.
 
     def _halve(self, call: Call) -> bool:
-        """Make a write ask for half of its bytes. Returns False if it has less than two."""
+        """Make a write ask for half of its bytes. Returns False if it has less than two, or cannot be changed."""
         index = DATA[call.name][1]
         if index < 0:
             return self._halve_buffers(call, -index)
@@ -289,7 +289,11 @@ class Tasks(ABC):
             left -= lengths[last]
             last += 1
         at = address + 16 * last + 8
-        ptrace.poke(task, at, struct.pack("<Q", left))
+        try:
+            ptrace.poke(task, at, struct.pack("<Q", left))
+        except OSError:
+            # The list may stand in memory that is not to be written to.
+            return False
         amd64.set_argument(task, index, last + 1)
         call.restore.append(lambda: ptrace.poke(task, at, struct.pack("<Q", lengths[last])))
         call.restore.append(lambda: amd64.set_argument(task, index, count))

@@ -42,9 +42,19 @@ _ACCESS = os.O_ACCMODE
 _TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
 _MS_SYNC = 4
 _SYNC_ALL_FLAGS = 7
-_KEEP_SIZE, _PUNCH, _COLLAPSE, _ZERO, _INSERT = 0x1, 0x2, 0x8, 0x10, 0x20
+_KEEP_SIZE, _COLLAPSE, _INSERT, _UNSHARE = 0x1, 0x8, 0x20, 0x40
+# openat2(2): the directory is the root of the path, and of all links in it.
+_IN_ROOT = 0x10
 _UNIX = 1
 _BIND_MAX = 128
+# Paths that mean another process to each that says them.
+_ALIASES = (
+    (b"/proc/self/", b"/proc/%d/"),
+    (b"/proc/thread-self/", b"/proc/%d/"),
+    (b"/dev/fd/", b"/proc/%d/fd/"),
+)
+# The kernel follows no more of them in a row.
+_MOST_LINKS = 40
 
 
 class Tracer(Tasks):
@@ -87,7 +97,8 @@ class Tracer(Tasks):
         """The task ended inside its call: look at all that it may have done. Returns that it is gone."""
         actions: list[Action] = []
         if number is not None and path is not None:
-            with contextlib.suppress(OSError), opened(path) as handle:
+            # A file without names that only this task had open is gone with it.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), opened(path) as handle:
                 size = os.fstat(handle).st_size
                 actions = [Truncate(number, size), Write(number, 0, read(handle, 0, size))]
         actions += self._look(self._tree.rescan())
@@ -110,15 +121,14 @@ class Tracer(Tasks):
         return found is not None and leaves(found)
 
     def _send(self, call: Call) -> bool:
-        fd = signed(call.args[1 if call.name == "tee" else 0])
-        return self._event(call, fd)
+        return self._event(call, signed(call.args[1 if call.name == "tee" else 0]))
 
     def _event(self, call: Call, fd: int) -> bool:
         try:
-            channel = os.readlink(f"/proc/{call.task}/fd/{fd}")
-            size = asked(call)
-        except OSError:
+            channel = os.readlink(handle_of(call, fd))
+        except FileNotFoundError:
             return False
+        size = asked(call)
         self._look_at_maps(call.task)
         if self._fault.kill is not None and self._count + 1 >= self._fault.kill:
             self._fired = True
@@ -160,8 +170,9 @@ class Tracer(Tasks):
 
     def _cut(self, call: Call) -> bool:
         if call.name == "ftruncate":
-            found, path = stat_fd(call, signed(call.args[0])), handle_of(call, signed(call.args[0]))
-            number = self._ours(call, signed(call.args[0]), found) if found else None
+            fd = signed(call.args[0])
+            found, path = stat_fd(call, fd), handle_of(call, fd)
+            number = self._ours(call, fd, found) if found else None
         else:
             inside = self._path(call, (None, 0), follow=True)
             path = os.fsdecode(self._tree.absolute(inside)) if inside is not None else ""
@@ -182,7 +193,8 @@ class Tracer(Tasks):
         number = self._ours(call, fd, found) if found else None
         if found is None or number is None:
             return False
-        changes = mode & (_PUNCH | _COLLAPSE | _ZERO | _INSERT)
+        # What is not known to leave the bytes alone may change them.
+        changes = mode & ~(_KEEP_SIZE | _UNSHARE)
         grows = not mode & _KEEP_SIZE and offset + length > found.st_size
         if not changes and not grows:
             return False
@@ -191,9 +203,9 @@ class Tracer(Tasks):
         result = self._finish(call)
         if result is None:
             return self._in_doubt(call, number, self._any_path(number))
-        actions: list[Action] = []
         if result:
-            return self._done(call, actions)
+            return self._done(call, ())
+        actions: list[Action] = []
         try:
             with opened(handle_of(call, fd)) as handle:
                 size = os.fstat(handle).st_size
@@ -285,8 +297,11 @@ class Tracer(Tasks):
         elif flags_index is not None:
             flags = call.args[flags_index]
         else:
-            flags = struct.unpack("<Q", ptrace.peek(call.task, call.args[2], 8))[0]
+            flags, _, resolve = struct.unpack("<QQQ", ptrace.peek(call.task, call.args[2], 24))
             if not flags & bpf.MAKES:
+                return False
+            if resolve & _IN_ROOT:
+                self._untraced["a process has opened files by paths of a root of its own"] = None
                 return False
         if flags & _TMPFILE:
             return self._open_nameless(call)
@@ -356,27 +371,21 @@ class Tracer(Tasks):
 
     def _path(self, call: Call, place: Place, *, follow: bool = False) -> bytes | None:
         base, index = place
-        try:
-            text = ptrace.text(call.task, call.args[index])
-        except OSError:
-            return None
+        text = ptrace.text(call.task, call.args[index])
         return self._located(call, CWD if base is None else signed(call.args[base]), text, follow=follow)
 
     def _bound(self, call: Call) -> bytes | None:
         """Where a socket gets its name, if it gets one in the file system."""
-        try:
-            address = ptrace.peek(call.task, call.args[1], min(call.args[2], _BIND_MAX))
-        except OSError:
-            return None
+        address = ptrace.peek(call.task, call.args[1], min(call.args[2], _BIND_MAX))
         if len(address) < 4 or struct.unpack_from("<H", address)[0] != _UNIX or not address[2]:
             return None
         return self._located(call, CWD, address[2:].split(b"\0")[0])
 
-    def _located(self, call: Call, base: int, text: bytes, *, follow: bool = False) -> bytes | None:
+    def _located(self, call: Call, base: int, text: bytes, *, follow: bool = False, links: int = 0) -> bytes | None:
         """The path in the tree of one as a task says it, or None. Its last part need not exist."""
         start = b"/proc/%d/cwd/" % call.task if base == CWD else b"/proc/%d/fd/%d/" % (call.task, base)
         text = text.rstrip(b"/")
-        for alias, meant in ((b"/proc/self/", b"/proc/%d/"), (b"/dev/fd/", b"/proc/%d/fd/")):
+        for alias, meant in _ALIASES:
             if text.startswith(alias):
                 text = meant % call.task + text[len(alias) :]
         whole = text if text.startswith(b"/") else start + text
@@ -384,7 +393,11 @@ class Tracer(Tasks):
         if not text or name in (b"", b".", b".."):
             return None
         if follow and os.path.islink(whole):
-            return self._tree.relative(os.path.realpath(whole))
+            # Not by realpath: to it, /proc/self behind a link like /dev/stdout is the tracer.
+            if links == _MOST_LINKS:
+                return None
+            target = os.path.join(parent, os.readlink(whole))
+            return self._located(call, base, target, follow=True, links=links + 1)
         try:
             handle = os.open(parent or b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
