@@ -6,10 +6,7 @@ import errno
 import json
 import os
 import shlex
-import shutil
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +17,7 @@ from rich.table import Table
 
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, plain, stop
+from conformance.cli.target import found_here
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind
 from conformance.faults.probe import probe
@@ -29,38 +27,22 @@ from conformance.verdict import Exit
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-_RUN: dict[Layer, Callable[[Sweep, float], Report]] = {
-    Layer.POWER: Sweep.power_loss,
-    Layer.KILL: Sweep.kills,
-    Layer.TORN_KILL: lambda sweep, seconds: sweep.kills(seconds, torn=True),
-    Layer.RECOVERY: Sweep.recovery,
-    Layer.ERRORS: lambda sweep, seconds: sweep.errors(seconds, errno.ENOSPC),
-    Layer.SHORT: Sweep.short_writes,
-    Layer.SYNC_ERRORS: Sweep.sync_errors,
+# By their names on the command line, in the order in which they run.
+_LAYERS: dict[str, Callable[[Sweep, float], Report]] = {
+    "power": Sweep.power_loss,
+    "kill": Sweep.kills,
+    "torn": lambda sweep, seconds: sweep.kills(seconds, torn=True),
+    "recovery": Sweep.recovery,
+    "errors": lambda sweep, seconds: sweep.errors(seconds, errno.ENOSPC),
+    "short": Sweep.short_writes,
+    "sync": Sweep.sync_errors,
 }
-_NAMES = {
-    "power": Layer.POWER,
-    "kill": Layer.KILL,
-    "torn": Layer.TORN_KILL,
-    "recovery": Layer.RECOVERY,
-    "errors": Layer.ERRORS,
-    "short": Layer.SHORT,
-    "sync": Layer.SYNC_ERRORS,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """All reports, and the exit status that they amount to."""
-
-    reports: tuple[Report, ...]
-    status: Exit
 
 
 def crash(
     context: typer.Context,
     layer: Annotated[
-        list[str] | None, typer.Option("--layer", help=f"only this one of {', '.join(_NAMES)}; repeat. All by default")
+        list[str] | None, typer.Option("--layer", help=f"only this one of {', '.join(_LAYERS)}; repeat. All by default")
     ] = None,
     ops: Annotated[int, typer.Option("--ops", min=1, max=100, help="writes of the workload")] = 6,
     seconds: Annotated[float, typer.Option("--seconds", min=0, help="time for each layer")] = 10.0,
@@ -79,13 +61,14 @@ def crash(
     tracer that needs no root and no help of it. The exit status is 0 only if every layer was tried and kept every
     promise.
     """
-    wanted = _layers(layer or list(_NAMES))
+    wanted = list(dict.fromkeys(layer or _LAYERS))
+    unknown = [name for name in wanted if name not in _LAYERS]
+    if unknown:
+        stop(Exit.USAGE, f"unknown layer {unknown[0]!r}; known layers: {', '.join(_LAYERS)}")
     command = tuple(context.args)
     if not command:
         stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")
-    if shutil.which(command[0]) is None:
-        stop(Exit.ADAPTER, f"{command[0]!r} is no program here; give a path (./my-store) or a program on PATH")
-    words = (str(Path(command[0]).absolute()) if "/" in command[0] else command[0], *command[1:])
+    words = found_here(command)
     unable = probe().tracer.reason or self_test()
     if unable:
         stop(Exit.INCOMPLETE, f"kills and power loss NOT TESTED: {unable}")
@@ -102,36 +85,28 @@ def crash(
                 parent=janitor.make_folder(),
                 keep=results,
             ) as sweep:
-                reports = tuple(_run(sweep, one, seconds, format_) for one in wanted)
+                reports = [_run(sweep, name, seconds, format_) for name in wanted]
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
-    result = _Outcome(reports, _status(reports, whole=len(wanted) == len(_NAMES)))
+    status = _status(reports, whole=len(wanted) == len(_LAYERS))
     if format_ is Format.JSON:
-        print(json.dumps(_json(result, command, seed), ensure_ascii=False))
+        print(json.dumps(_json(reports, status, command, seed), ensure_ascii=False))
     else:
-        _print(result)
+        _print(reports, status)
         again = ["holdfast", "crash", *(word for name in layer or () for word in ("--layer", name))]
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
         out().print(f"again: {shlex.join(again)}", markup=False)
-    raise typer.Exit(int(result.status))
+    raise typer.Exit(int(status))
 
 
-def _layers(names: list[str]) -> list[Layer]:
-    unknown = [name for name in names if name not in _NAMES]
-    if unknown:
-        stop(Exit.USAGE, f"unknown layer {unknown[0]!r}; known layers: {', '.join(_NAMES)}")
-    return [_NAMES[name] for name in dict.fromkeys(names)]
-
-
-def _run(sweep: Sweep, layer: Layer, seconds: float, format_: Format) -> Report:
-    began = time.monotonic()
-    report = _RUN[layer](sweep, seconds)
+def _run(sweep: Sweep, name: str, seconds: float, format_: Format) -> Report:
+    report = _LAYERS[name](sweep, seconds)
     if format_ is Format.TEXT:
-        err().print(f"{layer.value}: {report.tally}, {time.monotonic() - began:.1f} s", markup=False)
+        err().print(f"{report.layer.value}: {report.tally}, {report.seconds:.1f} s", markup=False)
     return report
 
 
-def _status(reports: tuple[Report, ...], *, whole: bool) -> Exit:
+def _status(reports: Sequence[Report], *, whole: bool) -> Exit:
     """10 if a promise was broken; 12 if a layer is no pass, or not all of them ran."""
     kinds = {finding.verdict.kind for report in reports for finding in report.findings}
     if kinds - {Kind.INIT}:
@@ -139,11 +114,11 @@ def _status(reports: tuple[Report, ...], *, whole: bool) -> Exit:
     return Exit.OK if whole and all(report.clean for report in reports) else Exit.INCOMPLETE
 
 
-def _json(result: _Outcome, command: tuple[str, ...], seed: int) -> dict[str, Any]:
+def _json(reports: Sequence[Report], status: Exit, command: Sequence[str], seed: int) -> dict[str, Any]:
     return {
         "command": list(command),
         "seed": seed,
-        "exit": int(result.status),
+        "exit": int(status),
         "layers": [
             {
                 "layer": report.layer.value,
@@ -164,7 +139,7 @@ def _json(result: _Outcome, command: tuple[str, ...], seed: int) -> dict[str, An
                     for finding in report.findings
                 ],
             }
-            for report in result.reports
+            for report in reports
         ],
     }
 
@@ -179,9 +154,9 @@ def _explain(console: Console, layer: Layer, finding: Finding) -> None:
         console.print(f"    state     {finding.kept}, recorded in {finding.kept.with_suffix('.jsonl')}", markup=False)
 
 
-def _print(result: _Outcome) -> None:
+def _print(reports: Sequence[Report], status: Exit) -> None:
     console = out()
-    for report in result.reports:
+    for report in reports:
         shown: set[Kind] = set()
         for finding in report.findings:
             if finding.verdict.kind not in shown:
@@ -192,12 +167,12 @@ def _print(result: _Outcome) -> None:
     table = Table(show_edge=False)
     for column in ("layer", "tried", "found"):
         table.add_column(column, overflow="fold")
-    for report in result.reports:
+    for report in reports:
         found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
         state = f"[bold red]{found}[/]" if found else "[green]nothing[/]" if report.clean else "[yellow]not proven[/]"
         table.add_row(report.layer.value, escape(plain(report.tally)), state)
     console.print(table)
     console.print(
-        {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(result.status, "not proven"),
+        {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(status, "not proven"),
         markup=False,
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from conformance.cli.console import stop
 from conformance.verdict import Exit
@@ -43,6 +45,14 @@ def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
     return Target(tuple(words), _split(launcher) if launcher else (), words[0])
+
+
+def found_here(command: Sequence[str]) -> tuple[str, ...]:
+    """The command as it can be run from any folder. Ends with a message where its program is none on this machine."""
+    program, *arguments = command
+    if shutil.which(program) is None:
+        stop(Exit.ADAPTER, f"{program!r} is no program here; give a path (./my-program) or a program on PATH")
+    return (str(Path(program).absolute()) if "/" in program else program, *arguments)
 
 
 def _split(command: str) -> tuple[str, ...]:

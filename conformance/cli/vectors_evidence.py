@@ -52,18 +52,18 @@ def verdict_of(finding: Finding) -> Verdict:
     }[finding.value]
 
 
-def verdict_of_row(row: Row, unaccounted: int) -> Verdict:
-    """The verdict of a category: the worst of its rows, never `conforms` while anything is `unaccounted` for, and
+def verdict_of_row(result: Result, row: Row) -> Verdict:
+    """The verdict of a category: the worst of its rows, never `conforms` while anything is unaccounted for, and
     `not_reached` if there is no row of it."""
     found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
-    return worst([*found, Verdict.NO_VERDICT] if unaccounted else found)
+    return worst([*found, Verdict.NO_VERDICT] if result.unaccounted else found)
 
 
 def exit_of_result(result: Result) -> Exit:
     """The exit status of a run: 13 if the runner never answered, else the gravest of all categories there are."""
     if not result.answered:
         return Exit.ADAPTER
-    return gravest(exit_of(verdict_of_row(row, result.missing + result.restarts)) for row in _lines(result))
+    return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
 
 
 def record(result: Result, path: Path) -> Exit:
@@ -73,17 +73,12 @@ def record(result: Result, path: Path) -> Exit:
         writer.header(_header(result))
         writer.write(line_of(result))
         verdicts = []
-        for row in _lines(result):
-            verdict = verdict_of_row(row, result.missing + result.restarts)
+        for row in result.lines:
+            verdict = verdict_of_row(result, row)
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
     return status
-
-
-def _lines(result: Result) -> tuple[Row, ...]:
-    """The table in the run's own profile with a line for every category, also for those without rows."""
-    return tuple(row for row in result.rows if row.profile is result.profile)
 
 
 def _case(result: Result, row: Row) -> str:
@@ -109,7 +104,7 @@ def _header(result: Result) -> Header:
         seed=str(result.seed),
         deadlines={"answer": target.command.deadline, "start": target.command.start},
         started=datetime.now(UTC),
-        plan=tuple(_case(result, row) for row in _lines(result)),
+        plan=tuple(_case(result, row) for row in result.lines),
         selection=Selection((CONTRACT,), None),
     )
 
@@ -175,24 +170,13 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
         clauses=(),
         verdict=verdict.value,
         silence=_silence(result, first, verdict),
-        detail="; ".join([f"{row.category.title}: {counted}", *unaccounted(result)]),
+        detail="; ".join([f"{row.category.title}: {counted}", *result.unaccounted]),
         expected="" if line is None else line[0],
         received="" if line is None else line[1],
         advice="" if line is None else line[2],
         excused=None,
         seconds=0,
     )
-
-
-def unaccounted(result: Result) -> list[str]:
-    """What no row of the table shows, in words: missing rows, processes that died of nothing in particular."""
-    words = [f"{result.missing} rows missing"] if result.missing else []
-    if result.restarts:
-        words.append(
-            f"{result.restarts} processes of the runner failed on no document in particular, the first: "
-            f"{result.restarted[:500]}"
-        )
-    return words
 
 
 def without_rows(categories: Iterable[Category]) -> list[str]:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import counterexample_json, unaccounted, without_rows
+from conformance.cli.vectors_evidence import counterexample_json, without_rows
 from conformance.cli.vectors_sdk import looked_up
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_verify import (
@@ -239,7 +239,7 @@ def _print_matrix(found: Parity) -> None:
     for missing in found.not_found:
         console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
     for result in found.unproven:
-        why = "; ".join(unaccounted(result))
+        why = "; ".join(result.unaccounted)
         console.print(
             f"not proven: {result.target.name} ({result.target.language}): {why}", markup=False, style="yellow"
         )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, stop
+from conformance.cli.vectors_failures import JobError, words_kept
 from conformance.cli.vectors_sdk import looked_up
 from conformance.verdict import Exit
 
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0
-
-# Of a failure, so many of its causes are looked at, and so much of the words of each is shown.
-_MOST_CAUSES = 20
-_MOST_WORDS = 500
-_TRACEBACK = "Traceback (most recent call last)"
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)(:|$)")
 
 Master = Annotated[
     str, typer.Option("--master", help="Spark master: local[*], local[4], yarn, spark://HOST:7077, k8s://…")
@@ -129,7 +123,7 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
     try:
         with looked_up(), Janitor() as janitor, Face(format_) as face:
             place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
-            with opened(place) as spark, _words_kept():
+            with opened(place) as spark, words_kept():
                 yield Work(spark, janitor, face)
     except NotAvailableError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}")
@@ -139,65 +133,7 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
         stop(Exit.KIT, str(error))
     except StorageError as error:
         stop(Exit.USAGE, str(error))
-    except _JobError as error:
+    except JobError as error:
         stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {error}; what was read may be damaged")
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven. `vectors generate` can go on with --resume")
-
-
-class _JobError(Exception):
-    """A job failed, in words."""
-
-
-@contextlib.contextmanager
-def _words_kept() -> Iterator[None]:
-    """Turns what Spark raises into words while its JVM, which has them, is still there."""
-    try:
-        yield
-    except Exception as error:
-        if not _is_of_spark(error):
-            raise
-        raise _JobError(_words(error)) from error
-
-
-def _is_of_spark(error: Exception) -> bool:
-    """Whether a job failed: a worker died, a file could not be read, a cluster or the JVM itself went away."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return isinstance(error, Py4JError | PySparkException | ConnectionError)
-
-
-def _words(error: Exception) -> str:
-    said = []
-    try:
-        java = _java(error)
-        said.append(_first_line(str(error) if java is None else str(java.toString())))
-        said.append(_cause(error))
-    except Exception:  # the JVM is gone, and its words with it
-        said.append("")
-    return ": ".join(dict.fromkeys(filter(None, said))) or type(error).__name__
-
-
-def _cause(error: Exception) -> str:
-    """The line that says most: of what began it, and of a worker's traceback the end."""
-    java = _java(error)
-    for _ in range(_MOST_CAUSES):
-        deeper = None if java is None else java.getCause()
-        if deeper is None:
-            break
-        java = deeper
-    text = str(error) if java is None else str(java.toString())
-    raised = [line.strip() for line in text.splitlines() if _RAISED.match(line.strip())] if _TRACEBACK in text else []
-    return raised[-1][:_MOST_WORDS] if raised else _first_line(text)
-
-
-def _java(error: Exception) -> Any:
-    """What Java threw, if it did; pyspark hides it in what it raises itself."""
-    from py4j.protocol import Py4JJavaError
-
-    return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_MOST_WORDS]

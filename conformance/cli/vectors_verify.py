@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +14,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, out, stop
-from conformance.cli.vectors_evidence import record, unaccounted, without_rows
+from conformance.cli.target import found_here
+from conformance.cli.vectors_evidence import record, without_rows
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
-from reports.evidence import EvidenceError
-from reports.evidence import writer as evidence_file
+from reports.evidence import EvidenceError, remove_earlier
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
@@ -101,8 +100,10 @@ def verify(
 
 
 def _beside(results: str | None, name: str) -> Path:
-    """Where evidence goes: beside the mismatches, if they are on this machine."""
-    if results is None or "://" in results:
+    """Where evidence goes: beside the mismatches, if they are given as a path."""
+    from vectors.spark.storage import is_uri
+
+    if results is None or is_uri(results):
         return Path(_OUTPUT) / name / "run.jsonl"
     return Path(results) / "run.jsonl"
 
@@ -110,7 +111,7 @@ def _beside(results: str | None, name: str) -> Path:
 def make_room(path: Path) -> None:
     """No evidence at `path`: should this run not come to its end, an earlier one must not stand for it."""
     try:
-        evidence_file.make_room(path)
+        remove_earlier(path)
     except EvidenceError as error:
         stop(Exit.USAGE, str(error))
     except OSError as error:
@@ -146,11 +147,8 @@ def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: flo
     from vectors.spark.verify import Target
 
     if sdk is None:
-        local = is_local(work.spark.sparkContext.master)
-        if local and shutil.which(command[0]) is None:
-            stop(Exit.ADAPTER, f"{command[0]!r} is no program here; give a path (./my-runner) or a program on PATH")
-        # Workers run in folders of their own.
-        words = (str(Path(command[0]).absolute()) if local and "/" in command[0] else command[0], *command[1:])
+        # Workers run in folders of their own; those of a cluster on machines of their own.
+        words = found_here(command) if is_local(work.spark.sparkContext.master) else tuple(command)
         run = Command(words, deadline, START_S, work.janitor.mark)
         return Target(Path(command[0]).name, "", "", "", run)
     found = runnable(sdk)
@@ -235,7 +233,7 @@ def print_result(result: Result) -> None:
         rows = [row for row in result.rows if row.profile is profile]
         agreeing = sum(row.counts[Finding.AGREE] for row in rows)
         console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
-    for words in unaccounted(result):
+    for words in result.unaccounted:
         console.print(f"{words}: nothing is proven", style="bold red", markup=False)
     for words in without_rows(result.without_rows):
         console.print(words, style="bold red", markup=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conformance.faults.recording import Action, Mapped, Named, Names, Recording, Truncate, Type, Write
+from conformance.faults.recording import Action, Mapped, Named, Names, Recording, Truncate, Type, Write, replay
 
 
 @dataclass(slots=True)
@@ -73,14 +73,8 @@ def _apply(action: Action, files: defaultdict[int, _File], names: dict[bytes, in
                     known.data = bytearray(change.data)
             else:
                 names.pop(change.path, None)
-    elif isinstance(action, Write | Mapped):
-        data = files[action.file].data
-        data.extend(bytes(max(0, action.offset - len(data))))
-        data[action.offset : action.offset + len(action.data)] = action.data
-    elif isinstance(action, Truncate):
-        data = files[action.file].data
-        del data[action.size :]
-        data.extend(bytes(action.size - len(data)))
+    elif isinstance(action, Write | Mapped | Truncate):
+        replay(action, files[action.file].data)
 
 
 def _real(root: bytes) -> Iterator[tuple[bytes, _Found]]:

@@ -197,6 +197,16 @@ class Recording:
     refused: tuple[str, ...] = field(default=())
 
 
+def replay(action: Write | Mapped | Truncate, data: bytearray) -> None:
+    """Do to the bytes of a file what an action did; a gap before what it wrote is zero."""
+    if isinstance(action, Truncate):
+        del data[action.size :]
+        data.extend(bytes(action.size - len(data)))
+    else:
+        data.extend(bytes(max(0, action.offset - len(data))))
+        data[action.offset : action.offset + len(action.data)] = action.data
+
+
 def header_line(command: Iterable[str], snapshot: Iterable[Entry]) -> str:
     """The first line of a recording's file."""
     return _line({"recording": VERSION, "command": list(command), "snapshot": [_plain(entry) for entry in snapshot]})

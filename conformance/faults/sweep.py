@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from functools import partial
 from pathlib import Path
 
 from conformance.faults import fidelity
@@ -224,30 +225,30 @@ class Sweep:
             owed = candidate.stage is Stage.ACKNOWLEDGED
             if tally.enough() or (time.monotonic() > until and not owed):
                 break
+            tally.tried += not candidate.again
             self._restarted(tally, candidate, promises, run.out)
         tally.total, tally.words = states.count(), states.tally(tally.tried)
 
     def _restarted(self, tally: _Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
         """Restart on one state, and judge it by the promises at all points at which it is legal."""
-        tally.tried += not candidate.again
         numbers = candidate.numbers
         with self._folder() as folder:
             candidate.state.write(folder)
             verdict = judge(self._subject(), folder, self._workload, promises.must(*numbers), promises.may(*numbers))
         if verdict.kind is not Kind.CLEAN:
-            with self._folder() as folder:
-                candidate.state.write(folder)
-                kept = self._kept(tally, verdict, folder, out)
+            kept = self._kept(tally, verdict, candidate.state.write, out)
             tally.findings.append(Finding(numbers[-1], verdict, prefix + _story(promises, candidate), kept))
 
-    def _kept(self, tally: _Tally, verdict: Verdict, folder: Path, out: Path) -> Path | None:
-        """The tar file of the state in `folder`, if it is the first of its class in this layer."""
+    def _kept(self, tally: _Tally, verdict: Verdict, fill: Callable[[Path], object], out: Path) -> Path | None:
+        """The tar file of what `fill` puts into a folder, if it is the first of its class in this layer."""
         if self._keep is None or any(one.verdict.kind is verdict.kind for one in tally.findings):
             return None
         self._keep.mkdir(parents=True, exist_ok=True)
         place = self._keep / f"{tally.layer.name.lower().replace('_', '-')}-{verdict.kind.value}"
         shutil.copyfile(out, place.with_suffix(".jsonl"))
-        return Path(shutil.make_archive(str(place), "tar", folder))
+        with self._folder() as folder:
+            fill(folder)
+            return Path(shutil.make_archive(str(place), "tar", folder))
 
     def _nested(self, tally: _Tally, seconds: float) -> None:
         run = self.baseline()
@@ -258,7 +259,7 @@ class Sweep:
         # Spread over the run: recoveries differ by what there is to recover.
         step = max(1, len(firsts) // NESTED_STATES)
         for first in firsts[::step]:
-            if tally.enough() or (time.monotonic() > until and tally.tried >= LEAST_TRIED):
+            if tally.over(until):
                 break
             must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
             with self._folder() as folder:
@@ -273,8 +274,9 @@ class Sweep:
             last = first.numbers[-1]
             where = f"After a power loss at operation {last} ({first.at(last).text}), while it recovered: "
             for candidate in _until(inner, Stage.PARTED):
-                if tally.enough() or (time.monotonic() > until and tally.tried >= LEAST_TRIED):
+                if tally.over(until):
                     break
+                tally.tried += not candidate.again
                 self._restarted(tally, candidate, promises, out, where)
             tally.total += sum(not one.again for one in _until(inner, Stage.PARTED))
 
@@ -298,10 +300,10 @@ class Sweep:
         run = self.baseline()
         numbers = [one.number for one in run.recording.operations]
         until = time.monotonic() + seconds
+        tally.total = len(numbers)
         for number in _spread(numbers, self._seed):
-            tally.total += 1
-            if tally.enough() or (time.monotonic() > until and tally.tried >= LEAST_TRIED):
-                continue
+            if tally.over(until):
+                break
             struck = self._run(fault(number), whole=False)
             if not struck.recording.ending.fired:
                 # The run was shorter this time: nothing was tried.
@@ -311,7 +313,7 @@ class Sweep:
             before = self._copied(struck.folder)
             verdict = judge(self._subject(), struck.folder, self._workload, struck.history.must, struck.history.may)
             if verdict.kind is not Kind.CLEAN:
-                kept = None if before is None else self._kept(tally, verdict, before, struck.out)
+                kept = None if before is None else self._kept(tally, verdict, partial(_copy, before), struck.out)
                 tally.findings.append(Finding(number, verdict, f"It was {words} operation {number}.", kept))
             for folder in filter(None, (before, struck.folder)):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -321,10 +323,10 @@ class Sweep:
         run = self.baseline()
         until = time.monotonic() + seconds
         syncs = [one.number for one in run.recording.operations if isinstance(one.action, Sync)]
+        tally.total = len(syncs)
         for number in _spread(syncs, self._seed):
-            tally.total += 1
-            if tally.enough() or (time.monotonic() > until and tally.tried >= LEAST_TRIED):
-                continue
+            if tally.over(until):
+                break
             struck = self._run(Fault(error=errno.EIO, at=number, once=True), whole=False)
             if not struck.recording.ending.fired:
                 continue
@@ -336,7 +338,6 @@ class Sweep:
                     before = len(tally.findings)
                     what = f"The sync of operation {number} had failed. "
                     self._restarted(tally, candidate, promises, struck.out, what)
-                    tally.tried -= not candidate.again
                     if len(tally.findings) > before:
                         break
             shutil.rmtree(struck.folder, ignore_errors=True)
@@ -365,8 +366,9 @@ class Sweep:
         """A copy of a work directory, if anything is to be kept."""
         if self._keep is None:
             return None
-        copy, _ = self._place()
-        return Path(shutil.copytree(folder, copy, symlinks=True, dirs_exist_ok=True))
+        into, _ = self._place()
+        _copy(folder, into)
+        return into
 
     def _faithful(self, run: Run) -> None:
         differing = fidelity.differences(run.recording, run.folder, self._scratch)
@@ -414,9 +416,18 @@ class _Tally:
         self.findings: list[Finding] = []
         self.unproven: list[str] = []
 
+    def over(self, until: float) -> bool:
+        """Whether a layer stops: at this time of the monotonic clock, but not before it has tried what it must."""
+        return self.enough() or (time.monotonic() > until and self.tried >= LEAST_TRIED)
+
     def enough(self) -> bool:
         """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
         return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= MOST_FINDINGS
+
+
+def _copy(folder: Path, into: Path) -> None:
+    """Everything in a folder into an empty one."""
+    shutil.copytree(folder, into, symlinks=True, dirs_exist_ok=True)
 
 
 def _read(out: Path) -> Recording:

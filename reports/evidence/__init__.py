@@ -22,7 +22,7 @@ from reports.evidence.model import (
 )
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import MARK, Redactor
-from reports.evidence.writer import EvidenceWriter
+from reports.evidence.writer import EvidenceWriter, remove_earlier
 
 __all__ = [
     "MARK",
@@ -47,4 +47,5 @@ __all__ = [
     "Vectors",
     "VerdictLine",
     "read_evidence",
+    "remove_earlier",
 ]

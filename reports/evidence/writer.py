@@ -145,7 +145,7 @@ def _open(path: Path) -> int:
     advice = "name another file with --evidence"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        special = make_room(path)
+        special = remove_earlier(path)
         # O_EXCL: whoever reads the old run keeps reading the old run, and two writers never share a file.
         kind = 0 if special else os.O_CREAT | os.O_EXCL
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | kind, 0o644)
@@ -155,7 +155,7 @@ def _open(path: Path) -> int:
         ) from error
 
 
-def make_room(path: Path) -> bool:
+def remove_earlier(path: Path) -> bool:
     """Remove an earlier run at `path`; True if there is a device or pipe to write to as it is.
 
     Raises EvidenceError for a folder and for a file that is no evidence, which is left alone, and OSError.

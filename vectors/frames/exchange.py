@@ -36,9 +36,9 @@ DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
 # After the end of its input a runner has so long to say what it still has to say, and to end, well or badly.
 QUIT_S = 10.0
-# What it said last comes so much later than its end at most; that end is looked for so often.
+# What it said last comes so much later than its end at most; so long is listened before that end is looked for again.
 LATE_S = 1.0
-LOOK_S = 0.2
+LISTEN_S = 0.2
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 
@@ -220,7 +220,7 @@ class Exchange:
             with contextlib.suppress(TroubleError):
                 # The trouble is the end of its output, which is what is waited for.
                 while not said and (left := ends - time.monotonic()) > 0:
-                    said += len(self._runner.step(min(left, LOOK_S)))
+                    said += len(self._runner.step(min(left, LISTEN_S)))
                     if self._runner.has_left:
                         # Something that it started holds its output open.
                         ends = min(ends, time.monotonic() + LATE_S)

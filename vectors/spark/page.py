@@ -80,7 +80,7 @@ def picture(parity: Parity, profile: Profile) -> Picture:
 def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
     worst = gravest(result, row)
     if worst is None:
-        why = unproven(result) or "no rows of this category"
+        why = "; ".join(result.unaccounted) or "no rows of this category"
         return Cell(x, y, "#eee", "?", f"{result.target.name}, {row.category.value}: {why}: nothing is proven")
     counted = ", ".join(f"{rows} {found.words}" for found, rows in row.counts.items() if rows)
     return Cell(
@@ -90,13 +90,6 @@ def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
         _text(row, worst),
         f"{result.target.name}, {row.category.value}: {counted}",
     )
-
-
-def unproven(result: Result) -> str:
-    """Why a runner's column is not proven, in a few words; empty if it is."""
-    if result.missing:
-        return "rows are missing"
-    return "processes of the runner failed on no document in particular" if result.restarts else ""
 
 
 def _fill(finding: Finding, part: float) -> str:
@@ -134,7 +127,6 @@ def page(parity: Parity, describe: Callable[[Result, Counterexample], dict[str, 
         legend=legend(),
         findings=list(Finding),
         describe=describe,
-        unproven=unproven,
         cell_width=CELL_WIDTH,
         cell_height=CELL_HEIGHT,
         left=LEFT,

@@ -47,7 +47,7 @@ class Parity:
     @property
     def unproven(self) -> tuple[Result, ...]:
         """The results of runners of which rows are missing, or processes failed on no document in particular."""
-        return tuple(result for result in self.results if result.missing or result.restarts)
+        return tuple(result for result in self.results if result.unaccounted)
 
     @property
     def references(self) -> tuple[Result, ...]:

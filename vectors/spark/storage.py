@@ -19,6 +19,11 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
+def is_uri(folder: str) -> bool:
+    """Whether a folder is given as a URI, on whatever file system, and not as a path."""
+    return _SCHEME.match(folder) is not None
+
+
 class StorageError(Exception):
     """A folder or file cannot be read or written; the text says which and what came."""
 
@@ -34,7 +39,7 @@ class Store:
         """
         self._jvm: Any = spark.sparkContext._jvm
         self._is_local = is_local(spark.sparkContext.master)
-        if not _SCHEME.match(folder) and self._is_local:
+        if not is_uri(folder) and self._is_local:
             folder = Path(folder).absolute().as_uri()
         root = self._jvm.org.apache.hadoop.fs.Path(folder)
         with _Failing(folder):
@@ -64,20 +69,17 @@ class Store:
 
     def files(self, name: str = "") -> Mapping[str, int]:
         """The files directly in folder `name` and their lengths in bytes; none if there is no such folder."""
-        if not self.exists(name):
-            return {}
         with _Failing(self.at(name)):
-            found = self._fs.listStatus(self._path(name))
             return {
-                str(status.getPath().getName()): int(status.getLen()) for status in found if not status.isDirectory()
+                str(status.getPath().getName()): int(status.getLen())
+                for status in self._listed(name)
+                if not status.isDirectory()
             }
 
     def names(self, name: str = "") -> list[str]:
         """The names of everything directly in folder `name`; none if there is no such folder."""
-        if not self.exists(name):
-            return []
         with _Failing(self.at(name)):
-            return [str(status.getPath().getName()) for status in self._fs.listStatus(self._path(name))]
+            return [str(status.getPath().getName()) for status in self._listed(name)]
 
     def make(self) -> None:
         """Make the folder, if it is not there yet. Raises StorageError."""
@@ -117,6 +119,10 @@ class Store:
         """Remove a file or folder, if there is one. Raises StorageError."""
         with _Failing(self.at(name)):
             self._fs.delete(self._path(name), True)
+
+    def _listed(self, name: str) -> Sequence[Any]:
+        listed: Sequence[Any] = self._fs.listStatus(self._path(name)) if self.exists(name) else ()
+        return listed
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name) if name else self._root

@@ -35,6 +35,8 @@ _SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
 _WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
 # Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
 SAMPLED_BLOCKS = 4
+# Of what a process said at its end, so many characters are shown.
+_SHOWN_WORDS = 500
 # A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
 _SHRINK_DEADLINE_S = 2.0
 
@@ -143,14 +145,33 @@ class Result:
         wanted = profile or self.profile
         return next(row for row in self.rows if row.category is category and row.profile is wanted)
 
+    @property
+    def lines(self) -> tuple[Row, ...]:
+        """The table in the run's own profile, with a line for every category."""
+        return tuple(row for row in self.rows if row.profile is self.profile)
+
     def own(self) -> tuple[Row, ...]:
-        """The table in the run's own profile, categories without rows left out."""
-        return tuple(row for row in self.rows if row.profile is self.profile and row.rows)
+        """The lines that have rows."""
+        return tuple(row for row in self.lines if row.rows)
 
     @property
     def without_rows(self) -> tuple[Category, ...]:
         """The categories of which no row was judged: nothing is proven about them."""
-        return tuple(row.category for row in self.rows if row.profile is self.profile and not row.rows)
+        return tuple(row.category for row in self.lines if not row.rows)
+
+    @property
+    def unaccounted(self) -> tuple[str, ...]:
+        """What no row of the table shows, in words: missing rows, processes that died of nothing in particular.
+
+        With any of it no category is proven, for nobody knows whose the rows were, or what the processes died of.
+        """
+        words = [f"{self.missing} rows missing"] if self.missing else []
+        if self.restarts:
+            words.append(
+                f"{self.restarts} processes of the runner failed on no document in particular, the first: "
+                f"{self.restarted[:_SHOWN_WORDS]}"
+            )
+        return tuple(words)
 
     def total(self, finding: Finding) -> int:
         """Rows with `finding` in the run's own profile."""

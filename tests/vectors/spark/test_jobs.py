@@ -255,9 +255,13 @@ def test_the_reference_agrees_on_every_row_in_its_own_profile(
     assert {line.verdict for line in run.verdicts} == {"conforms"}
 
 
+@pytest.mark.parametrize("on_a_cluster", [False, True], ids=["here", "on a cluster"])
 def test_stored_rows_and_constructed_ones_give_the_same_table(
-    spark: SparkSession, generated: Path, tmp_path: Path
+    spark: SparkSession, generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_cluster: bool
 ) -> None:
+    if on_a_cluster:
+        # There the files come through the JVM.
+        monkeypatch.setattr(Store, "files_here", lambda *_: None)
     store = Store(spark, str(generated))
     stored = _verified(spark, tmp_path / "a", _fake("naive"), source=Stored(store, read_manifest(store)), partitions=1)
     made = _verified(spark, tmp_path / "b", _fake("naive"), count=COUNT, partitions=2)
