@@ -120,7 +120,7 @@ def test_a_runner_that_failed_of_nothing_in_particular_has_an_unproven_column(
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
     assert [one["restarts"] for one in raw["sdks"]] == [0, 3, 0]
     text = page(found, describe)
-    assert "fake is not proven: processes of the runner failed" in text
+    assert "fake is not proven: 3 processes of the runner failed" in text
     assert "<b>fake</b>: agrees on every row" not in text
     assert "<b>sound</b>: agrees on every row" in text
     assert text.count(">?</text>") == len(Profile) * (len(Category) - 1)
