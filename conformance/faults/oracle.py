@@ -165,7 +165,8 @@ def _judge(
     if verdict.kind is not Kind.CLEAN:
         return verdict
     there: AbstractSet[int] = _seen(workload, found) & may | must
-    for op in (*_in_flight(workload, must, may), workload.probe):
+    known = [op for op in workload.ops if workload.once and op.number in must]
+    for op in (*known, *_in_flight(workload, must, may), workload.probe):
         verdict, found, there = _again(subject, workload, op, there, down)
         if verdict.kind is not Kind.CLEAN:
             return verdict
@@ -203,6 +204,8 @@ def _again(
     elif answer.outcome is not Outcome.OK:
         came = f"{answer.outcome}: {_short(answer.text)}"
         return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
+    if answer.new and op.number in there:
+        return Verdict(Kind.INVENTED, f"{what} to be known from before", "an answer that it was done now"), {}, there
     there = there | {op.number}
     try:
         found = subject.dump()

@@ -38,12 +38,14 @@ class Answer:
     """An answer; times are CLOCK_MONOTONIC in nanoseconds. `acked_at` is when the success was known, None without it.
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
+    `new` is what a success says of itself: done now, or known from before; None where the protocol does not tell.
     """
 
     outcome: Outcome
     sent_at: int
     acked_at: int | None = None
     text: str = ""
+    new: bool | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for a success without a time, or a time without a success."""
@@ -65,11 +67,13 @@ class Workload:
     """What is asked, in this order; small: three to ten operations find what hundreds do. `before` is there already.
 
     A value is set by one operation only, so that a fact tells who set it. `probe` is a new write for after the crash.
+    `once`: what was acknowledged may be sent again, and must then be known from before, or be refused.
     """
 
     ops: tuple[Op, ...]
     probe: Op
     before: Facts = field(default_factory=dict)
+    once: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers that do not run from 1, too few facts, or a value that is set twice."""

@@ -113,7 +113,8 @@ class Sweep:
     """All layers against one implementation. Use as a context manager: its folders are gone afterwards.
 
     `subject` makes the implementation's subject for a restart, `traced` for a run under the tracer, which takes three
-    to seven times as long (the same by default). `scratch` names files of the work directory that no promise is about.
+    to seven times as long (the same by default). Every run begins on a copy of `base`, or on an empty folder. `scratch`
+    names files of the work directory that no promise is about. A layer tries `least` points whatever time they take.
     The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording beside it.
     """
 
@@ -123,12 +124,14 @@ class Sweep:
         workload: Workload,
         *,
         traced: Callable[[], Subject] | None = None,
+        base: Path | None = None,
         seed: int = 0,
+        least: int = LEAST_TRIED,
         scratch: Iterable[str] = (),
         parent: Path | None = None,
         keep: Path | None = None,
     ) -> None:
-        self._subject, self._traced = subject, traced or subject
+        self._subject, self._traced, self._base, self._least = subject, traced or subject, base, least
         self._workload, self._seed, self._scratch, self._keep = workload, seed, tuple(scratch), keep
         self._home = Path(tempfile.mkdtemp(prefix="holdfast-crash-", dir=parent))
         self._count = 0
@@ -155,8 +158,29 @@ class Sweep:
                         "nothing went wrong; expected every operation of the workload to be accepted"
                     )
             self._faithful(run)
+            self._confined()
             self._baseline = run
         return self._baseline
+
+    def _confined(self) -> None:
+        """That what it does lies in its work directory: in a folder in which nothing was done it must show nothing."""
+        folder, _ = self._begun()
+        subject = self._subject()
+        try:
+            subject.start(folder)
+            found = subject.dump()
+        except SubjectError as error:
+            raise RunError(f"expected it to start where nothing was done yet, got: {error}") from error
+        finally:
+            with suppress(SubjectError):
+                subject.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+        if found != self._workload.before:
+            raise RunError(
+                "what it keeps does not lie in its work directory: in a folder in which no operation was done it shows "
+                f"{sorted(found.items() - self._workload.before.items())[:1] or 'less than there was'}; have it keep "
+                "everything there, its database as well"
+            )
 
     def power_loss(self, seconds: float) -> Report:
         """Every state that a power loss may leave, the likeliest to show something first, for so many seconds.
@@ -200,7 +224,7 @@ class Sweep:
 
     def _reported(self, layer: Layer, work: Callable[[_Tally], None]) -> Report:
         began = time.monotonic()
-        tally = _Tally(layer)
+        tally = _Tally(layer, self._least)
         try:
             work(tally)
         except (RunError, OSError) as error:
@@ -345,7 +369,7 @@ class Sweep:
 
     def _run(self, fault: Fault, *, whole: bool = True) -> Run:
         """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong."""
-        folder, out = self._place()
+        folder, out = self._begun()
         subject = self._traced()
         history = History(())
         try:
@@ -375,8 +399,15 @@ class Sweep:
         if differing:
             raise RunError(f"the recording does not explain these files: {', '.join(differing[:5])}")
 
+    def _begun(self) -> tuple[Path, Path]:
+        """A work directory for a run, and where its recording goes."""
+        folder, out = self._place()
+        if self._base is not None:
+            _copy(self._base, folder)
+        return folder, out
+
     def _place(self) -> tuple[Path, Path]:
-        """A fresh work directory, and where its recording goes."""
+        """An empty work directory, and where its recording goes."""
         self._count += 1
         folder = self._home / f"work-{self._count}"
         folder.mkdir()
@@ -408,8 +439,9 @@ def self_test() -> str:
 class _Tally:
     """What a layer has seen so far."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, least: int) -> None:
         self.layer = layer
+        self.least = least
         self.tried = 0
         self.total = 0
         self.words = ""
@@ -418,7 +450,7 @@ class _Tally:
 
     def over(self, until: float) -> bool:
         """Whether a layer stops: at this time of the monotonic clock, but not before it has tried what it must."""
-        return self.enough() or (time.monotonic() > until and self.tried >= LEAST_TRIED)
+        return self.enough() or (time.monotonic() > until and self.tried >= self.least)
 
     def enough(self) -> bool:
         """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
@@ -426,8 +458,12 @@ class _Tally:
 
 
 def _copy(folder: Path, into: Path) -> None:
-    """Everything in a folder into an empty one."""
-    shutil.copytree(folder, into, symlinks=True, dirs_exist_ok=True)
+    """Everything in a folder into an empty one, but for sockets, which mean nothing without their process."""
+
+    def without(inside: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(inside, name).is_socket() or Path(inside, name).is_fifo()]
+
+    shutil.copytree(folder, into, symlinks=True, dirs_exist_ok=True, ignore=without)
 
 
 def _read(out: Path) -> Recording:
