@@ -7,6 +7,8 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,24 +20,54 @@ from rich.table import Table
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, plain, stop
 from conformance.cli.target import found_here
+from conformance.faults.dependencies import Dependencies, Promise
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind
 from conformance.faults.probe import probe
+from conformance.faults.recording import RecordingError
+from conformance.faults.story import draw
 from conformance.faults.sweep import Finding, Layer, Report, Sweep, self_test
 from conformance.verdict import Exit
 
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# By their names on the command line, in the order in which they run.
-_LAYERS: dict[str, Callable[[Sweep, float], Report]] = {
-    "power": Sweep.power_loss,
-    "kill": Sweep.kills,
-    "torn": lambda sweep, seconds: sweep.kills(seconds, torn=True),
-    "recovery": Sweep.recovery,
-    "errors": lambda sweep, seconds: sweep.errors(seconds, errno.ENOSPC),
-    "short": Sweep.short_writes,
-    "sync": Sweep.sync_errors,
+# A disk becomes full by pages of 4,096 bytes, so for it a value has so many characters.
+_LARGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """What the layers are run on: with the tracer, without, and with larger values."""
+
+    sweep: Sweep
+    without: Dependencies
+    large: Dependencies
+
+
+_Run = Callable[[_Store, float], Report]
+# By their names on the command line, in the order in which they run; these need the tracer.
+_TRACED: dict[str, tuple[Layer, _Run]] = {
+    "power": (Layer.POWER, lambda store, seconds: store.sweep.power_loss(seconds)),
+    "kill": (Layer.KILL, lambda store, seconds: store.sweep.kills(seconds)),
+    "torn": (Layer.TORN_KILL, lambda store, seconds: store.sweep.kills(seconds, torn=True)),
+    "recovery": (Layer.RECOVERY, lambda store, seconds: store.sweep.recovery(seconds)),
+    "errors": (Layer.ERRORS, lambda store, seconds: store.sweep.errors(seconds, errno.ENOSPC)),
+    "short": (Layer.SHORT, lambda store, seconds: store.sweep.short_writes(seconds)),
+    "sync": (Layer.SYNC_ERRORS, lambda store, seconds: store.sweep.sync_errors(seconds)),
+}
+_LAYERS: dict[str, _Run] = {
+    **{name: run for name, (_, run) in _TRACED.items()},
+    "missing": lambda store, seconds: store.without.missing(seconds),
+    "truncated": lambda store, seconds: store.without.truncated(seconds),
+    "corrupt": lambda store, seconds: store.without.corrupt(seconds),
+    "foreign": lambda store, seconds: store.without.foreign(seconds),
+    "locked": lambda store, seconds: store.without.locked(seconds),
+    "readonly": lambda store, seconds: store.without.read_only(seconds),
+    "full": lambda store, seconds: store.large.full(seconds),
+    "damage": lambda store, seconds: store.without.damage(seconds),
+    "down": lambda store, seconds: store.without.down(seconds),
+    "slow": lambda store, seconds: store.without.slow(seconds),
 }
 
 
@@ -51,6 +83,9 @@ def crash(
         list[str] | None, typer.Option("--scratch", metavar="PATTERN", help="files no promise is about; repeat")
     ] = None,
     results: Annotated[Path, typer.Option("--out", help="states of the disk that broke a promise go here")] = _OUTPUT,
+    detects: Annotated[
+        bool, typer.Option("--detects", help="the store promises to notice damaged bytes: no older state will do")
+    ] = False,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every limit of time")] = 1.0,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
@@ -69,23 +104,30 @@ def crash(
     if not command:
         stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")
     words = found_here(command)
-    unable = probe().tracer.reason or self_test()
+    unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
     if unable:
-        stop(Exit.INCOMPLETE, f"kills and power loss NOT TESTED: {unable}")
+        err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
     limits = Limits().scaled(slow)
     try:
-        with Janitor() as janitor:
+        with Janitor() as janitor, ExitStack() as stack:
             environment = {**os.environ, **janitor.mark}
-            with Sweep(
-                lambda: Lines(words, limits=limits, environment=environment),
-                puts(ops, seed=seed),
-                traced=lambda: Lines(words, limits=limits.scaled(_SLOWER), environment=environment),
-                seed=seed,
-                scratch=scratch or (),
-                parent=janitor.make_folder(),
-                keep=results,
-            ) as sweep:
-                reports = [_run(sweep, name, seconds, format_) for name in wanted]
+            parent = janitor.make_folder()
+
+            def swept(size: int) -> Sweep:
+                sweep = Sweep(
+                    lambda: Lines(words, limits=limits, environment=environment),
+                    puts(ops, seed=seed, size=size),
+                    traced=lambda: Lines(words, limits=limits.scaled(_SLOWER), environment=environment),
+                    seed=seed,
+                    scratch=scratch or (),
+                    parent=parent,
+                    keep=results,
+                )
+                return stack.enter_context(sweep)
+
+            small, promise = swept(0), Promise.DETECTS if detects else Promise.NEVER_WRONG
+            store = _Store(small, Dependencies(small, promise=promise), Dependencies(swept(_LARGE)))
+            reports = [_run(store, name, seconds, format_, unable) for name in wanted]
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     status = _status(reports, whole=len(wanted) == len(_LAYERS))
@@ -94,13 +136,16 @@ def crash(
     else:
         _print(reports, status)
         again = ["holdfast", "crash", *(word for name in layer or () for word in ("--layer", name))]
+        again += ["--detects"] if detects else []
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
         out().print(f"again: {shlex.join(again)}", markup=False)
     raise typer.Exit(int(status))
 
 
-def _run(sweep: Sweep, name: str, seconds: float, format_: Format) -> Report:
-    report = _LAYERS[name](sweep, seconds)
+def _run(store: _Store, name: str, seconds: float, format_: Format, unable: str) -> Report:
+    if unable and name in _TRACED:
+        return Report(_TRACED[name][0], 0, 0, "not tested", unproven=(f"NOT TESTED: {unable}",))
+    report = _LAYERS[name](store, seconds)
     if format_ is Format.TEXT:
         err().print(f"{report.layer.value}: {report.tally}, {report.seconds:.1f} s", markup=False)
     return report
@@ -115,6 +160,7 @@ def _status(reports: Sequence[Report], *, whole: bool) -> Exit:
 
 
 def _json(reports: Sequence[Report], status: Exit, command: Sequence[str], seed: int) -> dict[str, Any]:
+    """The reports as JSON (`specs/schemas/crash.schema.json`)."""
     return {
         "command": list(command),
         "seed": seed,
@@ -125,16 +171,20 @@ def _json(reports: Sequence[Report], status: Exit, command: Sequence[str], seed:
                 "clean": report.clean,
                 "tried": report.tried,
                 "total": report.total,
+                "tally": report.tally,
                 "unproven": list(report.unproven),
+                "beside": report.beside,
                 "seconds": round(report.seconds, 3),
                 "findings": [
                     {
-                        "operation": finding.point,
+                        "at": finding.what,
+                        "number": finding.point,
                         "class": finding.verdict.kind.value,
                         "expected": finding.verdict.expected,
                         "came": finding.verdict.came,
                         "story": finding.story,
                         "state": None if finding.kept is None else str(finding.kept),
+                        "timeline": _timeline(report.layer, finding),
                     }
                     for finding in report.findings
                 ],
@@ -151,7 +201,31 @@ def _explain(console: Console, layer: Layer, finding: Finding) -> None:
     console.print(f"    got       {finding.verdict.came}", markup=False)
     console.print(f"    because   {finding.story}", markup=False)
     if finding.kept is not None:
-        console.print(f"    state     {finding.kept}, recorded in {finding.kept.with_suffix('.jsonl')}", markup=False)
+        recording = finding.kept.with_suffix(".jsonl")
+        recorded = f", recorded in {recording}" if finding.what == "operation" else ""
+        console.print(f"    state     {finding.kept}{recorded}", markup=False)
+    if (picture := _timeline(layer, finding)) is not None:
+        console.print(f"    timeline  {picture}", markup=False)
+
+
+def _timeline(layer: Layer, finding: Finding) -> str | None:
+    """Where the picture is put; without one everything that it shows is said in words all the same."""
+    try:
+        picture = draw(layer, finding)
+    except (OSError, RecordingError) as error:
+        err().print(f"no timeline: {error}", markup=False)
+        return None
+    return None if picture is None else str(picture)
+
+
+def _state(report: Report) -> str:
+    """What was found, as the table has it, with its colour."""
+    found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
+    if found:
+        return f"[bold red]{found}[/]"
+    if not report.clean:
+        return "[yellow]not proven[/]"
+    return "does not apply" if report.beside else "[green]nothing[/]"
 
 
 def _print(reports: Sequence[Report], status: Exit) -> None:
@@ -168,9 +242,7 @@ def _print(reports: Sequence[Report], status: Exit) -> None:
     for column in ("layer", "tried", "found"):
         table.add_column(column, overflow="fold")
     for report in reports:
-        found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
-        state = f"[bold red]{found}[/]" if found else "[green]nothing[/]" if report.clean else "[yellow]not proven[/]"
-        table.add_row(report.layer.value, escape(plain(report.tally)), state)
+        table.add_row(report.layer.value, escape(plain(report.beside or report.tally)), _state(report))
     console.print(table)
     console.print(
         {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(status, "not proven"),

@@ -19,24 +19,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
-from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, Workload
+from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
 
 # An answer of more bytes than this is none.
 _MAX_LINE = 4 * 1024 * 1024
-# Seconds for an end that has begun: of a program that closed its output, of a command that was told to terminate.
-_LAST_S = 1.0
+# Seconds for an end that has begun: of a program that closed its output, and of a command that was told to terminate
+# and has something to finish, a recording or a disk to hand back.
+_LAST_S, _FINISH_S = 1.0, 5.0
 # How much of what came is worth printing, in bytes.
 _SHOWN_BYTES = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds granted for a start, one answer, and a stop."""
+    """Seconds granted for a start, one answer, and a stop.
 
-    start: float = 10.0
-    answer: float = 5.0
+    A store may wait for what another process has locked; many a binding of SQLite waits for 5 s.
+    """
+
+    start: float = 15.0
+    answer: float = 10.0
     stop: float = 5.0
 
     def scaled(self, factor: float) -> Limits:
@@ -110,7 +114,7 @@ class Lines:
         try:
             line = self._ask(op.text)
         except SubjectError as error:
-            return Answer(Outcome.SILENT, sent_at, text=str(error))
+            return Answer(Outcome.SILENT, sent_at, text=str(error), hung=isinstance(error, SubjectHangError))
         came_at = time.monotonic_ns()
         word, _, reason = line.partition(" ")
         if line == "OK":
@@ -156,7 +160,7 @@ class Lines:
                 if select.select([], [pipe], [], max(0.0, deadline - time.monotonic()))[1]:
                     line = line[os.write(pipe, line) :]
                 else:
-                    self._broken = f"no request was read within {self._limits.answer:g} s"
+                    self._hang(f"no request was read within {self._limits.answer:g} s")
             except OSError:
                 self._broken = self._how_it_ended()
         if self._broken:
@@ -170,7 +174,7 @@ class Lines:
         pipe = self._child.stdout.fileno()
         while b"\n" not in self._waiting and not self._broken:
             if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                self._broken = f"no answer within {seconds:g} s"
+                self._hang(f"no answer within {seconds:g} s")
             elif len(self._waiting) > _MAX_LINE:
                 self._broken = f"a line of more than {_MAX_LINE} bytes"
             elif not (came := os.read(pipe, 65536)):
@@ -184,6 +188,11 @@ class Lines:
             self._broken = f"more than was asked for: {self._waiting[:_SHOWN_BYTES]!r}"
             raise SubjectError(self._broken)
         return line.decode("utf-8", "replace")
+
+    def _hang(self, words: str) -> NoReturn:
+        """Raises SubjectHangError; what comes after it is a broken line."""
+        self._broken = words
+        raise SubjectHangError(words)
 
     def _how_it_ended(self) -> str:
         """In words, with the last line of its standard error; it closed its output, so its end is near."""
@@ -223,12 +232,12 @@ class Lines:
                     # What it runs under may have something to finish, as a tracer has its recording.
                     child.terminate()
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        child.wait(_LAST_S)
+                        child.wait(_FINISH_S)
             # The group as well: what it started and left behind.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             status = child.wait()
         if forced:
-            raise SubjectError(f"it did not end within {seconds:g} s after its input")
+            raise SubjectHangError(f"it did not end within {seconds:g} s after its input")
         if status:
             raise SubjectError(f"at its end: {'signal' if status < 0 else 'status'} {abs(status)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import os
 import platform
@@ -14,12 +13,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.faults import fidelity, recording
+from conformance.faults import fidelity, mounts, recording
+from conformance.faults.mounts import Disk
 from conformance.faults.recording import Event, Sync
 from conformance.faults.tracer import Fault
 
 _PATIENCE_S = 5.0
-_NEWNS, _NEWUSER = 0x00020000, 0x10000000
+# Bytes of a disk that is mounted to see whether one can be.
+_SMALL = 16384
 # The loop device's control file, and what makes and mounts a file system.
 _LOOP, _TOOLS = Path("/dev/loop-control"), ("mkfs.ext4", "mount", "umount", "losetup")
 # A program with one of each: a name, a write, a sync, an event.
@@ -42,8 +43,9 @@ class Ability:
 class Probe:
     """What can be used here.
 
-    `tracer`: recording, kills, errors and all that is judged from recordings. `full_disk`: a small file system of one's
-    own, in a user namespace. `real_file_systems`: file systems in files, through loop devices, as root.
+    `tracer`: recording, kills, errors and all that is judged from recordings. `full_disk`: a small file system of
+    one's own, or a read-only one, in a namespace. `real_file_systems`: file systems in files, through loop devices, as
+    root.
     """
 
     tracer: Ability
@@ -58,7 +60,7 @@ class Probe:
 
 def probe() -> Probe:
     """Ask the machine. Leaves nothing behind."""
-    return Probe(_tracer(), _full_disk(), _real_file_systems())
+    return Probe(_tracer(), mounting(), _real_file_systems())
 
 
 def _tracer() -> Ability:
@@ -105,26 +107,18 @@ def _recorded(out: Path, work: Path) -> Ability:
     return Ability()
 
 
-def _full_disk() -> Ability:
+def mounting() -> Ability:
+    """Whether a program can be run on a small disk of memory."""
     if sys.platform != "linux":
         return Ability(f"it needs Linux, this is {platform.system()}")
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
-        return Ability(_attempt([sys.executable, "-P", "-m", __spec__.name, folder], Path(folder)))
-
-
-def _mount_small(folder: str) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def check(result: int, what: str) -> None:
-        if result:
-            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
-
-    user, group = os.getuid(), os.getgid()
-    check(libc.unshare(_NEWUSER | _NEWNS), "unshare of user and mount namespaces")
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
-    check(libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(0), b"size=16k"), "mount of a tmpfs")
+        work, mark = Path(folder, "work"), Path(folder, "mark")
+        work.mkdir()
+        argv = [*mounts.argv(Disk.SMALL, work, mark, _SMALL), sys.executable, "-I", "-S", "-c", ""]
+        failed = _attempt(argv, work)
+        if not failed and not mark.exists():
+            failed = "the disk was not handed back"
+        return Ability(f"mounting a disk of one's own failed: {failed}" if failed else "")
 
 
 def _real_file_systems() -> Ability:
@@ -137,7 +131,3 @@ def _real_file_systems() -> Ability:
         os.close(os.open(_LOOP, os.O_RDWR | os.O_CLOEXEC))
         return Ability()
     return Ability(f"{_LOOP} cannot be opened")
-
-
-if __name__ == "__main__":
-    _mount_small(sys.argv[1])

@@ -6,7 +6,7 @@ nothing of crashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from pathlib import Path
@@ -21,6 +21,18 @@ MIN_FACTS = 2
 
 class SubjectError(Exception):
     """A subject does not do what every subject must (start, show its facts, stop); the text says what came instead."""
+
+
+class SubjectHangError(SubjectError):
+    """Nothing came within the subject's limits of time. To fail is right for one that is deprived, to hang never."""
+
+
+class SubjectPartlyError(SubjectError):
+    """It refuses to tell some of its facts and tells others, `told`; `about` says of which names they tell."""
+
+    def __init__(self, text: str, told: Facts, about: Callable[[str], bool]) -> None:
+        super().__init__(text)
+        self.told, self.about = told, about
 
 
 @unique
@@ -39,6 +51,7 @@ class Answer:
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
     `new` is what a success says of itself: done now, or known from before; None where the protocol does not tell.
+    `hung`: there is no answer because none came within the subject's limits of time.
     """
 
     outcome: Outcome
@@ -46,11 +59,14 @@ class Answer:
     acked_at: int | None = None
     text: str = ""
     new: bool | None = None
+    hung: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a success without a time, or a time without a success."""
+        """Raises ValueError for a success without a time, a time without a success, or an answer that did not come."""
         if (self.acked_at is not None) != (self.outcome is Outcome.OK):
             raise ValueError(f"expected a time of acknowledgement for a success only, got {self}")
+        if self.hung and self.outcome is not Outcome.SILENT:
+            raise ValueError(f"expected no answer of one that hangs, got {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +149,7 @@ class Subject(Protocol):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start on a work directory, and return when it is ready. Raises SubjectError: it failed, in words.
 
+        SubjectHangError: it was not ready in its time.
         `under` are the words of a command that runs another one (a tracer), to go before the implementation's own.
         """
 
@@ -140,7 +157,7 @@ class Subject(Protocol):
         """Ask for one operation. Never raises: a subject that hangs, is gone or talks nonsense gives no answer."""
 
     def dump(self) -> Facts:
-        """All that it shows. Raises SubjectError."""
+        """All that it shows. Raises SubjectError; SubjectHangError: nothing came in its time."""
 
     def stop(self) -> None:
         """End it, by force if it does not end itself, and leave no process behind; nothing if it does not run.

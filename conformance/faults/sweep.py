@@ -1,7 +1,6 @@
-"""The layers: what is done to an implementation while it works, each time judged by restarts and nothing else.
+"""The layers that need a recording: kills, power loss, failing calls; each time judged by restarts and nothing else.
 
-Every layer ends in a `Report`. Only `clean` is a pass: a layer that could not see all, did not come to the states that
-matter in its time, or tried nothing, is not.
+Every layer ends in a `Report`. `Dependencies` has the layers that take away what the implementation works on.
 """
 
 from __future__ import annotations
@@ -10,24 +9,28 @@ import errno
 import random
 import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum, unique
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import fidelity
+from conformance.faults import fidelity, story
+from conformance.faults.copying import copy
 from conformance.faults.lines import Lines, puts
 from conformance.faults.model import Candidate, Stage
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.model import Plan as States
-from conformance.faults.oracle import Kind, Promises, UnplacedError, Verdict, acknowledgements, judge
+from conformance.faults.oracle import Kind, Promises, UnplacedError, acknowledgements, judge
 from conformance.faults.recording import Recording, RecordingError, Sync, read
+from conformance.faults.report import Finding, Layer, Report, RunError, Tally
 from conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
+from conformance.faults.timeline import Marks
 from conformance.faults.tracer import Fault
+from conformance.faults.workspace import Workspace
+
+__all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
 
 # A layer stops at so many failures: one is enough to say no, some more help to see what they have in common.
 MOST_FINDINGS = 5
@@ -35,56 +38,6 @@ MOST_FINDINGS = 5
 LEAST_TRIED = 8
 # Of the states that a crash leaves, so many are the beginning of a recovery that is interrupted itself.
 NESTED_STATES = 6
-
-
-@unique
-class Layer(StrEnum):
-    """What is done to an implementation."""
-
-    KILL = "kill"
-    TORN_KILL = "kill within a write"
-    POWER = "power loss"
-    RECOVERY = "crash in recovery"
-    ERRORS = "errors of calls"
-    SHORT = "short writes"
-    SYNC_ERRORS = "error of a sync, then power loss"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A promise that a layer broke. `point` is the operation of the recording behind or before which it struck.
-
-    `story` says what was pending and lost, or what was done, so that a person can follow it. `kept` is the state of the
-    disk as a tar file, beside which lies the recording; None if nothing is kept, or an earlier one of its class is.
-    """
-
-    point: int
-    verdict: Verdict
-    story: str
-    kept: Path | None = None
-
-    def __str__(self) -> str:
-        """For a person."""
-        return f"at operation {self.point}: {self.verdict}. {self.story}"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a layer showed. `unproven` says in words why it is no pass although nothing was found; `tally` how much of
-    what there is was tried, and from which seed."""
-
-    layer: Layer
-    tried: int
-    total: int
-    tally: str
-    findings: tuple[Finding, ...] = ()
-    unproven: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def clean(self) -> bool:
-        """Whether something was tried, all that matters, and nothing was found."""
-        return self.tried > 0 and not self.findings and not self.unproven
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +58,6 @@ class Run:
             raise RunError(str(error)) from error
 
 
-class RunError(Exception):
-    """A recorded run that proves nothing; the text says why."""
-
-
 class Sweep:
     """All layers against one implementation. Use as a context manager: its folders are gone afterwards.
 
@@ -116,6 +65,7 @@ class Sweep:
     to seven times as long (the same by default). Every run begins on a copy of `base`, or on an empty folder. `scratch`
     names files of the work directory that no promise is about. A layer tries `least` points whatever time they take.
     The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording beside it.
+    `send` asks the traced subject for the workload: one operation after the other, or several at once.
     """
 
     def __init__(
@@ -130,12 +80,13 @@ class Sweep:
         scratch: Iterable[str] = (),
         parent: Path | None = None,
         keep: Path | None = None,
+        send: Callable[[Subject, Workload], History] = perform,
     ) -> None:
-        self._subject, self._traced, self._base, self._least = subject, traced or subject, base, least
-        self._workload, self._seed, self._scratch, self._keep = workload, seed, tuple(scratch), keep
-        self._home = Path(tempfile.mkdtemp(prefix="holdfast-crash-", dir=parent))
-        self._count = 0
+        self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
+        self.workspace = Workspace(base, parent, keep)
+        self._traced, self._least, self._send = traced or subject, least, send
         self._baseline: Run | None = None
+        self._is_confined = False
 
     def __enter__(self) -> Sweep:
         return self
@@ -145,27 +96,31 @@ class Sweep:
 
     def close(self) -> None:
         """Remove all folders. Again is nothing."""
-        shutil.rmtree(self._home, ignore_errors=True)
+        self.workspace.close()
+
+    def tally(self, layer: Layer) -> Tally:
+        """For a layer to count in."""
+        return Tally(layer, seed=self.seed, least=self._least, most=MOST_FINDINGS)
 
     def baseline(self) -> Run:
         """A run in which nothing goes wrong; the same for all layers. Raises RunError."""
         if self._baseline is None:
             run = self._run(Fault())
-            for one in run.history.asked:
-                if one.answer.outcome is not Outcome.OK:
-                    raise RunError(
-                        f"operation {one.op.number} was answered with {one.answer.outcome} ({one.answer.text}) while "
-                        "nothing went wrong; expected every operation of the workload to be accepted"
-                    )
+            accepted(run.history)
             self._faithful(run)
-            self._confined()
+            self.confined()
             self._baseline = run
         return self._baseline
 
-    def _confined(self) -> None:
-        """That what it does lies in its work directory: in a folder in which nothing was done it must show nothing."""
-        folder, _ = self._begun()
-        subject = self._subject()
+    def confined(self) -> None:
+        """That what it does lies in its work directory: in a folder in which nothing was done it must show nothing.
+
+        To be asked once something was done. Raises RunError.
+        """
+        if self._is_confined:
+            return
+        folder, _ = self.workspace.begun()
+        subject = self.subject()
         try:
             subject.start(folder)
             found = subject.dump()
@@ -175,37 +130,36 @@ class Sweep:
             with suppress(SubjectError):
                 subject.stop()
             shutil.rmtree(folder, ignore_errors=True)
-        if found != self._workload.before:
+        if found != self.workload.before:
             raise RunError(
                 "what it keeps does not lie in its work directory: in a folder in which no operation was done it shows "
-                f"{sorted(found.items() - self._workload.before.items())[:1] or 'less than there was'}; have it keep "
+                f"{sorted(found.items() - self.workload.before.items())[:1] or 'less than there was'}; have it keep "
                 "everything there, its database as well"
             )
+        self._is_confined = True
 
     def power_loss(self, seconds: float) -> Report:
         """Every state that a power loss may leave, the likeliest to show something first, for so many seconds.
 
         What is left at each acknowledgement of all that was not synced is always tried, whatever time it takes.
         """
-        return self._reported(Layer.POWER, lambda report: self._power_loss(report, seconds))
+        return self.tally(Layer.POWER).reported(lambda report: self._power_loss(report, seconds))
 
     def recovery(self, seconds: float) -> Report:
         """Power losses while it recovers from a power loss."""
-        return self._reported(Layer.RECOVERY, lambda report: self._nested(report, seconds))
+        return self.tally(Layer.RECOVERY).reported(lambda report: self._nested(report, seconds))
 
     def kills(self, seconds: float, *, torn: bool = False) -> Report:
         """SIGKILL before operations of the run, spread over all of it; with `torn` in the middle of writes."""
         layer = Layer.TORN_KILL if torn else Layer.KILL
-        return self._reported(
-            layer,
+        return self.tally(layer).reported(
             lambda report: self._struck(report, seconds, lambda number: Fault(kill=number, torn=torn), "killed before"),
         )
 
     def errors(self, seconds: float, error: int = errno.EIO) -> Report:
         """Calls on files that fail with `error` from an operation on. What is answered OK even so must be there."""
         name = errno.errorcode[error]
-        return self._reported(
-            Layer.ERRORS,
+        return self.tally(Layer.ERRORS).reported(
             lambda report: self._struck(
                 report, seconds, lambda number: Fault(error=error, at=number), f"{name} from then on at"
             ),
@@ -213,36 +167,18 @@ class Sweep:
 
     def short_writes(self, seconds: float) -> Report:
         """Writes that do half of what they were asked, as on a disk that is about to be full."""
-        return self._reported(
-            Layer.SHORT,
+        return self.tally(Layer.SHORT).reported(
             lambda report: self._struck(report, seconds, lambda number: Fault(short=number), "half a write at"),
         )
 
     def sync_errors(self, seconds: float) -> Report:
         """Syncs that fail once, and a power loss at the end: what a failed sync had to save is not saved by another."""
-        return self._reported(Layer.SYNC_ERRORS, lambda report: self._sync_errors(report, seconds))
+        return self.tally(Layer.SYNC_ERRORS).reported(lambda report: self._sync_errors(report, seconds))
 
-    def _reported(self, layer: Layer, work: Callable[[_Tally], None]) -> Report:
-        began = time.monotonic()
-        tally = _Tally(layer, self._least)
-        try:
-            work(tally)
-        except (RunError, OSError) as error:
-            tally.unproven.append(str(error))
-        return Report(
-            layer,
-            tally.tried,
-            tally.total,
-            tally.words or f"{tally.tried} of {tally.total}, seed {self._seed}",
-            tuple(tally.findings),
-            tuple(tally.unproven),
-            time.monotonic() - began,
-        )
-
-    def _power_loss(self, tally: _Tally, seconds: float) -> None:
+    def _power_loss(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
         promises = run.promises
-        states = States(run.recording, seed=self._seed, acknowledgements=promises.acknowledged.values())
+        states = States(run.recording, seed=self.seed, acknowledgements=promises.acknowledged.values())
         until = time.monotonic() + seconds
         for candidate in states:
             # Without these nothing is proven, so they have all the time that they take.
@@ -253,32 +189,23 @@ class Sweep:
             self._restarted(tally, candidate, promises, run.out)
         tally.total, tally.words = states.count(), states.tally(tally.tried)
 
-    def _restarted(self, tally: _Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
+    def _restarted(self, tally: Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
         """Restart on one state, and judge it by the promises at all points at which it is legal."""
         numbers = candidate.numbers
-        with self._folder() as folder:
+        with self.workspace.folder() as folder:
             candidate.state.write(folder)
-            verdict = judge(self._subject(), folder, self._workload, promises.must(*numbers), promises.may(*numbers))
+            verdict = judge(self.subject(), folder, self.workload, promises.must(*numbers), promises.may(*numbers))
         if verdict.kind is not Kind.CLEAN:
-            kept = self._kept(tally, verdict, candidate.state.write, out)
-            tally.findings.append(Finding(numbers[-1], verdict, prefix + _story(promises, candidate), kept))
+            kept = self.workspace.kept(tally, verdict, candidate.state.write, out)
+            words = prefix + story.of_power_loss(self.workload, promises, candidate, verdict)
+            marks = story.marks(promises, candidate)
+            tally.findings.append(Finding(numbers[-1], verdict, words, kept, marks=marks))
 
-    def _kept(self, tally: _Tally, verdict: Verdict, fill: Callable[[Path], object], out: Path) -> Path | None:
-        """The tar file of what `fill` puts into a folder, if it is the first of its class in this layer."""
-        if self._keep is None or any(one.verdict.kind is verdict.kind for one in tally.findings):
-            return None
-        self._keep.mkdir(parents=True, exist_ok=True)
-        place = self._keep / f"{tally.layer.name.lower().replace('_', '-')}-{verdict.kind.value}"
-        shutil.copyfile(out, place.with_suffix(".jsonl"))
-        with self._folder() as folder:
-            fill(folder)
-            return Path(shutil.make_archive(str(place), "tar", folder))
-
-    def _nested(self, tally: _Tally, seconds: float) -> None:
+    def _nested(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
         until = time.monotonic() + seconds
         outermost = run.promises
-        outer = States(run.recording, seed=self._seed, acknowledgements=outermost.acknowledged.values())
+        outer = States(run.recording, seed=self.seed, acknowledgements=outermost.acknowledged.values())
         firsts = [one for one in _until(outer, Stage.PARTED) if not one.again]
         # Spread over the run: recoveries differ by what there is to recover.
         step = max(1, len(firsts) // NESTED_STATES)
@@ -286,13 +213,13 @@ class Sweep:
             if tally.over(until):
                 break
             must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
-            with self._folder() as folder:
+            with self.workspace.folder() as folder:
                 first.state.write(folder)
                 # A state that breaks a promise by itself says nothing of what recovers from it.
-                if judge(self._subject(), folder, self._workload, must, may).kind is not Kind.CLEAN:
+                if judge(self.subject(), folder, self.workload, must, may).kind is not Kind.CLEAN:
                     continue
             again, out = self._recovery(first)
-            inner = States(again, seed=self._seed, acknowledgements=())
+            inner = States(again, seed=self.seed, acknowledgements=())
             # All of them were made before the recovery began.
             promises = Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))
             last = first.numbers[-1]
@@ -306,7 +233,7 @@ class Sweep:
 
     def _recovery(self, first: Candidate) -> tuple[Recording, Path]:
         """The recording of a start on this state, and its file. Raises RunError."""
-        folder, out = self._place()
+        folder, out = self.workspace.place()
         first.state.write(folder)
         subject = self._traced()
         with suppress(SubjectError):
@@ -319,13 +246,13 @@ class Sweep:
         shutil.rmtree(folder, ignore_errors=True)
         return recording, out
 
-    def _struck(self, tally: _Tally, seconds: float, fault: Callable[[int], Fault], words: str) -> None:
+    def _struck(self, tally: Tally, seconds: float, fault: Callable[[int], Fault], words: str) -> None:
         """Runs with one fault each, at numbers spread over the baseline's."""
         run = self.baseline()
         numbers = [one.number for one in run.recording.operations]
         until = time.monotonic() + seconds
         tally.total = len(numbers)
-        for number in _spread(numbers, self._seed):
+        for number in spread(numbers, self.seed):
             if tally.over(until):
                 break
             struck = self._run(fault(number), whole=False)
@@ -335,20 +262,23 @@ class Sweep:
             tally.tried += 1
             # The judge uses the folder up.
             before = self._copied(struck.folder)
-            verdict = judge(self._subject(), struck.folder, self._workload, struck.history.must, struck.history.may)
+            verdict = judge(self.subject(), struck.folder, self.workload, struck.history.must, struck.history.may)
             if verdict.kind is not Kind.CLEAN:
-                kept = None if before is None else self._kept(tally, verdict, partial(_copy, before), struck.out)
-                tally.findings.append(Finding(number, verdict, f"It was {words} operation {number}.", kept))
+                kept = (
+                    None if before is None else self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
+                )
+                said = f"It was {words} operation {number}."
+                tally.findings.append(Finding(number, verdict, said, kept, marks=_struck_marks(struck, fault(number))))
             for folder in filter(None, (before, struck.folder)):
                 shutil.rmtree(folder, ignore_errors=True)
-        tally.words = f"{tally.tried} of {tally.total} points, seed {self._seed}"
+        tally.words = f"{tally.tried} of {tally.total} points, seed {self.seed}"
 
-    def _sync_errors(self, tally: _Tally, seconds: float) -> None:
+    def _sync_errors(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
         until = time.monotonic() + seconds
         syncs = [one.number for one in run.recording.operations if isinstance(one.action, Sync)]
         tally.total = len(syncs)
-        for number in _spread(syncs, self._seed):
+        for number in spread(syncs, self.seed):
             if tally.over(until):
                 break
             struck = self._run(Fault(error=errno.EIO, at=number, once=True), whole=False)
@@ -356,7 +286,7 @@ class Sweep:
                 continue
             tally.tried += 1
             promises = struck.promises
-            states = States(struck.recording, seed=self._seed, acknowledgements=promises.acknowledged.values())
+            states = States(struck.recording, seed=self.seed, acknowledgements=promises.acknowledged.values())
             for candidate in _until(states, Stage.ORDERED):
                 if candidate.state.kind is StateKind.MINIMUM:
                     before = len(tally.findings)
@@ -365,16 +295,16 @@ class Sweep:
                     if len(tally.findings) > before:
                         break
             shutil.rmtree(struck.folder, ignore_errors=True)
-        tally.words = f"{tally.tried} of {tally.total} syncs, seed {self._seed}"
+        tally.words = f"{tally.tried} of {tally.total} syncs, seed {self.seed}"
 
     def _run(self, fault: Fault, *, whole: bool = True) -> Run:
         """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong."""
-        folder, out = self._begun()
+        folder, out = self.workspace.begun()
         subject = self._traced()
         history = History(())
         try:
             subject.start(folder, fault.argv(out, folder))
-            history = perform(subject, self._workload)
+            history = self._send(subject, self.workload)
         except SubjectError as error:
             if whole:
                 raise RunError(f"expected it to start while it is recorded, got: {error}") from error
@@ -388,38 +318,16 @@ class Sweep:
 
     def _copied(self, folder: Path) -> Path | None:
         """A copy of a work directory, if anything is to be kept."""
-        if self._keep is None:
+        if self.workspace.keep is None:
             return None
-        into, _ = self._place()
-        _copy(folder, into)
+        into, _ = self.workspace.place()
+        copy(folder, into)
         return into
 
     def _faithful(self, run: Run) -> None:
-        differing = fidelity.differences(run.recording, run.folder, self._scratch)
+        differing = fidelity.differences(run.recording, run.folder, self.scratch)
         if differing:
             raise RunError(f"the recording does not explain these files: {', '.join(differing[:5])}")
-
-    def _begun(self) -> tuple[Path, Path]:
-        """A work directory for a run, and where its recording goes."""
-        folder, out = self._place()
-        if self._base is not None:
-            _copy(self._base, folder)
-        return folder, out
-
-    def _place(self) -> tuple[Path, Path]:
-        """An empty work directory, and where its recording goes."""
-        self._count += 1
-        folder = self._home / f"work-{self._count}"
-        folder.mkdir()
-        return folder, self._home / f"recording-{self._count}"
-
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        folder, _ = self._place()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def self_test() -> str:
@@ -436,34 +344,14 @@ def self_test() -> str:
     return ""
 
 
-class _Tally:
-    """What a layer has seen so far."""
-
-    def __init__(self, layer: Layer, least: int) -> None:
-        self.layer = layer
-        self.least = least
-        self.tried = 0
-        self.total = 0
-        self.words = ""
-        self.findings: list[Finding] = []
-        self.unproven: list[str] = []
-
-    def over(self, until: float) -> bool:
-        """Whether a layer stops: at this time of the monotonic clock, but not before it has tried what it must."""
-        return self.enough() or (time.monotonic() > until and self.tried >= self.least)
-
-    def enough(self) -> bool:
-        """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
-        return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= MOST_FINDINGS
-
-
-def _copy(folder: Path, into: Path) -> None:
-    """Everything in a folder into an empty one, but for sockets, which mean nothing without their process."""
-
-    def without(inside: str, names: list[str]) -> list[str]:
-        return [name for name in names if Path(inside, name).is_socket() or Path(inside, name).is_fifo()]
-
-    shutil.copytree(folder, into, symlinks=True, dirs_exist_ok=True, ignore=without)
+def accepted(history: History) -> None:
+    """Raises RunError for an operation that was not accepted although nothing went wrong."""
+    for one in history.asked:
+        if one.answer.outcome is not Outcome.OK:
+            raise RunError(
+                f"operation {one.op.number} was answered with {one.answer.outcome} ({one.answer.text}) while "
+                "nothing went wrong; expected every operation of the workload to be accepted"
+            )
 
 
 def _read(out: Path) -> Recording:
@@ -486,18 +374,16 @@ def _until(states: States, last: Stage) -> Iterator[Candidate]:
         yield candidate
 
 
-def _spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
+def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
     """All of them, in an order that covers the whole range early: wherever the time ends, it ended everywhere."""
     drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
     return drawn.sample(numbers, len(numbers))
 
 
-def _story(promises: Promises, candidate: Candidate) -> str:
-    """What was acknowledged at the last point at which the disk may look so, and what of it the disk did not have."""
-    last = candidate.numbers[-1]
-    text = candidate.at(last).text
-    before = [(number, op) for op, number in promises.acknowledged.items() if 0 < number <= last]
-    if not before:
-        return f"{text[:1].upper()}{text[1:]}."
-    event, op = max(before)
-    return f"The acknowledgement of operation {op} of the workload left at event {event}; then: {text}."
+def _struck_marks(struck: Run, fault: Fault) -> Marks:
+    """What the picture of a run with a fault shows: it may have ended there, but nothing is lost that was written."""
+    acknowledged: Mapping[int, int] = {}
+    with suppress(RunError):
+        acknowledged = struck.promises.acknowledged
+    last = max((one.number for one in struck.recording.operations), default=0)
+    return Marks(acknowledged, None if fault.kill is None else last)

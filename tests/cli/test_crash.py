@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -14,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli import app
+from conformance.faults.oracle import Kind
 from conformance.faults.probe import Ability, Probe
+from specs import schema
 
 pytestmark = pytest.mark.usefixtures("tracer")
 # The package has the command under the name of its module.
@@ -34,9 +37,35 @@ def test_a_guard_that_does_not_sync_is_told_what_it_lost_and_why(tmp_path: Path)
     assert done.returncode == 10, done.stderr
     assert "power loss: lost" in done.stdout
     assert "of 6 acknowledged operations: gone is operation" in done.stdout
-    assert "left at event" in done.stdout
-    assert "guard.db-wal" in done.stdout
+    told = (
+        r"The acknowledgement of `PUT k1 v6-\w+` left at event \d+; at that time guard\.db-wal had [\d,]+ unsynced "
+        r"bytes \(ops \d+\N{EN DASH}\d+, never synced\); .*; after power loss \(unsynced dropped\) the store held \d "
+        r"of 6 acknowledged operations\."
+    )
+    assert re.search(told, " ".join(done.stdout.split()))
+    picture = tmp_path / "holdfast-out" / "crash" / "power-lost.svg"
+    assert f"timeline {picture}" in " ".join(done.stdout.split())
+    assert picture.exists()
     assert "promises were broken" in done.stdout
+
+
+@pytest.mark.parametrize("command", [[GUARD, "OFF"], [GUARD, "FULL"], ["-c", ""]])
+def test_the_json_form_fits_its_schema(command: list[str], tmp_path: Path) -> None:
+    words = ["--layer", "power", "--layer", "kill", "--seconds", "0", "--ops", "2", "--format", "json"]
+    done = _run(*words, "--", sys.executable, *command, cwd=tmp_path)
+    said = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("crash"), said) is None
+    assert said["exit"] == done.returncode
+    kept = [found for layer in said["layers"] for found in layer["findings"] if found["state"]]
+    assert bool(kept) == ("OFF" in command)
+    for found in kept:
+        assert (tmp_path / found["state"]).exists()
+        assert (tmp_path / found["timeline"]).exists()
+
+
+def test_the_schema_knows_every_class_of_a_finding() -> None:
+    known = schema.published_schema("crash")["$defs"]["finding"]["properties"]["class"]["enum"]
+    assert known == [kind.value for kind in Kind if kind is not Kind.CLEAN]
 
 
 def test_one_that_syncs_keeps_every_promise_and_one_layer_is_not_all(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind, judge
-from conformance.faults.subject import Outcome, SubjectError, perform
+from conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
 
 WORKLOAD = puts(3)
 LIMITS = Limits(start=1.0, answer=0.3, stop=0.3)
@@ -95,6 +95,26 @@ def test_an_answer_is_what_it_says_or_none(name: str, tmp_path: Path) -> None:
         subject.stop()
     # It is ended: nothing is left to do.
     subject.stop()
+
+
+def test_a_hang_is_told_from_a_failure(tmp_path: Path) -> None:
+    """To fail is right for a store that lacks something, to hang never."""
+    for name, hangs in (("hang", True), ("crash", False), ("garbage", False), ("exit_0", False)):
+        with pytest.raises(SubjectError) as raised:
+            program(STARTS[name][0]).start(tmp_path)
+        assert isinstance(raised.value, SubjectHangError) == hangs, name
+    for name, hangs in (("hang", True), ("late", True), ("crash", False), ("closed", False), ("error", False)):
+        subject = program(ANSWER + ANSWERS[name][0])
+        subject.start(tmp_path)
+        assert subject.submit(WORKLOAD.ops[0]).hung == hangs, name
+        with contextlib.suppress(SubjectError):
+            subject.stop()
+    subject = program(ANSWER + DUMPS["nothing"])
+    subject.start(tmp_path)
+    with pytest.raises(SubjectHangError, match=r"no answer within 0.3 s"):
+        subject.dump()
+    with pytest.raises(SubjectHangError, match=r"did not end within 0.3 s"):
+        subject.stop()
 
 
 @pytest.mark.parametrize("name", DUMPS)

@@ -18,7 +18,7 @@ from conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgem
 from conformance.faults.recording import Ending, Event, Operation, Recording, Write
 from conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, SubjectError, Workload
 from tests.faults.stores.catalogue import STORES, Store
-from tests.faults.stores.log import record
+from tests.faults.stores.log import MAGIC, record
 
 # Five names: operations 6 and 7 cover 1 and 2.
 WORKLOAD = puts(7, seed=4)
@@ -27,13 +27,13 @@ STORE = {store.name: store for store in STORES}
 
 def records(*numbers: int) -> bytes:
     """The bytes of a log with these operations."""
-    return b"".join(record(dict(WORKLOAD.ops[number - 1].facts)) for number in numbers)
+    return MAGIC + b"".join(record(dict(WORKLOAD.ops[number - 1].facts)) for number in numbers)
 
 
 def bare(*numbers: int) -> bytes:
     """The same of the log without checksums."""
     facts = [fact for number in numbers for fact in WORKLOAD.ops[number - 1].facts.items()]
-    return "".join(f"{name} {value}\n" for name, value in facts).encode()
+    return MAGIC + "".join(f"{name} {value}\n" for name, value in facts).encode()
 
 
 def flipped(*numbers: int) -> bytes:

@@ -7,18 +7,20 @@ import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.faults import fidelity
 from conformance.faults import sweep as subject_of_tests
+from conformance.faults.dependencies import Dependencies
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind, Promises, UnplacedError
 from conformance.faults.recording import read
-from conformance.faults.subject import SubjectError
+from conformance.faults.subject import Op, SubjectError, Workload, perform
 from conformance.faults.sweep import Layer, Report, Sweep, self_test
-from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, Store
+from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -40,6 +42,8 @@ _SLICE = {
     "log-short", "log-retries_fsync",
 }  # fmt: skip
 _RIGHT_SLICE = {"log-right", "sqlite-wal_full"}
+
+STORE = {store.name: store for store in STORES}
 
 Make = Callable[[Store], Sweep]
 
@@ -140,8 +144,76 @@ def test_a_store_that_does_not_take_the_workload_proves_nothing(tmp_path: Path) 
     assert "expected every operation of the workload to be accepted" in report.unproven[0]
 
 
+def test_a_store_that_keeps_its_data_elsewhere_is_not_proven(
+    subject_of: Callable[[Store], Lines], tmp_path: Path
+) -> None:
+    """Every state of the work directory shows all of it, whatever became of that."""
+    command = subject_of(STORE["log-right"])._command
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    program = f"import os, sys; os.execvp({command[0]!r}, [*{command!r}, {str(elsewhere)!r}])"
+    elsewhere_too = (sys.executable, "-c", program)
+    with Sweep(lambda: Lines(elsewhere_too, environment=ENVIRONMENT), puts(2), parent=tmp_path) as sweep:
+        reports = [sweep.power_loss(0), sweep.kills(0), Dependencies(sweep).missing(0), Dependencies(sweep).down(0)]
+    for report in reports:
+        assert not report.clean
+        assert report.tried == 0
+        assert "expected it to" in report.unproven[0] or "what it keeps does not lie in" in report.unproven[0]
+
+
+def test_what_it_keeps_elsewhere_is_named(tmp_path: Path) -> None:
+    program = f"""
+import json, os, sys
+kept = {str(tmp_path / "facts.json")!r}
+facts = json.load(open(kept)) if os.path.exists(kept) else {{}}
+print('READY', flush=True)
+for line in sys.stdin:
+    words = line.split()
+    if words == ['DUMP']:
+        print(json.dumps(facts), flush=True)
+    else:
+        facts |= {{words[1] + '.left': words[2], words[1] + '.right': words[2]}}
+        json.dump(facts, open(kept, 'w'))
+        print('OK', flush=True)
+"""
+    with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
+        report = sweep.power_loss(0)
+    assert not report.clean
+    assert "what it keeps does not lie in its work directory" in report.unproven[0]
+    assert "('k1.left', 'v1-" in report.unproven[0]
+
+
+def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+    base, before = tmp_path / "base", puts(2, seed=9, names=2)
+    base.mkdir()
+    subject = subject_of(STORE["log-right"])
+    subject.start(base)
+    history = perform(subject, before)
+    subject.stop()
+    contents = (base / "facts.log").read_bytes()
+    # The second name is set anew, the first is as it was.
+    ops = tuple(Op(n, f"PUT k2 w{n}", {"k2.left": f"w{n}", "k2.right": f"w{n}"}) for n in (1, 2))
+    probe = Op(3, "PUT probe p", {"probe.left": "p", "probe.right": "p"})
+    workload = Workload(ops, probe, before=before.after(history.must))
+    with Sweep(lambda: subject_of(STORE["log-right"]), workload, base=base, least=2, parent=tmp_path) as sweep:
+        reports = [sweep.power_loss(0), sweep.kills(0), Dependencies(sweep).truncated(0), Dependencies(sweep).down(0)]
+    assert [report.findings for report in reports] == [()] * 4
+    assert [report.clean for report in reports] == [True] * 4
+    assert (base / "facts.log").read_bytes() == contents
+    with Sweep(lambda: subject_of(STORE["log-right"]), replace(workload, before={}), base=base) as sweep:
+        # What is there before has to be known.
+        assert "in a folder in which no operation was done it shows" in sweep.power_loss(0).unproven[0]
+
+
+def test_so_many_points_are_tried_whatever_time_they_take(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+    for least in (1, 3):
+        with Sweep(lambda: subject_of(STORE["log-right"]), puts(3), least=least, parent=tmp_path) as sweep:
+            assert sweep.kills(0).tried == least
+            assert sweep.short_writes(0).tried == least
+
+
 def test_without_time_as_much_is_tried_as_is_needed(sweep_of: Make) -> None:
-    sweep = sweep_of(RIGHT[-3])
+    sweep = sweep_of(STORE["snapshot-right"])
     assert sweep.kills(0).tried == subject_of_tests.LEAST_TRIED
     assert sweep.power_loss(0).tried >= len(puts(6).ops)
 
@@ -191,5 +263,5 @@ def test_nothing_is_left_of_a_sweep(sweep_of: Make, tmp_path: Path) -> None:
     sweep.close()
     assert [one for one in tmp_path.iterdir() if one.name.startswith("holdfast-crash-")] == []
     with pytest.raises((SubjectError, FileNotFoundError)):
-        sweep._place()
+        sweep.workspace.place()
     shutil.rmtree(tmp_path)

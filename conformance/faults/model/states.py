@@ -34,6 +34,8 @@ from conformance.faults.recording import Named, Type
 MANY = 16
 TORN_FILES = 4
 RANDOM_STATES = 3
+# So many changes of names are told one by one.
+SHOWN_NAMES = 4
 
 
 @unique
@@ -131,8 +133,12 @@ class State:
         if self.kind is Kind.ALL:
             return self.kind.value
         said = [self.note] if self.note else []
-        said += [*_bytes_lost(self), *_given_up(self), *_names_lost(self)]
-        return f"{self.kind.value}: {'; '.join(said) or 'nothing was pending'}"
+        return f"{self.kind.value}: {'; '.join([*said, *self.losses]) or 'nothing was pending'}"
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What of the pending operations is not in it, or not all of it: the file with most of it first."""
+        return (*_bytes_lost(self), *_given_up(self), *_names_lost(self))
 
 
 def states(point: Point, *, seed: int = 0, kinds: Collection[Kind] = tuple(Kind)) -> Iterator[State]:
@@ -376,8 +382,8 @@ def _path(point: Point, file: int) -> str:
 def _operations(numbers: Iterable[int]) -> str:
     found = sorted(set(numbers))
     if len(found) == 1:
-        return f"operation {found[0]}"
-    return f"operations {found[0]} to {found[-1]}"
+        return f"op {found[0]}"
+    return f"ops {found[0]}\N{EN DASH}{found[-1]}"
 
 
 def _bytes_lost(state: State) -> Iterator[str]:
@@ -385,12 +391,15 @@ def _bytes_lost(state: State) -> Iterator[str]:
     for unit in state.lost:
         if not isinstance(unit, Moved):
             files.setdefault(unit.file, []).append(unit)
-    for file, units in files.items():
-        count = sum(unit.end - unit.begin for unit in units if isinstance(unit, Data))
-        what = f"{count:,} bytes" if count else "size"
+    counts = {
+        file: sum(unit.end - unit.begin for unit in units if isinstance(unit, Data)) for file, units in files.items()
+    }
+    for file in sorted(files, key=lambda file: counts[file], reverse=True):
+        what = f"{counts[file]:,} unsynced bytes" if counts[file] else "an unsynced size"
         synced = state.point.synced.get(file)
-        when = "never synced" if synced is None else f"last synced at {synced}"
-        yield f"{_path(state.point, file)} {what} of {_operations(unit.operation for unit in units)}, {when}"
+        when = "never synced" if synced is None else f"last sync at op {synced}"
+        ops = _operations(unit.operation for unit in files[file])
+        yield f"{_path(state.point, file)} had {what} ({ops}, {when})"
 
 
 def _given_up(state: State) -> Iterator[str]:
@@ -399,15 +408,20 @@ def _given_up(state: State) -> Iterator[str]:
         if pages:
             count = sum(min(page * PAGE + PAGE, size) - page * PAGE for page in pages)
             by = _operations(pages.values())
-            yield f"{_path(state.point, file)} {count:,} bytes that the failed sync of {by} gave up"
+            yield f"{_path(state.point, file)} had {count:,} bytes that the failed sync of {by} gave up"
 
 
 def _names_lost(state: State) -> Iterator[str]:
-    for move in state.lost:
-        if isinstance(move, Moved):
-            changes = [
-                ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
-                for one in move.changes[:4]
-            ]
-            more = ", …" if len(move.changes) > 4 else ""
-            yield f"names of operation {move.operation} ({', '.join(changes)}{more})"
+    moves = [move for move in state.lost if isinstance(move, Moved)]
+    told = []
+    for move in moves[:SHOWN_NAMES]:
+        changes = [
+            ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
+            for one in move.changes[:SHOWN_NAMES]
+        ]
+        more = " …" if len(move.changes) > SHOWN_NAMES else ""
+        told.append(f"op {move.operation} {' '.join(changes)}{more}")
+    if told:
+        more = ", …" if len(moves) > SHOWN_NAMES else ""
+        count = "a change" if len(moves) == 1 else f"{len(moves)} changes"
+        yield f"{count} of names had not been synced ({', '.join(told)}{more})"

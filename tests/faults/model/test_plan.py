@@ -33,7 +33,7 @@ def test_the_bug_of_acknowledging_before_syncing_is_one_restart_away() -> None:
     assert tree(first.state) == {"log": b""}
     # It is one tree at each acknowledgement, and the last of them wants most.
     assert max(first.numbers) == 8
-    assert first.state.text == "unsynced dropped: log 700 bytes of operation 1, never synced"
+    assert first.state.text == "unsynced dropped: log had 700 unsynced bytes (op 1, never synced)"
 
 
 def test_only_the_events_that_are_named_are_acknowledgements() -> None:
@@ -67,7 +67,9 @@ def test_a_tree_is_told_of_in_the_words_of_each_point() -> None:
     first = next(iter(Plan(script.recording)))
     assert first.numbers == (0, before, before + 1, after)
     assert first.at(before).text == "unsynced dropped: nothing was pending"
-    assert first.at(after).text == f"unsynced dropped: names of operation {before + 1} (-journal)"
+    assert first.at(after).text == (
+        f"unsynced dropped: a change of names had not been synced (op {before + 1} -journal)"
+    )
     with pytest.raises(LookupError, match="got 4"):
         first.at(4)
 

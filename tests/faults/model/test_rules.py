@@ -222,7 +222,7 @@ def test_a_failed_sync_dooms_what_a_later_one_reports_as_safe() -> None:
     assert script.minimum() == {"log": b""}
     assert script.state(Kind.ALL) == {"log": b"1" * 100}
     assert script.texts(Kind.MINIMUM) == [
-        f"unsynced dropped: log 100 bytes that the failed sync of operation {failed} gave up"
+        f"unsynced dropped: log had 100 bytes that the failed sync of op {failed} gave up"
     ]
 
 
@@ -432,8 +432,8 @@ def test_a_loss_is_told_in_words() -> None:
     last = script.append("log", b"2" * 384)
     name = script.create("b")
     assert script.texts(Kind.MINIMUM) == [
-        f"unsynced dropped: log 12,384 bytes of operations {first} to {last}, last synced at {synced}; "
-        f"names of operation {name} (+b)"
+        f"unsynced dropped: log had 12,384 unsynced bytes (ops {first}\N{EN DASH}{last}, last sync at op {synced}); "
+        f"a change of names had not been synced (op {name} +b)"
     ]
     assert script.texts(Kind.ALL) == ["everything kept"]
     assert script.texts(Kind.TORN)[0].startswith(f"torn write: of 384 bytes of operation {last} in log the first ")

@@ -64,7 +64,9 @@ def test_names_need_not_be_text(tmp_path: Path) -> None:
     script.operations[0] = type(one)(1, 1, 1, "open", type(one.action)((type(one.action.changes[0])(name, 1),)))  # type: ignore[union-attr, call-arg, arg-type]
     only(script).write(tmp_path)
     assert os.listdir(os.fsencode(tmp_path)) == [name]
-    assert only(script, Kind.MINIMUM).text == "unsynced dropped: names of operation 1 (+\\xff\n)"
+    assert only(script, Kind.MINIMUM).text == (
+        "unsynced dropped: a change of names had not been synced (op 1 +\\xff\n)"
+    )
 
 
 def hashed(script: Script) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
 
+from conformance.faults.dependencies import Promise
+
 _HERE = Path(__file__).parent
 # Stores import this folder by its full name, from wherever they are started.
 ENVIRONMENT: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(_HERE.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -27,16 +29,28 @@ class Layer(StrEnum):
     SYNC_ERROR = "error of a sync, then power loss"
     FULL = "disk full"
     DAMAGE = "damaged bytes"
+    MISSING = "store missing"
+    TRUNCATED = "store truncated"
+    CORRUPT = "store corrupt"
+    FOREIGN = "store of a foreign format"
+    LOCKED = "store locked"
+    READ_ONLY = "store read-only"
+    DOWN = "dependency killed"
+    SLOW = "dependency stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A program and its variant. `caught_by` is None for a right one; `wrong` says what is wrong with it."""
+    """A program and its variant. `caught_by` is None for a right one; `wrong` says what is wrong with it.
+
+    `promise` is what it says of bytes that are damaged.
+    """
 
     family: str
     variant: str
     caught_by: Layer | None = None
     wrong: str = ""
+    promise: Promise = Promise.NEVER_WRONG
 
     @property
     def name(self) -> str:
@@ -93,12 +107,25 @@ STORES = (
     Store("log", "rewrites", Layer.RECOVERY, "its start replaces the log by one that is not synced"),
     Store("log", "swallow", Layer.ERRNO, "answers OK when nothing was written"),
     Store("log", "short", Layer.SHORT, "does not look how much was written"),
+    Store("log", "waits_for_lock", Layer.LOCKED, "waits for a lock for as long as it takes"),
+    Store("log", "locked_is_empty", Layer.LOCKED, "what another process has locked counts as not there"),
+    Store("log", "keeps_in_memory", Layer.READ_ONLY, "answers OK for what it cannot write anywhere"),
+    Store("log", "foreign_is_empty", Layer.FOREIGN, "what is no log counts as an empty one"),
     Store("snapshot", "right"),
+    Store("snapshot", "log_anew", Layer.MISSING, "makes a log anew beside the snapshot"),
     Store("snapshot", "truncates_first", Layer.KILL, "empties the log before the snapshot is there"),
     Store("snapshot", "no_fsync", Layer.POWER, "the snapshot is not synced"),
     Store("snapshot", "no_folder_fsync", Layer.POWER, "the snapshot's rename is not synced"),
     Store("snapshot", "double_replay", Layer.KILL, "applies again what the snapshot has"),
     Store("snapshot", "short", Layer.FULL, "does not look how much of the snapshot was written"),
+    Store("shards", "right", promise=Promise.DETECTS),
+    Store("shards", "skips_missing", Layer.MISSING, "a file that is not there is not missed", Promise.DETECTS),
+    Store("shards", "skips_empty", Layer.TRUNCATED, "an empty file holds no facts", Promise.DETECTS),
+    Store("shards", "skips_damaged", Layer.CORRUPT, "a damaged file holds no facts", Promise.DETECTS),
+    Store("served", "right"),
+    Store("served", "trusts_the_dead", Layer.DOWN, "answers OK though its database is dead"),
+    Store("served", "trusts_silence", Layer.SLOW, "answers OK though its database did not"),
+    Store("served", "waits", Layer.SLOW, "waits for its database for as long as it takes"),
     Store("node", "right"),
     Store("node", "no_fsync", Layer.POWER, "nothing is synced"),
     Store("go", "right"),

@@ -8,6 +8,8 @@ import sys
 db = sqlite3.connect(os.path.join(sys.argv[2], "guard.db"), isolation_level=None)
 db.execute("PRAGMA journal_mode=WAL").fetchone()
 db.execute(f"PRAGMA synchronous={sys.argv[1]}")
+if db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name != 'fact'").fetchone():
+    sys.exit("guard.db belongs to something else")
 db.execute("CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT)")
 print("READY", flush=True)
 for line in sys.stdin:

@@ -10,13 +10,22 @@ const file = path.join(folder, "facts.log");
 const check = (text) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 const say = (text) => fs.writeSync(1, text + "\n");
 
+const magic = Buffer.from("facts log 1\n");
 const log = fs.openSync(file, "a");
 const names = fs.openSync(folder, "r");
 fs.fsyncSync(names);
 fs.closeSync(names);
-const data = fs.readFileSync(file);
+let data = fs.readFileSync(file);
+if (data.length < magic.length && magic.subarray(0, data.length).equals(data)) {
+  // All ended while it was made.
+  fs.ftruncateSync(log, 0);
+  fs.writeSync(log, magic);
+  fs.fsyncSync(log);
+  data = magic;
+}
+if (!data.subarray(0, magic.length).equals(magic)) throw new Error("facts.log is no log of facts");
 const facts = {};
-let end = 0;
+let end = magic.length;
 for (let next; (next = data.indexOf(10, end)) >= 0; end = next + 1) {
   const line = data.subarray(end, next).toString("latin1");
   const body = Buffer.from(line.slice(17), "latin1").toString("utf8");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import struct
@@ -13,7 +14,8 @@ from pathlib import Path
 from tests.faults.stores.serve import say, serve, sync_folder, write_all
 
 _HEAD = struct.Struct("<II")
-_NO_LOCK = -1
+# What every log begins with: a file of anything else is not one with a torn tail.
+MAGIC = b"facts log 1\n"
 
 
 def record(facts: dict[str, str]) -> bytes:
@@ -24,7 +26,7 @@ def record(facts: dict[str, str]) -> bytes:
 
 def records(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """The whole records from the beginning on, each with the offset of its end; what follows is a torn tail."""
-    at = 0
+    at = len(MAGIC)
     while len(data) >= at + _HEAD.size:
         size, check = _HEAD.unpack_from(data, at)
         body = data[at + _HEAD.size : at + _HEAD.size + size]
@@ -42,11 +44,29 @@ def bare_record(facts: dict[str, str]) -> bytes:
 
 def bare_records(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """The lines, whatever is in them."""
-    at = 0
+    at = len(MAGIC)
     while (end := data.find(b"\n", at)) >= 0:
         name, _, value = data[at:end].decode("latin-1").partition(" ")
         at = end + 1
         yield at, {name: value}
+
+
+def opened(path: Path) -> tuple[int, bytes]:
+    """The log to append to, and its bytes. Raises OSError if another process has it, ValueError if it is no log."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    # Also when it stood there: whoever made it may have died before this.
+    sync_folder(path.parent)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    data = path.read_bytes()
+    if data != MAGIC and MAGIC.startswith(data.rstrip(b"\0")) and len(data) <= len(MAGIC):
+        # All ended while it was made.
+        os.ftruncate(fd, 0)
+        write_all(fd, MAGIC)
+        os.fsync(fd)
+        data = MAGIC
+    if not data.startswith(MAGIC):
+        raise ValueError(f"{path.name} is no log of facts")
+    return fd, data
 
 
 class Log:
@@ -54,7 +74,6 @@ class Log:
 
     def __init__(self, variant: str, folder: Path) -> None:
         self._variant = variant
-        self._folder = folder
         self._puts = 0
         self.answers_itself = variant == "ack_first"
         self._lock = folder / "lock"
@@ -62,12 +81,9 @@ class Log:
             self._lock.touch(exist_ok=False)
         self._record = bare_record if variant == "no_checksum" else record
         path = folder / "facts.log"
-        path.touch()
-        # Also when it stood there: whoever made it may have died before this.
-        sync_folder(folder)
-        data = path.read_bytes()
+        self._fd, data = self._opened(path)
         self._facts: dict[str, str] = {}
-        end = 0
+        end = min(len(data), len(MAGIC))
         for at, facts in bare_records(data) if variant == "no_checksum" else records(data):
             self._facts |= facts
             end = at
@@ -76,14 +92,30 @@ class Log:
         if variant == "rewrites" and data:
             # Nice and compact; the bytes of the new file are synced by the next put.
             new = folder / "facts.new"
-            new.write_bytes(record(self._facts))
+            new.write_bytes(MAGIC + record(self._facts))
             new.replace(path)
             sync_folder(folder)
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
-        if variant not in ("keeps_tail", "rewrites") and end < len(data):
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+        elif variant != "keeps_tail" and end < len(data):
             # The next record would stand behind bytes that nobody can read.
-            os.truncate(path, end)
+            os.ftruncate(self._fd, end)
             os.fsync(self._fd)
+
+    def _opened(self, path: Path) -> tuple[int, bytes]:
+        if self._variant == "waits_for_lock" and path.exists():
+            with path.open("rb") as waiting:
+                fcntl.flock(waiting, fcntl.LOCK_EX)
+        try:
+            return opened(path)
+        except OSError:
+            if self._variant not in ("locked_is_empty", "keeps_in_memory"):
+                raise
+            # There is something to write to, and what is in it can be read later.
+            return os.memfd_create("facts"), b"" if self._variant == "locked_is_empty" else path.read_bytes()
+        except ValueError:
+            if self._variant != "foreign_is_empty":
+                raise
+            return os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_APPEND), b""
 
     def put(self, facts: dict[str, str]) -> None:
         data = self._record(facts)

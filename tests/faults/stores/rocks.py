@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
@@ -16,8 +15,10 @@ class Rocks:
     def __init__(self, variant: str, folder: Path) -> None:
         self._variant = variant
         options = Options(raw_mode=True)
-        options.create_if_missing(True)
-        self._db = Rdict(str(folder / "facts"), options=options)
+        path = folder / "facts"
+        # Beside the tables of a database that has lost the file that says which it is, RocksDB would make another.
+        options.create_if_missing(not any(path.glob("*.sst")))
+        self._db = Rdict(str(path), options=options)
         self._write = WriteOptions()
         self._write.sync = variant in ("sync", "no_batch")
         # A property that the package's stubs take for a method.
@@ -37,10 +38,20 @@ class Rocks:
             self._db.flush(wait=True)
 
     def dump(self) -> dict[str, str]:
-        facts: dict[Any, Any] = dict(self._db.items())
-        return {name.decode(): value.decode() for name, value in facts.items()}
+        facts: dict[str, str] = {}
+        found = self._db.iter()
+        found.seek_to_first()
+        while found.valid():
+            name, value = found.key(), found.value()
+            facts[bytes(name).decode()] = bytes(value).decode()
+            found.next()
+        # At a damaged block it just ends, as after the last one.
+        found.status()
+        return facts
 
     def close(self) -> None:
+        # What is only in the log would be missed by nobody if the log were.
+        self._db.flush(wait=True)
         self._db.close()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -56,6 +57,18 @@ def write_all(fd: int, data: bytes) -> None:
     """All of it: a write may take less than it is given, and does on a full disk before it fails."""
     while data:
         data = data[os.write(fd, data) :]
+
+
+def seal(facts: dict[str, str]) -> str:
+    """A checksum of all facts, for databases that have none of their own."""
+    return f"{zlib.crc32(json.dumps(facts, sort_keys=True).encode()):08x}"
+
+
+def sealed(facts: dict[str, str], told: str | None) -> dict[str, str]:
+    """The facts. Raises ValueError if this is not their checksum; without any fact there is none."""
+    if told != (seal(facts) if facts else None):
+        raise ValueError("the database is damaged")
+    return facts
 
 
 def sync_folder(folder: Path) -> None:

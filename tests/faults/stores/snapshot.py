@@ -7,7 +7,7 @@ import os
 import zlib
 from pathlib import Path
 
-from tests.faults.stores.log import record, records
+from tests.faults.stores.log import MAGIC, opened, record, records
 from tests.faults.stores.serve import serve, sync_folder, write_all
 
 _EVERY = 3
@@ -42,15 +42,17 @@ class Snapshot:
             told = json.loads(body)
             self._last, self._state = told["last"], told["state"]
         path = folder / "log"
-        path.touch()
-        sync_folder(folder)
-        data = path.read_bytes()
-        end = 0
+        if snapshot.exists() and not path.exists() and variant != "log_anew":
+            # The log was made first.
+            raise FileNotFoundError("there is a snapshot, and its log is gone")
+        self._fd, data = opened(path)
+        end = len(MAGIC)
         for at, told in records(data):
             end = at
+            if int(told["number"]) > self._last + 1:
+                raise ValueError(f"the log goes on behind {self._last} with {told['number']}: the snapshot is gone")
             if int(told["number"]) > self._last or variant == "double_replay":
                 self._apply(told)
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
         if end < len(data):
             os.ftruncate(self._fd, end)
             os.fsync(self._fd)
@@ -95,7 +97,9 @@ class Snapshot:
             self._empty()
 
     def _empty(self) -> None:
-        os.ftruncate(self._fd, 0)
+        os.ftruncate(self._fd, len(MAGIC))
+        # It tells from where it goes on, so that nobody takes it for a new one.
+        write_all(self._fd, record({"number": str(self._last)}))
         os.fsync(self._fd)
 
     def dump(self) -> dict[str, str]:

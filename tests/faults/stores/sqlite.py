@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from tests.faults.stores.serve import say, serve
+from tests.faults.stores.serve import say, seal, sealed, serve
 
 # Journal mode and synchronous of each variant; not named here: WAL and FULL.
 MODES = {
@@ -40,8 +40,12 @@ class Sqlite:
             raise RuntimeError(f"the journal mode {journal} cannot be had")
         row.close()
         self._db.execute(f"PRAGMA synchronous={synchronous}")
+        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables - {*TABLES, "seal"}:
+            raise RuntimeError(f"facts.db is not ours, it has tables {sorted(tables)}")
         for table in TABLES:
             self._db.execute(f'CREATE TABLE IF NOT EXISTS "{table}" (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID')
+        self._db.execute("CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), told TEXT)")
 
     def put(self, facts: dict[str, str]) -> None:
         """One transaction; in `two_commits` each fact is one."""
@@ -52,12 +56,16 @@ class Sqlite:
                 self._db.execute(write(fact[0]), fact)
             return
         self._db.execute("BEGIN IMMEDIATE")
+        every = {**self.dump(), **facts}
         for fact in facts.items():
             self._db.execute(write(fact[0]), fact)
+        self._db.execute("INSERT OR REPLACE INTO seal VALUES (1, ?)", (seal(every),))
         self._db.execute("COMMIT")
 
     def dump(self) -> dict[str, str]:
-        return {name: value for table in TABLES for name, value in self._db.execute(f'SELECT * FROM "{table}"')}
+        facts = {name: value for table in TABLES for name, value in self._db.execute(f'SELECT * FROM "{table}"')}
+        told = self._db.execute("SELECT told FROM seal").fetchone()
+        return facts if self._variant == "two_commits" else sealed(facts, told and told[0])
 
     def close(self) -> None:
         self._db.close()

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -42,8 +43,20 @@ func main() {
 	must(names.Close())
 	data, err := os.ReadFile(file)
 	must(err)
+	magic := []byte("facts log 1\n")
+	if len(data) < len(magic) && bytes.HasPrefix(magic, data) {
+		// All ended while it was made.
+		must(log.Truncate(0))
+		_, err = log.Write(magic)
+		must(err)
+		must(log.Sync())
+		data = magic
+	}
+	if !bytes.HasPrefix(data, magic) {
+		must(errors.New("facts.log is no log of facts"))
+	}
 	facts := map[string]string{}
-	end := 0
+	end := len(magic)
 	for {
 		size := bytes.IndexByte(data[end:], '\n')
 		if size < 0 {

@@ -1,0 +1,313 @@
+"""The layers that take away what an implementation works on: its files, its disk, the processes it depends on.
+
+Each begins with what a run has left in which nothing went wrong. While something is away the implementation may refuse
+and fail loudly; what it shows has to be true. Put back as it was, everything that was acknowledged is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from enum import Enum, unique
+from functools import partial
+from pathlib import Path
+
+from conformance.faults import mounts, stored
+from conformance.faults.copying import copy
+from conformance.faults.deprived import Deprived, during, judge_deprived, older
+from conformance.faults.disks import full, mountable
+from conformance.faults.helpers import killed, stopped, undisturbed
+from conformance.faults.locks import locked
+from conformance.faults.mounts import Disk
+from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.processes import Marked
+from conformance.faults.report import Layer, Report, RunError, Tally
+from conformance.faults.stored import Stored, Variant
+from conformance.faults.subject import Op, SubjectError, Workload, perform
+from conformance.faults.sweep import Sweep, accepted, spread
+
+
+@unique
+class Promise(Enum):
+    """What a store promises about bytes that were damaged behind its back.
+
+    Detects: it fails loudly. Never wrong: it may come back to an older state, as a log does whose damaged tail looks
+    torn, but shows no wrong value and nothing by half.
+    """
+
+    DETECTS = "damage is detected"
+    NEVER_WRONG = "never a wrong value"
+
+
+@unique
+class Made(Enum):
+    """Who makes the store. What is gone altogether cannot be told from a first start by one that makes its own."""
+
+    BY_OTHERS = "by others"
+    BY_ITSELF = "by itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run of the workload but for its last operation, which is left for when something is away.
+
+    `served`: processes that it started keep the files, as a database server does. What becomes of a single file is that
+    server's business then, which no checksum may guard; only all of them at once are taken away.
+    """
+
+    folder: Path
+    acknowledged: frozenset[int]
+    late: Op
+    stored: Stored
+    served: bool
+
+
+class Dependencies:
+    """The layers against one implementation, in the folders of its sweep. They need no tracer."""
+
+    def __init__(self, sweep: Sweep, *, promise: Promise = Promise.NEVER_WRONG, made: Made = Made.BY_ITSELF) -> None:
+        self._sweep, self._promise, self._made = sweep, promise, made
+        self._workspace, self._workload, self._seed = sweep.workspace, sweep.workload, sweep.seed
+        self._finished: Finished | None = None
+        self._took: dict[int, float] | None = None
+
+    def missing(self, seconds: float) -> Report:
+        """Files of the store are gone, each alone and all at once."""
+        return self._taken(Layer.MISSING, seconds, stored.missing)
+
+    def truncated(self, seconds: float) -> Report:
+        """Files of the store are cut to nothing, and to half."""
+        return self._taken(Layer.TRUNCATED, seconds, stored.truncated)
+
+    def corrupt(self, seconds: float) -> Report:
+        """Files of the store begin with garbage."""
+        return self._taken(Layer.CORRUPT, seconds, partial(stored.corrupt, seed=self._seed))
+
+    def foreign(self, seconds: float) -> Report:
+        """Files of another format lie in the place of the store's."""
+        return self._taken(Layer.FOREIGN, seconds, stored.foreign)
+
+    def damage(self, seconds: float) -> Report:
+        """Bits, sectors and tails of the store's files are damaged."""
+        return self._taken(Layer.DAMAGE, seconds, partial(stored.damages, seed=self._seed))
+
+    def locked(self, seconds: float) -> Report:
+        """Another process holds locks on all files of the store: from before the start on, and from after it."""
+        del seconds  # There are two ways to do so, and nothing is shown without both.
+        return self._sweep.tally(Layer.LOCKED).reported(self._locked)
+
+    def read_only(self, seconds: float) -> Report:
+        """The work directory cannot be written to, as it is mounted read-only."""
+        del seconds  # There is one way to do so.
+        return self._sweep.tally(Layer.READ_ONLY).reported(self._read_only)
+
+    def full(self, seconds: float) -> Report:
+        """The work directory lies on a disk that is too small for the work, and later on one that is not."""
+        return self._sweep.tally(Layer.FULL).reported(lambda tally: full(self._sweep, tally, seconds))
+
+    def down(self, seconds: float) -> Report:
+        """The processes that it started are killed while it works. Does not apply to one that starts none."""
+        return self._sweep.tally(Layer.DOWN).reported(
+            lambda tally: killed(self._sweep, tally, seconds, self._undisturbed())
+        )
+
+    def slow(self, seconds: float) -> Report:
+        """The processes that it started are stopped while it works, and go on. Does not apply to one that starts none.
+
+        Each operation has to be answered within the subject's limits, by a refusal or an error.
+        """
+        return self._sweep.tally(Layer.SLOW).reported(
+            lambda tally: stopped(self._sweep, tally, seconds, self._undisturbed())
+        )
+
+    def finished(self) -> Finished:
+        """What all layers but the last three begin with; made once. Raises RunError."""
+        if self._finished is None:
+            *first, late = self._workload.ops
+            if not first:
+                raise RunError("expected a workload of two operations or more: one before something is away, one while")
+            folder, _ = self._workspace.begun()
+            subject, marked = self._sweep.subject(), Marked(folder)
+            try:
+                subject.start(folder, marked.under())
+                served = marked.keep_files()
+                history = perform(subject, Workload(tuple(first), late, self._workload.before))
+                accepted(history)
+                subject.stop()
+            except SubjectError as error:
+                raise RunError(f"expected it to start, work and stop while nothing is away, got: {error}") from error
+            finally:
+                with suppress(SubjectError):
+                    subject.stop()
+            self._sweep.confined()
+            found = stored.stored(folder, self._workspace.base, self._sweep.scratch, self._seed)
+            if not found.chosen:
+                raise RunError("it keeps nothing in its work directory; have it keep everything there")
+            if served:
+                found = replace(found, chosen=())
+            done = Finished(folder, history.must, late, found, served)
+            # The twin of all that is refused: the same folder, of which nothing is taken away.
+            with self._workspace.folder(folder) as whole:
+                verdict = self._judged(whole, done.acknowledged, done.acknowledged)
+            if verdict.kind is not Kind.CLEAN:
+                raise RunError(f"although nothing was away: {verdict}")
+            self._finished = done
+        return self._finished
+
+    def _undisturbed(self) -> dict[int, float]:
+        if self._took is None:
+            self._took = undisturbed(self._sweep)
+        return self._took
+
+    def _judged(self, folder: Path, must: Set[int], may: Set[int]) -> Verdict:
+        return judge(self._sweep.subject(), folder, self._workload, must, may)
+
+    def _taken(self, layer: Layer, seconds: float, variants: Callable[[Stored], Iterable[Variant]]) -> Report:
+        return self._sweep.tally(layer).reported(lambda tally: self._take(tally, seconds, variants))
+
+    def _take(self, tally: Tally, seconds: float, variants: Callable[[Stored], Iterable[Variant]]) -> None:
+        """Take files away in all these ways, first those that take all of them, the others in the order of the seed."""
+        begun = self.finished()
+        until = time.monotonic() + seconds
+        every = [one for one in variants(begun.stored) if one.changes(begun.folder)]
+        tally.total = len(every)
+        if begun.served and not every:
+            tally.beside = "does not apply: processes that it started keep its files"
+        mild = 0
+        for number in sorted(spread(range(len(every)), self._seed), key=lambda one: len(every[one].files) == 1):
+            if tally.over(until):
+                break
+            variant = every[number]
+            owed = self._owed(tally.layer, variant, begun)
+            tally.tried += 1
+            mild += not owed
+            with self._workspace.folder(begun.folder) as folder:
+                variant.apply(folder)
+                verdict = self._without(tally.layer, folder, variant, owed)
+            story = f"While it did not run, {variant.text}."
+            state = partial(_copy_without, begun.folder, variant)
+            self._workspace.note(tally, number + 1, verdict, story, state)
+        tally.words = f"{tally.tried} of {tally.total} variants, seed {self._seed}"
+        if begun.served:
+            tally.words += "; all files at once, as processes that it started keep them"
+        if mild:
+            tally.words += f"; in {mild} of them an older state counts as right"
+
+    def _owed(self, layer: Layer, variant: Variant, begun: Finished) -> frozenset[int]:
+        """What it has to show if it shows anything: everything, or nothing where an older state counts as right."""
+        if begun.stored.empty_without(variant):
+            # One that makes its own store does so at the first start, and this looks like it.
+            strict = self._made is Made.BY_OTHERS
+        else:
+            strict = (
+                self._promise is Promise.DETECTS
+                or layer in (Layer.MISSING, Layer.FOREIGN)
+                or (self._made is Made.BY_OTHERS and variant.empties(begun.folder, self._workspace.base))
+            )
+        return begun.acknowledged if strict else frozenset()
+
+    def _without(self, layer: Layer, folder: Path, variant: Variant, owed: frozenset[int]) -> Verdict:
+        """What it does without the files, and with them again."""
+        begun = self.finished()
+        subject = self._sweep.subject()
+        seen = judge_deprived(subject, folder, self._workload, owed, begun.acknowledged, begun.late)
+        if seen.verdict.kind is not Kind.CLEAN:
+            return seen.verdict
+        if begun.late.number in seen.done:
+            if seen.shown is not None:
+                # It did without them, and goes on so.
+                left = older(self._workload, seen.shown, owed)
+                must = owed | seen.told
+                return during("going on without them", judge(self._sweep.subject(), folder, left, must, must))
+            if layer is not Layer.MISSING:
+                # It wrote on damaged files that it does not show: beside that nobody could put anything back.
+                return seen.verdict
+        if seen.shown is not None and not owed:
+            # It came back to an older state, and may have removed what a newer one needs.
+            return seen.verdict
+        variant.undo(folder, begun.folder)
+        verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
+        return during("once they were put back as they had been", verdict)
+
+    def _locked(self, tally: Tally) -> None:
+        begun = self.finished()
+        ways = ("before it started", "while it ran")
+        tally.total = len(ways)
+        for number, way in enumerate(ways, start=1):
+            with self._workspace.folder(begun.folder) as folder:
+                held, seen = self._deprived_of_locks(folder, first=number == 1)
+                if not held:
+                    # It did not start, or holds everything itself.
+                    continue
+                tally.tried += 1
+                verdict = seen.verdict
+                if verdict.kind is Kind.CLEAN:
+                    verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
+            story = f"Another process took locks on all files of the store {way}, and let go of them later."
+            self._workspace.note(tally, number, verdict, story, partial(copy, begun.folder))
+        tally.words = f"{tally.tried} of {tally.total} ways, seed {self._seed}"
+        if not tally.tried:
+            raise RunError("no lock could be had on any file of the store")
+
+    def _deprived_of_locks(self, folder: Path, *, first: bool) -> tuple[int, Deprived]:
+        """How many files another process held locks on, and what the subject did meanwhile."""
+        begun = self.finished()
+        counts: list[int] = []
+
+        @contextmanager
+        def taking() -> Iterator[None]:
+            # Not what it makes for as long as it runs.
+            with locked(folder / name for name in begun.stored.sizes if (folder / name).is_file()) as count:
+                counts.append(count)
+                yield
+
+        before, after = (taking, nullcontext) if first else (nullcontext, taking)
+        with before():
+            seen = judge_deprived(
+                self._sweep.subject(),
+                folder,
+                self._workload,
+                begun.acknowledged,
+                begun.acknowledged,
+                begun.late,
+                taking=after,
+            )
+        return sum(counts), seen
+
+    def _read_only(self, tally: Tally) -> None:
+        begun = self.finished()
+        tally.total = 1
+        mountable()
+        with self._workspace.folder(begun.folder) as folder:
+            # The twin: in a namespace of its own, and able to write.
+            seen = self._under(Disk.AS_IT_IS, folder, begun, begun.acknowledged)
+            if begun.late.number not in seen.done or seen.shown is None:
+                raise RunError("NOT TESTED: although it could write, it did not in a mount namespace of its own")
+            verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.done)
+            if verdict.kind is not Kind.CLEAN:
+                raise RunError(f"although it could write, in a mount namespace of its own: {verdict}")
+        with self._workspace.folder(begun.folder) as folder:
+            seen = self._under(Disk.READ_ONLY, folder, begun, begun.acknowledged)
+            tally.tried = 1
+            verdict = seen.verdict
+            if verdict.kind is Kind.CLEAN:
+                verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
+        state = partial(copy, begun.folder)
+        self._workspace.note(tally, 1, verdict, "The work directory was mounted read-only.", state)
+
+    def _under(self, disk: Disk, folder: Path, begun: Finished, owed: frozenset[int]) -> Deprived:
+        """What it does on such a disk. Raises RunError if the disk could not be had."""
+        _, mark = self._workspace.place()
+        under = mounts.argv(disk, folder, mark)
+        subject = self._sweep.subject()
+        seen = judge_deprived(subject, folder, self._workload, owed, begun.acknowledged, begun.late, under=under)
+        if not mark.exists():
+            raise RunError(f"NOT TESTED: a work directory that is {disk.value} could not be mounted")
+        return seen
+
+
+def _copy_without(whole: Path, variant: Variant, into: Path) -> None:
+    copy(whole, into)
+    variant.apply(into)

@@ -1,0 +1,222 @@
+"""Judges a subject while something that it works on is taken away: it may refuse, it must not act as if nothing was.
+
+To fail loudly is right, to hang is not, and "not seen yet" about what was acknowledged is the worst of all answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.faults.oracle import Kind, Verdict, compare
+from conformance.faults.subject import (
+    Answer,
+    Facts,
+    Op,
+    Outcome,
+    Subject,
+    SubjectError,
+    SubjectHangError,
+    SubjectPartlyError,
+    Workload,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deprived:
+    """What a subject did without something. `shown` are the facts that it showed last, None if it refused to.
+
+    `told` are the operations that these tell of, `done` those that it answered OK; `may` are these and those that were
+    neither answered OK nor refused.
+    """
+
+    verdict: Verdict
+    shown: Facts | None = None
+    told: frozenset[int] = frozenset()
+    done: frozenset[int] = frozenset()
+    may: frozenset[int] = frozenset()
+
+
+class _BrokenError(Exception):
+    """A promise that was broken; `verdict` says how."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(str(verdict))
+        self.verdict = verdict
+
+
+@dataclass(slots=True)
+class _Session:
+    """A subject that is asked, and what it has shown and answered. `owed` must be shown, of `may` each one may be."""
+
+    subject: Subject
+    workload: Workload
+    owed: AbstractSet[int]
+    may: AbstractSet[int]
+    # What it must show at first; it owes more with everything that it shows and answers OK.
+    first: AbstractSet[int]
+    shown: Facts | None = None
+    done: frozenset[int] = frozenset()
+    open: frozenset[int] = frozenset()
+
+    @property
+    def told(self) -> frozenset[int]:
+        """The operations that the facts tell of which it showed last."""
+        return _told(self.workload, self.shown or {})
+
+    def look(self) -> None:
+        """What it shows, if it does. Raises _BrokenError."""
+        try:
+            found = self.subject.dump()
+        except SubjectHangError as error:
+            raise _hang("its facts, or a loud refusal to show them", str(error)) from error
+        except SubjectPartlyError as error:
+            self.shown = None
+            self._look_at_part(error)
+            return
+        except SubjectError:
+            self.shown = None
+            return
+        verdict = compare(older(self.workload, found, self.first), found, self.owed, self.may)
+        if verdict.kind is not Kind.CLEAN:
+            broken = dataclasses.replace(verdict, expected=f"a loud refusal, or {verdict.expected}")
+            if not found:
+                came = "no facts at all, as if nothing had ever been"
+                broken = dataclasses.replace(broken, kind=Kind.LOST, came=came)
+            raise _BrokenError(broken)
+        self.shown = found
+
+    def _look_at_part(self, partly: SubjectPartlyError) -> None:
+        """What it tells while it refuses to tell the rest. Raises _BrokenError: to deny is to answer."""
+        expected = f"a loud refusal ({partly}), and nothing told that is not true"
+        known = {*self.workload.before.items()}
+        known |= {fact for op in self.workload.ops if op.number in self.may for fact in op.facts.items()}
+        known |= {fact for fact in self.workload.probe.facts.items() if self.workload.probe.number in self.may}
+        strange = sorted({*partly.told.items()} - known)
+        if strange:
+            name, value = strange[0]
+            raise _BrokenError(Verdict(Kind.INVENTED, expected, f"{name} is {value!r}, which nobody set"))
+        for op in self.workload.ops:
+            denied = [name for name, value in op.facts.items() if partly.about(name) and partly.told.get(name) != value]
+            if op.number in self.owed and denied:
+                came = f"{denied[0]} is denied, which operation {op.number} ({op.text}) had set: not seen yet"
+                raise _BrokenError(Verdict(Kind.LOST, expected, came))
+
+    def ask(self, op: Op, what: str) -> Answer:
+        """Raises _BrokenError if it hangs."""
+        answer = self.subject.submit(op)
+        if answer.outcome is Outcome.OK:
+            self.done |= {op.number}
+        elif answer.outcome is not Outcome.REFUSED:
+            self.open |= {op.number}
+        if answer.hung:
+            raise _hang(f"{what} to be answered, or refused", answer.text)
+        return answer
+
+    def ask_all_again(self) -> None:
+        """Send what must be known once more. Raises _BrokenError for an answer that it was done now."""
+        for op in self.workload.ops if self.workload.once else ():
+            if op.number not in self.owed:
+                continue
+            what = f"operation {op.number}, sent again,"
+            answer = self.ask(op, what)
+            if answer.new:
+                came = "an answer that it was done now: not seen yet"
+                raise _BrokenError(Verdict(Kind.INVENTED, f"{what} to be known from before, or refused", came))
+            if answer.outcome is Outcome.SILENT:
+                # The line is broken.
+                return
+
+
+def judge_deprived(
+    subject: Subject,
+    folder: Path,
+    workload: Workload,
+    owed: AbstractSet[int],
+    acknowledged: AbstractSet[int],
+    late: Op,
+    *,
+    under: Sequence[str] = (),
+    taking: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Deprived:
+    """Start a subject in a folder of which something is taken away, and hold what it answers to what is true.
+
+    If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
+    at all; nothing else. `late` is a new write. `under` goes before the command, `taking` begins once it has started.
+    """
+    session = _Session(subject, workload, owed, acknowledged, owed)
+    verdict = Verdict(Kind.CLEAN)
+    try:
+        with ExitStack() as stack:
+            if _started(subject, folder, under):
+                stack.enter_context(taking())
+                _ask_all(session, late)
+    except _BrokenError as broken:
+        verdict = broken.verdict
+    finally:
+        with contextlib.suppress(SubjectError):
+            subject.stop()
+    return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
+
+
+def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+    """Hold a subject that runs, and may fail, to what it shows and to what it answers when it is asked again."""
+    session = _Session(subject, workload, must, may, must)
+    try:
+        session.look()
+        session.ask_all_again()
+    except _BrokenError as broken:
+        return broken.verdict
+    return Verdict(Kind.CLEAN)
+
+
+def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
+    try:
+        subject.start(folder, under)
+    except SubjectHangError as error:
+        raise _hang("a start, or a loud failure", str(error)) from error
+    except SubjectError:
+        return False
+    return True
+
+
+def _ask_all(session: _Session, late: Op) -> None:
+    session.look()
+    # What it has shown once it has to go on showing.
+    session.owed |= session.told
+    session.ask_all_again()
+    answer = session.ask(late, "a new write")
+    session.owed |= session.done
+    session.may |= session.done | session.open
+    if answer.outcome is not Outcome.SILENT:
+        session.look()
+
+
+def _told(workload: Workload, shown: Facts) -> frozenset[int]:
+    """The operations that at least one fact tells of."""
+    return frozenset(
+        op.number for op in workload.ops if any(shown.get(name) == value for name, value in op.facts.items())
+    )
+
+
+def older(workload: Workload, found: Facts, owed: AbstractSet[int]) -> Workload:
+    """The workload as it is judged: where nothing is owed, what was there before it may be gone like its own facts."""
+    if owed:
+        return workload
+    return dataclasses.replace(workload, before={name: old for name, old in workload.before.items() if name in found})
+
+
+def during(when: str, verdict: Verdict) -> Verdict:
+    """A verdict on something that came later, which says so."""
+    if verdict.kind is Kind.CLEAN:
+        return verdict
+    return dataclasses.replace(verdict, expected=f"{when}: {verdict.expected}")
+
+
+def _hang(expected: str, came: str) -> _BrokenError:
+    return _BrokenError(Verdict(Kind.UNRECOVERABLE, f"{expected}, in its time", f"it hangs: {came}"))

@@ -1,0 +1,107 @@
+"""Full disks: the work is done on disks of memory that are too small for it, and judged on one that is not."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from conformance.faults import mounts
+from conformance.faults.copying import copy
+from conformance.faults.mounts import Disk
+from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.probe import mounting
+from conformance.faults.report import RunError, Tally
+from conformance.faults.stored import PAGE, pages
+from conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
+from conformance.faults.sweep import Sweep, accepted, spread
+
+# A roomy disk has so many times the pages of what is there, and so many more: 64 MiB.
+_ROOMY, _ROOMY_MORE = 4, 16384
+# Disks of so many sizes become full, from one that holds what is there before the work to one that holds what is there
+# after it and more, for what is there in between: a quarter of what was added, or so many pages.
+_SIZES = 24
+_MORE, _MORE_PAGES = 4, 8
+
+
+def mountable() -> None:
+    """Raises RunError where nothing can be mounted."""
+    unable = mounting().reason
+    if unable:
+        raise RunError(f"NOT TESTED: {unable}")
+
+
+def full(sweep: Sweep, tally: Tally, seconds: float) -> None:
+    """The workload on disks of all these sizes, in the order of the seed. Raises RunError."""
+    mountable()
+    until = time.monotonic() + seconds
+    base = sweep.workspace.base
+    least = 0 if base is None else pages(base)
+    needed = _roomy(sweep, _ROOMY * least + _ROOMY_MORE)
+    sweep.confined()
+    most = needed + max((needed - least) // _MORE, _MORE_PAGES)
+    sizes = range(least + 1, most + 1, -(-(most - least) // _SIZES))
+    tally.total = len(sizes)
+    for number in spread(range(len(sizes)), sweep.seed):
+        if tally.over(until):
+            break
+        with sweep.workspace.begun_folder() as folder:
+            history, hang = _work(sweep, folder, sizes[number])
+            if history is None:
+                # Not even what was there before has room.
+                continue
+            whole = history.numbers(Outcome.OK) == {op.number for op in sweep.workload.ops}
+            with sweep.workspace.folder(folder) as left:
+                verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+                story = f"Its disk had {sizes[number] * PAGE} bytes; it went on where there was room."
+                sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
+            # One that has room for what is there at the end may never have been full; a smaller one was, whatever was
+            # answered.
+            tally.tried += sizes[number] < needed or not whole or verdict.kind is not Kind.CLEAN
+    tally.words = f"{tally.tried} of {tally.total} sizes became full, seed {sweep.seed}"
+    if not tally.tried:
+        raise RunError(
+            f"no disk became full: what is there needs {least} pages of {PAGE} bytes before the work and {needed} "
+            "after it; have the workload write more"
+        )
+
+
+def _roomy(sweep: Sweep, room: int) -> int:
+    """The twin: a disk of the same kind that does not become full. How many pages it needs. Raises RunError."""
+    with sweep.workspace.begun_folder() as folder:
+        history, hang = _work(sweep, folder, room)
+        if history is None or not history.asked:
+            raise RunError(f"NOT TESTED: expected it to start on a disk of memory with {room * PAGE} bytes to spare")
+        accepted(history)
+        needed = pages(folder)
+        verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+        if verdict.kind is not Kind.CLEAN:
+            raise RunError(f"although its disk had room to spare: {verdict}")
+    return needed
+
+
+def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdict | None]:
+    """The workload on a disk of so many pages that begins with this folder, which has afterwards what was there.
+
+    No history: nothing was tried. The verdict is one of a hang.
+    """
+    _, mark = sweep.workspace.place()
+    subject = sweep.subject()
+    history, hang = History(()), ""
+    try:
+        subject.start(folder, mounts.argv(Disk.SMALL, folder, mark, size * PAGE))
+        history = perform(subject, sweep.workload)
+        hang = next((one.answer.text for one in history.asked if one.answer.hung), "")
+    except SubjectHangError as error:
+        hang = str(error)
+    except SubjectError:
+        # It does not start on a full disk, loudly.
+        pass
+    finally:
+        with suppress(SubjectError):
+            subject.stop()
+    if not mark.exists():
+        return None, None
+    expected = "an answer, or a loud failure, while its disk is full, in its time"
+    return history, Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}") if hang else None

@@ -1,0 +1,192 @@
+"""Processes that an implementation starts and depends on, such as its database: killed, or stopped, while it works."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from conformance.faults.copying import copy
+from conformance.faults.deprived import judge_running
+from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.processes import Marked
+from conformance.faults.report import RunError, Tally
+from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
+from conformance.faults.sweep import Sweep, accepted, spread
+
+# While they are stopped every answer may take as long as it may, so few are asked for, and few runs have to be tried.
+_ASKED_STOPPED, _LEAST_STOPPED = 2, 1
+_CLEAN = Verdict(Kind.CLEAN)
+_NONE = "does not apply: it starts no process of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """When they are struck: before an operation, or so many seconds after it was sent."""
+
+    op: int
+    delay: float | None
+
+    def __str__(self) -> str:
+        where = f"before operation {self.op}"
+        return where if self.delay is None else f"{self.delay * 1000:.1f} ms into operation {self.op}"
+
+
+@dataclass(slots=True)
+class _Struck:
+    """What came of a run. `count` processes were struck; `asked` is what was sent until the end."""
+
+    count: int = 0
+    asked: list[Asked] = field(default_factory=list)
+    verdict: Verdict = _CLEAN
+    doubtful: bool = False
+
+
+def killed(sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float]) -> None:
+    """SIGKILL to all of them; `took` is what `undisturbed` found. Raises RunError, OSError."""
+    _strike(sweep, tally, seconds, took, Marked.kill)
+
+
+def stopped(sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float]) -> None:
+    """SIGSTOP to all of them, and SIGCONT after some operations. Raises RunError, OSError."""
+    tally.least = min(tally.least, _LEAST_STOPPED)
+    _strike(sweep, tally, seconds, took, Marked.stop)
+
+
+def _strike(
+    sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float], how: Callable[[Marked], int]
+) -> None:
+    until = time.monotonic() + seconds
+    word = "stopped" if how is Marked.stop else "killed"
+    if not took:
+        tally.beside = _NONE
+        tally.words = f"0 of 0 moments, seed {sweep.seed}: {_NONE}"
+        return
+    moments = [_Moment(op, None) for op in took]
+    # Somewhere in the middle of it.
+    moments += [_Moment(op, spent * (number + 1) / (len(took) + 1)) for number, (op, spent) in enumerate(took.items())]
+    tally.total = len(moments)
+    for number in spread(range(len(moments)), sweep.seed):
+        if tally.over(until):
+            break
+        with sweep.workspace.begun_folder() as folder:
+            run = _run(sweep, folder, moments[number], how, _ASKED_STOPPED if how is Marked.stop else len(took))
+            if not run.count:
+                continue
+            if run.doubtful:
+                raise RunError(
+                    "one of the processes that it started reads its requests, so that nothing shows which of them is "
+                    "the implementation and which its help; have the command start it by exec"
+                )
+            tally.tried += 1
+            with sweep.workspace.folder(folder) as left:
+                history = History(tuple(run.asked))
+                verdict = run.verdict
+                if verdict.kind is Kind.CLEAN:
+                    verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+                struck = "process that it had started was" if run.count == 1 else "processes that it had started were"
+                story = f"{run.count} {struck} {word} {moments[number]}."
+                sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
+    tally.words = f"{tally.tried} of {tally.total} moments, seed {sweep.seed}"
+    if not tally.tried:
+        raise RunError("the processes that it starts were gone at every moment at which they were to be struck")
+
+
+def undisturbed(sweep: Sweep) -> dict[int, float]:
+    """How many seconds each operation takes while nothing goes wrong; empty for one that starts no process.
+
+    Raises RunError.
+    """
+    took: dict[int, float] = {}
+    count = 0
+    with sweep.workspace.begun_folder() as folder:
+        marked, subject = Marked(folder), sweep.subject()
+        asked: list[Asked] = []
+        try:
+            subject.start(folder, marked.under())
+            count = len(marked.dependencies())
+            for op in sweep.workload.ops:
+                began = time.monotonic()
+                asked.append(Asked(op, subject.submit(op)))
+                took[op.number] = time.monotonic() - began
+                count += len(marked.dependencies())
+            accepted(History(tuple(asked)))
+            subject.stop()
+        except SubjectError as error:
+            raise RunError(f"expected it to start, work and stop while nothing goes wrong, got: {error}") from error
+        finally:
+            _end(marked, subject.stop)
+        history = History(tuple(asked))
+        verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+        if verdict.kind is not Kind.CLEAN:
+            raise RunError(f"although nothing went wrong: {verdict}")
+    sweep.confined()
+    return took if count else {}
+
+
+def _run(sweep: Sweep, folder: Path, moment: _Moment, how: Callable[[Marked], int], most: int) -> _Struck:
+    """The workload with the processes struck at this moment, and after it `most` operations. Raises OSError."""
+    run = _Struck()
+    marked, subject = Marked(folder), sweep.subject()
+    failed: list[OSError] = []
+
+    def strike() -> None:
+        try:
+            run.count = how(marked)
+        except OSError as error:
+            failed.append(error)
+
+    try:
+        subject.start(folder, marked.under())
+        for op in sweep.workload.ops:
+            if op.number >= moment.op + most:
+                break
+            marked.dependencies()
+            answer = _asked(subject.submit, op, strike if op.number == moment.op else None, moment.delay)
+            run.asked.append(Asked(op, answer))
+            if answer.outcome is Outcome.SILENT:
+                break
+        if failed:
+            raise failed[0]
+        history = History(tuple(run.asked))
+        hang = next((one.answer.text for one in run.asked if one.answer.hung), "")
+        if hang:
+            expected = "an answer, a refusal or an error, in its time"
+            run.verdict = Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}")
+        else:
+            run.verdict = judge_running(subject, sweep.workload, history.must, history.may)
+        # It is stopped itself, and no wonder that it hangs.
+        run.doubtful = run.verdict.kind is Kind.UNRECOVERABLE and marked.one_reads_the_requests()
+    except SubjectError as error:
+        raise RunError(f"expected it to start as it did before, got: {error}") from error
+    finally:
+        _end(marked, subject.stop)
+    return run
+
+
+def _asked(submit: Callable[[Op], Answer], op: Op, strike: Callable[[], None] | None, delay: float | None) -> Answer:
+    if strike is None:
+        return submit(op)
+    if delay is None:
+        strike()
+        return submit(op)
+    timer = threading.Timer(delay, strike)
+    timer.start()
+    try:
+        return submit(op)
+    finally:
+        timer.join()
+
+
+def _end(marked: Marked, stop: Callable[[], None]) -> None:
+    """Leave no process, also of a subject that its help keeps from ending."""
+    marked.go_on()
+    try:
+        with suppress(SubjectError):
+            stop()
+    finally:
+        marked.kill()

@@ -1,0 +1,79 @@
+"""Another process that holds locks on files: `python -m conformance.faults.locks FILE...`, until its input ends.
+
+Both kinds of locks, of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). What somebody
+else holds already is left out, so that of a file that is in use everything is taken that can be.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# struct flock of 64-bit Linux: type, whence, start, length, process.
+_FLOCK = struct.Struct("hhqqi4x")
+# The last byte that can be locked.
+_END = (1 << 63) - 1
+
+
+@contextmanager
+def locked(files: Iterable[Path]) -> Iterator[int]:
+    """Let another process hold locks on these files; how many of them it holds any of. Raises OSError.
+
+    Locks of ranges end when their process closes any descriptor of the file, so it must not be this one.
+    """
+    argv = [sys.executable, "-P", "-m", "conformance.faults.locks", *map(os.fspath, files)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stderr is not None
+            told = holder.stdout.readline()
+            if not told.strip().isdigit():
+                said = holder.stderr.read().strip().rpartition("\n")[2]
+                raise OSError(f"expected the number of files that are locked, got {told or said!r}")
+            yield int(told)
+        finally:
+            holder.kill()
+
+
+def _hold(path: str) -> bool:
+    """Lock what can be had of a file. The descriptor stays open: the locks are its."""
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    held = False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = True
+    except OSError as error:
+        if error.errno != errno.EWOULDBLOCK:
+            raise
+    ranges = [(0, _END)]
+    while ranges:
+        start, end = ranges.pop()
+        wanted = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, end - start, 0)
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLK, wanted)
+            held = True
+            continue
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
+        kind, _, begun, size, _ = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))
+        if kind == fcntl.F_UNLCK:
+            # It is gone since.
+            ranges.append((start, end))
+            continue
+        stop = begun + size if size else end
+        ranges += [one for one in ((start, begun), (stop, end)) if one[0] < one[1]]
+    return held
+
+
+if __name__ == "__main__":
+    print(sum(map(_hold, sys.argv[1:])), flush=True)
+    sys.stdin.read()

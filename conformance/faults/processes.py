@@ -1,0 +1,147 @@
+"""The processes that an implementation started: found by a mark in their environment, by parent, or by what is open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+# The variable that marks an implementation, and so whatever it starts.
+MARK = "HOLDFAST_DEPENDENCIES_OF"
+# Seconds until a process that was killed is gone, on a busy machine.
+_GONE_S = 10.0
+_POLL_S = 0.005
+
+
+class Marked:
+    """An implementation that is started once under `under()`, and the processes that it depends on.
+
+    What leaves its session and its parent, as servers do, is still found by the mark; what empties its environment as
+    well, by its parent; what does all of that, by what it has open in the work directory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._word = f"{MARK}={secrets.token_hex(16)}"
+        self._folder = os.fspath(folder.resolve())
+        self._itself: psutil.Process | None = None
+        self._last: list[psutil.Process] = []
+
+    def under(self) -> tuple[str, ...]:
+        """The words that go before the implementation's own. Raises OSError where there is no `env`."""
+        env = shutil.which("env")
+        if env is None:
+            raise FileNotFoundError("expected the program env, which starts another with a variable; not found")
+        return (env, self._word)
+
+    def dependencies(self) -> list[psutil.Process]:
+        """Those that run, but for the implementation itself, the oldest of all that bear the mark.
+
+        To be asked for the first time once the implementation has started, while it runs.
+        """
+        name, _, value = self._word.partition("=")
+        every = list(psutil.process_iter())
+        found = {one.pid: one for one in every if _has(one, lambda one: one.environ().get(name) == value)}
+        if self._itself is None and found:
+            self._itself = min(found.values(), key=lambda one: (one.create_time(), one.pid))
+        if self._itself is None:
+            return []
+        began = self._itself.create_time()
+        for process in (self._itself, *found.values()):
+            with contextlib.suppress(psutil.Error):
+                found |= {one.pid: one for one in process.children(recursive=True)}
+        for process in every:
+            # Who looks on is no dependency, nor what was there before, or since the same tick of the clock.
+            if process.pid != os.getpid() and _has(process, lambda one: one.create_time() > began and self._works(one)):
+                found[process.pid] = process
+        self._last = [one for one in found.values() if one != self._itself and _runs(one)]
+        return self._last
+
+    def keep_files(self) -> bool:
+        """Whether one of them has files of the work directory open, or works in it, as a database server does."""
+        return any(_has(one, self._works) for one in self.dependencies())
+
+    def kill(self) -> int:
+        """SIGKILL all of them, until none is left; how many there were. Raises OSError."""
+        return self._each(signal.SIGKILL, lambda one: not _runs(one))
+
+    def kill_all(self) -> int:
+        """SIGKILL to the implementation itself and to all of them, until none is left; how many. Raises OSError."""
+        self.dependencies()
+        itself = [one for one in (self._itself,) if one is not None and _runs(one)]
+        for one in itself:
+            _signal(one, signal.SIGKILL)
+        return len(itself) + self.kill()
+
+    def stop(self) -> int:
+        """SIGSTOP all of them, until each has stopped; how many there are. Raises OSError."""
+        return self._each(signal.SIGSTOP, lambda one: not _runs(one) or one.status() == psutil.STATUS_STOPPED)
+
+    def go_on(self) -> None:
+        """SIGCONT to all of them."""
+        for one in self.dependencies():
+            _signal(one, signal.SIGCONT)
+
+    def one_reads_the_requests(self) -> bool:
+        """Whether one of them has the implementation's input, so that it may be the implementation and not its help."""
+        try:
+            wanted = os.readlink(f"/proc/{self._itself.pid}/fd/0") if self._itself is not None else ""
+        except OSError:
+            return False
+        return any(_input(one) == wanted for one in self.dependencies())
+
+    def _works(self, process: psutil.Process) -> bool:
+        """Whether a process works on the folder. Raises OSError for one that is gone, or another user's."""
+        links = [f"/proc/{process.pid}/cwd", *(entry.path for entry in os.scandir(f"/proc/{process.pid}/fd"))]
+        places = (os.readlink(link) for link in links)
+        return any(place == self._folder or place.startswith(f"{self._folder}/") for place in places)
+
+    def _each(self, number: signal.Signals, done: Callable[[psutil.Process], bool]) -> int:
+        # To look for them takes longer than many an operation, so those that are known are struck at once.
+        struck = {one.pid for one in self._last if _runs(one)}
+        for one in self._last:
+            _signal(one, number)
+        until = time.monotonic() + _GONE_S
+        # One that is gone meanwhile is not listed again.
+        while left := [one for one in self.dependencies() if not _has(one, done)]:
+            if time.monotonic() > until:
+                raise OSError(f"expected {number.name} to reach process {left[0].pid}, it goes on as before")
+            for one in left:
+                struck.add(one.pid)
+                _signal(one, number)
+            time.sleep(_POLL_S)
+        return len(struck)
+
+
+def _has(process: psutil.Process, what: Callable[[psutil.Process], bool]) -> bool:
+    """Whether this holds; of one that is gone or not to be looked at, no."""
+    try:
+        return what(process)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _input(process: psutil.Process) -> str:
+    try:
+        return os.readlink(f"/proc/{process.pid}/fd/0")
+    except OSError:
+        return "gone"
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    # One that may not be struck shows when it goes on.
+    with contextlib.suppress(psutil.Error):
+        process.send_signal(number)

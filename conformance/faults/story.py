@@ -1,0 +1,68 @@
+"""A finding told to a person: one sentence that names the acknowledgement and what was not on disk, and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.faults import recording, timeline
+from conformance.faults.model import Candidate
+from conformance.faults.model import Kind as StateKind
+from conformance.faults.oracle import Kind, Promises, Verdict
+from conformance.faults.report import Finding, Layer
+from conformance.faults.subject import Workload
+
+# Of a request, so many characters say which one it was.
+_SHOWN_TEXT = 40
+# What became of the store; of a loss the verdict has the numbers.
+_ENDS = {
+    Kind.TORN: "a write was there by half",
+    Kind.UNRECOVERABLE: "the store did not come back",
+    Kind.INIT: "the store did not come back",
+    Kind.UNSTABLE: "the store showed something else at its second start",
+    Kind.INVENTED: "the store held what nobody asked for",
+}
+
+
+def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, verdict: Verdict) -> str:
+    """What was acknowledged at the last point at which the disk may look so, what of it was not there, what came."""
+    last = candidate.numbers[-1]
+    state = candidate.at(last)
+    acknowledged = [(event, op) for op, event in promises.acknowledged.items() if 0 < event <= last]
+    if acknowledged:
+        event, number = max(acknowledged)
+        text = next(op.text for op in workload.ops if op.number == number)
+        shown = text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
+        begin = f"The acknowledgement of `{shown}` left at event {event}; "
+        # Between the two the disk may have changed.
+        begin += "at that time" if event in state.point.numbers else f"when the power failed, behind operation {last},"
+    else:
+        begin = f"The power failed behind operation {last}; at that time"
+    how = f"{state.kind.value}: {state.note}" if state.note else state.kind.value
+    end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is Kind.LOST else _ENDS[verdict.kind]
+    return f"{begin} {'; '.join(state.losses) or 'everything was on disk'}; after power loss ({how}) {end}."
+
+
+def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:
+    """The same for the picture."""
+    last = candidate.numbers[-1]
+    state = candidate.at(last)
+    lost = {one.operation for one in state.lost}
+    if state.kind is not StateKind.ALL:
+        lost |= {by for pages in state.point.doomed.values() for by in pages.values()}
+    return timeline.Marks(promises.acknowledged, last, frozenset(lost))
+
+
+def draw(layer: Layer, finding: Finding) -> Path | None:
+    """Put the picture of a kept finding beside its state, as .svg; None if there is no recording of it.
+
+    Raises OSError, RecordingError.
+    """
+    if finding.kept is None or finding.marks is None:
+        return None
+    recorded = recording.read(finding.kept.with_suffix(".jsonl"))
+    verdict = finding.verdict
+    words = f"Expected {verdict.expected}; got {verdict.came}. {finding.story}"
+    picture = timeline.draw(recorded, finding.marks, title=f"{layer.value}: {verdict.kind.value}", words=words)
+    place = finding.kept.with_suffix(".svg")
+    place.write_text(picture, encoding="utf-8")
+    return place

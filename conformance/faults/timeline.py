@@ -1,0 +1,381 @@
+"""A picture of a recorded run: what was written, when a sync saved it, what was promised, and where the crash came.
+
+One SVG that needs nothing else: no script, no font, no network. From left to right stand the recorded operations on
+their one line of numbers. Each file has a lane, from its first byte at the top to its last at the bottom: a write is a
+bar from the operation that wrote it to the one that saved it, so that whatever crosses an upright line was on no disk
+for sure at that time. Changes of names have a lane of their own. Every mark says in its <title> what it is.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from xml.etree import ElementTree as Xml
+
+from conformance.faults.model import Data, Moved, Pending, Point, Profile, points
+from conformance.faults.model.disk import PAGE
+from conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
+
+# Pixels: of the names of the lanes, of a lane, between two of them, of the room for one operation.
+_LABELS, _LANE, _GAP, _MARGIN = 210, 40, 8, 24
+_LEAST_STEP, _MOST_STEP, _WIDE = 4.0, 26.0, 1000
+_LINE, _TEXT = 17, 12
+# Longer recordings are drawn from so many operations before the crash or the end on, for a screen ends as well.
+MOST_OPERATIONS = 1500
+# The lanes with most to tell; a database server touches a hundred files.
+MOST_LANES = 16
+_LETTER = 6.6
+# Of one call, so many names.
+_TOLD_NAMES = 6
+_INK, _FAINT, _GRID = "#1f2933", "#52606d", "#d9e2ec"
+_SAVED, _LOST, _OPEN, _KEPT, _GOOD = "#7aa6d1", "#c62828", "#e0a030", "#8aa88f", "#2e7d32"
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is known of a run besides its recording; numbers are those of recorded operations.
+
+    `acknowledged`: by the number of the workload's operation, the event that acknowledged it. `crash`: behind which
+    operation it crashed. `lost`: of the operations that were not durable then, those whose effect is gone, or a part;
+    and of the syncs that failed, those that lost what they were to save.
+    """
+
+    acknowledged: Mapping[int, int] = field(default_factory=dict)
+    crash: int | None = None
+    lost: Collection[int] = ()
+
+
+def draw(recording: Recording, marks: Marks, *, title: str, words: str = "") -> str:
+    """The picture as an SVG document, `title` above it and `words` below that."""
+    return _Picture(recording, marks).drawn(title, words)
+
+
+@dataclass(slots=True)
+class _Bar:
+    """What was not durable from one operation on until another; `until` is None if nothing saved it.
+
+    `given_up` is the sync that failed to save it, after which no other does.
+    """
+
+    unit: Pending
+    until: int | None = None
+    given_up: int = 0
+
+    @property
+    def lane(self) -> int | None:
+        """Its file, None for names."""
+        return None if isinstance(self.unit, Moved) else self.unit.file
+
+    def gave_up(self, point: Point) -> int:
+        """The sync that had given it up at this point, or 0."""
+        if not isinstance(self.unit, Data):
+            return 0
+        doomed = point.doomed.get(self.unit.file, {})
+        return next((by for page, by in doomed.items() if self._covers(page)), 0)
+
+    def _covers(self, page: int) -> bool:
+        assert isinstance(self.unit, Data)
+        return self.unit.begin < page * PAGE + PAGE and self.unit.end > page * PAGE
+
+    def lost(self, lost: Collection[int]) -> bool:
+        """Whether it is among what was lost."""
+        return self.until is None and (self.unit.operation in lost or self.given_up in lost)
+
+
+class _Picture:
+    def __init__(self, recording: Recording, marks: Marks) -> None:
+        self._marks = marks
+        last = recording.operations[-1].number if recording.operations else 0
+        self._end = last if marks.crash is None else min(last, max(marks.crash, 0))
+        # What came after the crash is shown as well, so that a crash at an acknowledgement is not at the edge.
+        self._last = min(last, self._end + 10)
+        self._first = max(1, self._last - MOST_OPERATIONS + 1)
+        count = max(1, self._last - self._first + 1)
+        self._step = min(_MOST_STEP, max(_LEAST_STEP, _WIDE / count))
+        self._width = round(_LABELS + count * self._step + 2 * _MARGIN)
+        self._shown = [one for one in recording.operations if self._first <= one.number <= self._last]
+        self._bars, point = _bars(recording, self._end)
+        self._paths, self._kinds = point.paths, point.live_names.kinds
+        self._lanes = self._chosen()
+        self._root = Xml.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
+
+    def drawn(self, title: str, words: str) -> str:
+        letters = max(40, int((self._width - 2 * _MARGIN) / _LETTER))
+        lines = textwrap.wrap(_plain(words), letters, break_on_hyphens=False)
+        top = _MARGIN + (len(lines) + 2) * _LINE
+        self._say(title, " ".join(lines), lines)
+        bottom = self._events(top)
+        bottom = self._lane_of_names(bottom)
+        for file in self._lanes:
+            bottom = self._lane(file, bottom)
+        bottom = self._left_out(bottom)
+        self._uprights(top, bottom)
+        height = self._legend(bottom + _LINE)
+        self._root.set("viewBox", f"0 0 {self._width} {height}")
+        self._root.set("width", str(self._width))
+        self._root.set("height", str(height))
+        Xml.indent(self._root)
+        return Xml.tostring(self._root, encoding="unicode") + "\n"
+
+    def _x(self, number: int) -> float:
+        return round(_LABELS + _MARGIN + (number - self._first + 0.5) * self._step, 1)
+
+    def _say(self, title: str, said: str, lines: list[str]) -> None:
+        """What a person reads first, and what is read to one that does not see."""
+        self._root.set("aria-labelledby", "title description")
+        self._root.set("font-family", "system-ui, sans-serif")
+        self._root.set("font-size", str(_TEXT))
+        self._root.set("fill", _INK)
+        _in(self._root, "title", _plain(title), id="title")
+        _in(self._root, "desc", said or _plain(title), id="description")
+        defs = _in(self._root, "defs")
+        # Not by its colour alone.
+        hatch = {"id": "lost", "width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}
+        pattern = _in(defs, "pattern", patternTransform="rotate(45)", **hatch)
+        _in(pattern, "rect", width=6, height=6, fill="#ef9a9a")
+        _in(pattern, "rect", width=3, height=6, fill=_LOST)
+        _in(self._root, "rect", width="100%", height="100%", fill="#ffffff")
+        _in(self._root, "text", _plain(title), x=_MARGIN, y=_MARGIN + _TEXT, font_size=16, font_weight="bold")
+        for place, line in enumerate(lines, start=1):
+            _in(self._root, "text", line, x=_MARGIN, y=_MARGIN + _TEXT + place * _LINE + 3, fill=_FAINT)
+
+    def _label(self, name: str, top: float, below: str = "") -> None:
+        # Digits are wider than most letters.
+        most = int((_LABELS - _MARGIN) / (_LETTER + 1)) - 1
+        short = name if len(name) <= most else f"…{name[1 - most :]}"
+        text = _in(self._root, "text", short, x=_MARGIN, y=top + _TEXT + 2)
+        if short != name:
+            _in(text, "title", name)
+        if below:
+            _in(self._root, "text", below, x=_MARGIN, y=top + 2 * _TEXT + 6, fill=_FAINT, font_size=_TEXT - 2)
+
+    def _rail(self, top: float, height: float) -> None:
+        _in(self._root, "rect", x=_LABELS, y=top, width=self._width - _LABELS, height=height, fill="#f5f7fa")
+
+    def _events(self, top: float) -> float:
+        """The numbers, what left for the outside, and the acknowledgements among it."""
+        self._label("operation", top)
+        every = next(each for each in (1, 5, 10, 50, 100, 500, 1000) if each * self._step >= 40)
+        for number in range(self._first, self._last + 1):
+            if number % every == 0:
+                _in(
+                    self._root, "text", str(number), x=self._x(number), y=top + _TEXT, fill=_FAINT, text_anchor="middle"
+                )
+        top += _LINE
+        self._label("acknowledged", top, "what left for the outside")
+        self._rail(top, _LANE)
+        by_event = {event: op for op, event in self._marks.acknowledged.items()}
+        told = -math.inf
+        for one in self._shown:
+            if not isinstance(one.action, Event | Failed):
+                continue
+            x, op = self._x(one.number), by_event.get(one.number)
+            group = _in(self._root, "g")
+            if isinstance(one.action, Failed):
+                _in(group, "title", f"operation {one.number}: {one.call} had to fail with error {one.action.error}")
+                _in(group, "path", d=f"M{x - 3} {top + _LANE - 11}l6 6m0 -6l-6 6", stroke=_LOST, stroke_width=1.5)
+                continue
+            size = f"{one.action.size:,} bytes to {one.action.channel}"
+            if op is None:
+                _in(group, "title", f"event {one.number}: {size}")
+                _in(group, "circle", cx=x, cy=top + _LANE - 8, r=2, fill=_FAINT)
+            else:
+                _in(group, "title", f"event {one.number}: operation {op} of the workload was acknowledged, {size}")
+                _in(group, "path", d=f"M{x} {top + _LANE - 2}l-5 -9h10z", fill=_GOOD)
+                if x - told > 2 * _TEXT:
+                    look = {"text_anchor": "middle", "fill": _GOOD, "font_weight": "bold"}
+                    _in(group, "text", str(op), x=x, y=top + _TEXT + 6, **look)
+                    told = x
+        return top + _LANE + _GAP
+
+    def _lane_of_names(self, top: float) -> float:
+        moves = [bar for bar in self._bars if bar.lane is None]
+        if not moves:
+            return top
+        self._label("names", top, "made, renamed, removed")
+        self._rail(top, _LANE)
+        rows = 5
+        for place, bar in enumerate(moves):
+            assert isinstance(bar.unit, Moved)
+            changes = ", ".join(
+                ("+" if isinstance(one, Named) else "-") + _path(one.path) for one in bar.unit.changes[:_TOLD_NAMES]
+            )
+            y = top + 3 + place % rows * (_LANE - 6) / rows
+            self._bar(bar, y, (_LANE - 6) / rows - 1, f"names {changes}")
+        self._syncs(top, {file for file, (kind, _) in self._kinds.items() if kind is Type.DIRECTORY})
+        return top + _LANE + _GAP
+
+    def _lane(self, file: int, top: float) -> float:
+        bars = [bar for bar in self._bars if bar.lane == file]
+        size = max(bar.unit.end if isinstance(bar.unit, Data) else 1 for bar in bars)
+        self._label(self._name(file), top, f"{size:,} bytes")
+        self._rail(top, _LANE)
+        for bar in bars:
+            if isinstance(bar.unit, Data):
+                begin, end = bar.unit.begin, bar.unit.end
+                high = max(2.5, (end - begin) / size * (_LANE - 4))
+                y = top + 2 + min(begin / size * (_LANE - 4), _LANE - 4 - high)
+                self._bar(bar, y, high, f"{end - begin:,} bytes at {begin:,} of {self._name(file)}")
+            else:
+                assert not isinstance(bar.unit, Moved)
+                self._bar(bar, top + _LANE - 5, 2.5, f"{self._name(file)} cut or grown to {bar.unit.size:,} bytes")
+        self._syncs(top, {file})
+        return top + _LANE + _GAP
+
+    def _syncs(self, top: float, files: Collection[int]) -> None:
+        """The syncs of any of these files, on their lane."""
+        for one in self._shown:
+            action = one.action
+            if isinstance(action, Sync) and action.file in files:
+                self._sync(one, top, f"error {action.error}" if action.error else "")
+            elif isinstance(action, SyncAll):
+                self._sync(one, top, "")
+
+    def _sync(self, one: Operation, top: float, failed: str) -> None:
+        x, group = self._x(one.number), _in(self._root, "g")
+        _in(group, "title", f"operation {one.number}: {one.call}{f' failed with {failed}' if failed else ''}")
+        dashes = {"stroke_dasharray": "3 2"} if failed else {}
+        _in(group, "path", d=f"M{x} {top}v{_LANE}", stroke=_LOST if failed else _GOOD, stroke_width=1.5, **dashes)
+        _in(group, "circle", cx=x, cy=top, r=2.5, fill=_LOST if failed else _GOOD)
+
+    def _bar(self, bar: _Bar, y: float, high: float, what: str) -> None:
+        number = bar.unit.operation
+        end = self._end if bar.until is None else bar.until
+        if end < self._first or number > self._last:
+            return
+        fill, fate = _SAVED, f"durable from operation {bar.until} on"
+        if bar.until is None:
+            fill, fate = _OPEN, f"given up by the sync of operation {bar.given_up}" if bar.given_up else "never synced"
+            if bar.lost(self._marks.lost):
+                fill, fate = "url(#lost)", f"{fate}, LOST"
+            elif self._marks.crash is not None:
+                fill, fate = _KEPT, "not synced, and on disk all the same"
+        x = self._x(max(number, self._first)) - self._step / 2
+        shape = {"x": round(x, 1), "y": round(y, 1), "height": round(high, 1)}
+        rect = _in(self._root, "rect", width=max(2, round(self._x(end) - x, 1)), fill=fill, fill_opacity=0.85, **shape)
+        _in(rect, "title", f"operation {number}: {what}; {fate}")
+
+    def _left_out(self, top: float) -> float:
+        """What is not in the picture is said."""
+        said = []
+        if self._first > 1:
+            said.append(f"operations 1 to {self._first - 1:,} are not shown")
+        files = {bar.lane for bar in self._bars} - {None} - set(self._lanes)
+        if files:
+            said.append(f"{len(files)} more files were written, all of them with less to tell")
+        if said:
+            _in(self._root, "text", "; ".join(said), x=_LABELS, y=top + _TEXT, fill=_FAINT)
+        return top + _LINE * bool(said)
+
+    def _uprights(self, top: float, bottom: float) -> None:
+        """The lines that cross all lanes: acknowledgements, and the crash."""
+        for op, event in sorted(self._marks.acknowledged.items()):
+            if self._first <= event <= self._last:
+                line = _in(
+                    self._root,
+                    "path",
+                    d=f"M{self._x(event)} {top + _LINE + _LANE}V{bottom}",
+                    stroke=_GOOD,
+                    stroke_dasharray="2 3",
+                )
+                _in(
+                    line, "title", f"operation {op} of the workload is acknowledged: what crosses this line is unsynced"
+                )
+        if self._marks.crash is None:
+            return
+        x = round(self._x(self._end) + self._step / 2, 1)
+        group = _in(self._root, "g")
+        _in(group, "title", f"the crash, behind operation {self._marks.crash}")
+        # What would have come after it.
+        veil = {"x": x, "y": top + _LINE, "width": self._width - x, "height": bottom - top - _LINE}
+        _in(group, "rect", fill="#ffffff", fill_opacity=0.7, **veil)
+        _in(group, "path", d=f"M{x} {top + _LINE - 2}V{bottom}", stroke=_LOST, stroke_width=2.5)
+        _in(group, "text", "crash", x=x, y=bottom + _TEXT, fill=_LOST, font_weight="bold", text_anchor="middle")
+
+    def _legend(self, top: float) -> int:
+        """What the colours mean. Returns where the picture ends."""
+        crashed = self._marks.crash is not None
+        fates = [("url(#lost)", "lost in the crash"), (_KEPT, "unsynced, kept")] if crashed else [(_OPEN, "not synced")]
+        x = _MARGIN
+        for fill, text in [(_SAVED, "written, until a sync saved it"), *fates]:
+            _in(self._root, "rect", x=x, y=top, width=18, height=10, fill=fill)
+            _in(self._root, "text", text, x=x + 24, y=top + 10)
+            x += 24 + round(len(text) * _LETTER) + 24
+        for fill, text in [(_GOOD, "sync"), (_LOST, "sync that failed")]:
+            _in(self._root, "circle", cx=x + 5, cy=top + 5, r=3, fill=fill)
+            _in(self._root, "text", text, x=x + 14, y=top + 10)
+            x += 14 + round(len(text) * _LETTER) + 24
+        self._width = max(self._width, x + _MARGIN)
+        return round(top + 2 * _LINE)
+
+    def _chosen(self) -> list[int]:
+        """The files that have a lane: those with most to tell, in the order in which they were first written to."""
+        weight: dict[int, tuple[int, int]] = {}
+        for bar in self._bars:
+            if bar.lane is not None and (bar.until is None or bar.until >= self._first):
+                lost, count = weight.get(bar.lane, (0, 0))
+                weight[bar.lane] = (lost + bar.lost(self._marks.lost), count + 1)
+        chosen = set(sorted(weight, key=lambda file: weight[file], reverse=True)[:MOST_LANES])
+        return [file for file in weight if file in chosen]
+
+    def _name(self, file: int) -> str:
+        path = self._paths.get(file)
+        return "a file without a name" if path is None else _path(path)
+
+
+def _bars(recording: Recording, end: int) -> tuple[list[_Bar], Point]:
+    """Everything that was not durable for a while up to operation `end`, in order, and how the disk stood there."""
+    found: list[_Bar] = []
+    pending: dict[tuple[type, int, int, int], _Bar] = {}
+    given_up: list[_Bar] = []
+    every = points(recording, Profile.LINUX)
+    # There is one before the first operation.
+    last = next(every)
+    for point in every:
+        if point.first > end:
+            break
+        last = point
+        now = {_key(unit): unit for unit in point.pending}
+        for bar in [bar for bar in given_up if not bar.gave_up(point)]:
+            # Written anew, it is dirty again.
+            given_up.remove(bar)
+            bar.until, bar.given_up = point.first, 0
+        for key in [key for key in pending if key not in now]:
+            bar = pending.pop(key)
+            bar.given_up = bar.gave_up(point)
+            if bar.given_up:
+                given_up.append(bar)
+            else:
+                bar.until = point.first
+        for key, unit in now.items():
+            if key not in pending:
+                pending[key] = _Bar(unit)
+                found.append(pending[key])
+    return found, last
+
+
+def _key(unit: Pending) -> tuple[type, int, int, int]:
+    """The same for what is left of a write after a part of it was synced."""
+    if isinstance(unit, Moved):
+        return Moved, unit.operation, 0, 0
+    return type(unit), unit.operation, unit.file, unit.begin if isinstance(unit, Data) else 0
+
+
+def _path(path: bytes) -> str:
+    return _plain(path.decode("utf-8", "backslashreplace"))
+
+
+def _plain(text: str) -> str:
+    """Without the characters that XML has no way to write."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+
+
+def _in(parent: Xml.Element, tag: str, text: str = "", /, **attributes: object) -> Xml.Element:
+    """An element in another; `font_size` becomes `font-size`."""
+    plain = {"patternUnits", "patternTransform"}
+    named = {name if name in plain else name.replace("_", "-"): str(value) for name, value in attributes.items()}
+    element = Xml.SubElement(parent, tag, named)
+    element.text = text or None
+    return element

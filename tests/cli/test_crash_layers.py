@@ -1,0 +1,90 @@
+"""`holdfast crash` and what it takes away: files, locks, disks, processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli import app
+from conformance.faults import disks
+from conformance.faults.dependencies import Dependencies
+from conformance.faults.probe import Ability, Probe, mounting
+from specs import schema
+from tests.conftest import missing
+from tests.faults.stores.catalogue import ENVIRONMENT, STORES
+
+# The package has the command under the name of its module.
+CRASH = import_module("conformance.cli.crash")
+STORE = {store.name: store for store in STORES}
+REFUSED = Ability("Operation not permitted")
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
+
+
+def crash(store: str, *words: str) -> tuple[int, dict[str, Any]]:
+    """The exit status, and what is said as JSON."""
+    options = ["--seconds", "0", "--ops", "4", "--format", "json"]
+    done = CliRunner().invoke(app, ["crash", *options, *words, "--", *STORE[store].command()])
+    said = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("crash"), said) is None
+    return done.exit_code, said
+
+
+def layers(*names: str) -> Sequence[str]:
+    return [word for name in names for word in ("--layer", name)]
+
+
+def test_every_layer_that_takes_something_away_has_a_name() -> None:
+    taken = {name.replace("_", "") for name, what in vars(Dependencies).items() if _is_layer(name, what)}
+    assert taken == set(CRASH._LAYERS) - set(CRASH._TRACED)
+
+
+def _is_layer(name: str, what: object) -> bool:
+    return not name.startswith("_") and getattr(what, "__annotations__", {}).get("return") == "Report"
+
+
+def test_what_is_taken_away_needs_no_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CRASH, "probe", lambda: Probe(REFUSED, Ability(), REFUSED))
+    status, said = crash("log-right", *layers("power", "missing", "locked", "down"))
+    power, missing, locked, down = said["layers"]
+    assert power["unproven"] == ["NOT TESTED: Operation not permitted"]
+    assert (power["clean"], power["tried"]) == (False, 0)
+    assert [one["clean"] for one in (missing, locked, down)] == [True] * 3
+    assert [one["tried"] for one in (missing, locked, down)] == [1, 2, 0]
+    assert down["beside"] == "does not apply: it starts no process of its own"
+    assert status == 12
+
+
+def test_without_namespaces_two_layers_are_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "mounting", lambda: REFUSED)
+    status, said = crash("log-right", *layers("readonly", "full"))
+    assert [one["unproven"] for one in said["layers"]] == [["NOT TESTED: Operation not permitted"]] * 2
+    assert status == 12
+
+
+def test_a_store_may_promise_to_notice_damage() -> None:
+    status, said = crash("log-right", *layers("truncated"))
+    assert (status, said["layers"][0]["clean"]) == (12, True)
+    status, said = crash("log-right", "--detects", *layers("truncated"))
+    assert status == 10
+    assert {found["class"] for found in said["layers"][0]["findings"]} == {"lost"}
+    state = said["layers"][0]["findings"][0]["state"]
+    assert Path(state).exists()
+
+
+def test_values_are_large_enough_to_fill_a_disk() -> None:
+    if reason := mounting().reason:
+        missing(reason)
+    status, said = crash("log-swallow", *layers("full"))
+    assert status == 10
+    assert said["layers"][0]["layer"] == "disk full"

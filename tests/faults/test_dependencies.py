@@ -1,0 +1,318 @@
+"""The layers that take something away: each planted bug is caught by the one that has to, and no right store is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.faults import disks, helpers, sweep
+from conformance.faults import mounts as mounts_module
+from conformance.faults.dependencies import Dependencies, Made, Promise
+from conformance.faults.lines import Limits, Lines, puts
+from conformance.faults.mounts import Disk
+from conformance.faults.oracle import Kind
+from conformance.faults.probe import Ability, mounting
+from conformance.faults.processes import MARK
+from conformance.faults.report import Layer, Report
+from conformance.faults.subject import Workload
+from conformance.faults.sweep import Sweep
+from tests.conftest import missing
+from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
+from tests.faults.stores.catalogue import Layer as CaughtBy
+
+# What a layer has to find it finds in far less.
+SECONDS = 60.0
+# Pages of a disk are larger than the values of most workloads.
+LARGE = 1500
+_LAYERS: dict[CaughtBy, Callable[[Dependencies, float], Report]] = {
+    CaughtBy.MISSING: Dependencies.missing,
+    CaughtBy.TRUNCATED: Dependencies.truncated,
+    CaughtBy.CORRUPT: Dependencies.corrupt,
+    CaughtBy.FOREIGN: Dependencies.foreign,
+    CaughtBy.LOCKED: Dependencies.locked,
+    CaughtBy.READ_ONLY: Dependencies.read_only,
+    CaughtBy.FULL: Dependencies.full,
+    CaughtBy.DAMAGE: Dependencies.damage,
+    CaughtBy.DOWN: Dependencies.down,
+    CaughtBy.SLOW: Dependencies.slow,
+}
+_MOUNTED = (CaughtBy.READ_ONLY, CaughtBy.FULL)
+# For every run of the tests; the rest is for `tox -e sweep`.
+_RIGHT_SLICE: dict[str, tuple[CaughtBy, ...]] = {
+    "log-right": tuple(_LAYERS),
+    "snapshot-right": (CaughtBy.MISSING,),
+    "shards-right": (CaughtBy.TRUNCATED, CaughtBy.CORRUPT),
+    "served-right": (CaughtBy.DOWN, CaughtBy.SLOW),
+}
+# They are waited for until their time is over.
+_SLOW_BUGS = {"log-waits_for_lock", "served-waits"}
+STORE = {store.name: store for store in STORES}
+
+Make = Callable[..., Dependencies]
+
+
+@pytest.fixture
+def mounts() -> None:
+    """For tests that mount a disk of their own."""
+    if unable := mounting().reason:
+        missing(unable)
+
+
+@pytest.fixture
+def without(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """A function from a store to the layers, each of which ends at the first finding."""
+    monkeypatch.setattr(sweep, "MOST_FINDINGS", 1)
+    made: list[Sweep] = []
+
+    def make(store: Store, workload: Workload | None = None, *, least: int = 3, **more: object) -> Dependencies:
+        command = subject_of(store)._command
+        # A store that hangs is waited for.
+        waits = store.caught_by in (CaughtBy.LOCKED, CaughtBy.SLOW)
+        limits = Limits(start=5.0, answer=3.0, stop=3.0) if waits else Limits().scaled(4)
+        made.append(
+            Sweep(
+                lambda: Lines(command, environment=ENVIRONMENT, limits=limits),
+                workload or puts(6),
+                least=least,
+                parent=tmp_path,
+                keep=tmp_path / "kept",
+            )
+        )
+        return Dependencies(made[-1], **{"promise": store.promise, **more})  # type: ignore[arg-type]
+
+    yield make
+    for one in made:
+        one.close()
+    assert [one for one in tmp_path.iterdir() if one.name.startswith("holdfast-crash-")] == []
+
+
+def _bugs() -> Iterator[pytest.ParameterSet]:
+    for store in BUGS:
+        if store.caught_by in _LAYERS:
+            yield pytest.param(store, id=store.name, marks=pytest.mark.sweep if store.name in _SLOW_BUGS else ())
+
+
+@pytest.mark.parametrize("store", list(_bugs()))
+def test_a_bug_is_caught_by_the_layer_that_has_to(
+    store: Store, without: Make, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    assert store.caught_by is not None
+    if store.caught_by in _MOUNTED:
+        request.getfixturevalue("mounts")
+    workload = puts(6, size=LARGE) if store.caught_by is CaughtBy.FULL else None
+    report = _LAYERS[store.caught_by](without(store, workload), SECONDS)
+    assert report.unproven == ()
+    broken = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+    assert broken, f"{store.wrong}: {report.tally}"
+    assert not report.clean
+    assert report.layer.value == store.caught_by.value
+    assert "seed 0" in report.tally
+    for finding in broken:
+        assert finding.story
+        assert finding.verdict.expected
+        assert finding.verdict.came
+    assert broken[0].kept is not None
+    with tarfile.open(broken[0].kept) as archive:
+        assert archive.getnames()
+
+
+def _right() -> Iterator[pytest.ParameterSet]:
+    for store in RIGHT:
+        if store.name in _RIGHT_SLICE:
+            yield pytest.param(store, _RIGHT_SLICE[store.name], 0.0, id=store.name)
+        yield pytest.param(store, tuple(_LAYERS), 10.0, id=f"{store.name}-whole", marks=pytest.mark.sweep)
+
+
+@pytest.mark.parametrize(("store", "layers", "seconds"), list(_right()))
+def test_a_right_store_is_not_accused(
+    store: Store, layers: tuple[CaughtBy, ...], seconds: float, without: Make, mounts: None
+) -> None:
+    small, large = without(store, least=1), without(store, puts(6, size=LARGE), least=1)
+    for caught_by in layers:
+        report = _LAYERS[caught_by](large if caught_by is CaughtBy.FULL else small, seconds)
+        # What is lost before anything was acknowledged was promised to nobody.
+        accused = [str(one) for one in report.findings if one.verdict.kind is not Kind.INIT]
+        assert accused == [], report.layer
+        assert report.unproven == ()
+        assert report.clean or report.findings
+        applies = store.family == "served" or caught_by not in (CaughtBy.DOWN, CaughtBy.SLOW)
+        assert bool(report.tried) == applies, report.tally
+
+
+def test_one_that_starts_no_process_is_told_so(without: Make) -> None:
+    for layer in (Dependencies.down, Dependencies.slow):
+        report = layer(without(STORE["log-right"]), 1)
+        assert report.beside == "does not apply: it starts no process of its own"
+        assert report.tally == "0 of 0 moments, seed 0: does not apply: it starts no process of its own"
+        assert (report.tried, report.clean) == (0, True)
+
+
+def test_nothing_tried_is_no_pass_where_a_layer_applies() -> None:
+    report = Report(Layer.DOWN, 0, 12, "0 of 12 moments, seed 0")
+    assert not report.clean
+    assert replace(report, beside="does not apply").clean
+    assert not replace(report, beside="does not apply", unproven=("it could not be seen",)).clean
+
+
+def test_who_makes_its_own_store_may_make_it_again_and_nobody_elses(without: Make) -> None:
+    assert without(STORE["log-right"]).missing(SECONDS).clean
+    report = without(STORE["log-right"], made=Made.BY_OTHERS).missing(SECONDS)
+    assert [finding.verdict.kind for finding in report.findings] == [Kind.LOST]
+    assert "as if nothing had ever been" in str(report.findings[0])
+    assert without(STORE["plain-right"], made=Made.BY_OTHERS).corrupt(SECONDS).clean
+
+
+def test_an_older_state_is_right_unless_damage_is_to_be_noticed(without: Make) -> None:
+    report = without(STORE["log-right"]).truncated(SECONDS)
+    assert report.clean
+    assert report.tally.endswith("in 2 of them an older state counts as right")
+    report = without(STORE["log-right"], promise=Promise.DETECTS).truncated(SECONDS)
+    assert [finding.verdict.kind for finding in report.findings] == [Kind.LOST]
+    assert "cut to half" in report.findings[0].story
+
+
+def test_the_same_seed_tries_the_same(without: Make) -> None:
+    first, second = (without(STORE["plain-no_checksum"]).damage(SECONDS) for _ in range(2))
+    assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
+    assert first.tried == second.tried
+
+
+def _program(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", f"import sys, json, os, subprocess\n{text}")
+
+
+def _dependencies(command: tuple[str, ...], parent: Path, workload: Workload | None = None) -> Dependencies:
+    limits = Limits(start=20.0, answer=3.0, stop=3.0)
+    made = Sweep(lambda: Lines(command, limits=limits), workload or puts(3), least=2, parent=parent)
+    return Dependencies(made)
+
+
+_FORGETFUL = """
+facts = {}
+print('READY', flush=True)
+for line in sys.stdin:
+    words = line.split()
+    if words == ['DUMP']:
+        print(json.dumps(facts), flush=True)
+    else:
+        facts |= {words[1] + '.left': words[2], words[1] + '.right': words[2]}
+        print('OK', flush=True)
+"""
+
+
+@pytest.mark.parametrize("layer", list(_LAYERS.values()))
+def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(
+    layer: Callable[[Dependencies, float], Report], tmp_path: Path
+) -> None:
+    report = layer(_dependencies(_program(_FORGETFUL), tmp_path), 1)
+    assert not report.clean
+    assert report.tried == 0
+    assert any(words in report.unproven[0] for words in ("keeps nothing in its work directory", "although", "NOT TES"))
+
+
+def test_a_store_that_starts_only_where_it_ran_before_proves_nothing(tmp_path: Path) -> None:
+    """Its failures look like refusals, so its twin has to start."""
+    store = Path(__file__).parent / "stores" / "guard.py"
+    text = f"""
+mark = os.path.join(sys.argv[1], 'here')
+if os.path.exists(mark) and open(mark).read() != sys.argv[1]: sys.exit('not here')
+open(mark, 'w').write(sys.argv[1])
+sys.argv[1:1] = ['FULL']
+exec(open({str(store)!r}).read())
+"""
+    report = _dependencies(_program(text), tmp_path).missing(1)
+    assert not report.clean
+    assert report.tried == 0
+    assert "although nothing was away: unrecoverable" in report.unproven[0]
+
+
+def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
+    report = _dependencies(STORE["log-right"].command(), tmp_path, puts(1)).missing(1)
+    assert report.unproven[0].startswith("expected a workload of two operations or more")
+
+
+def test_where_nothing_can_be_mounted_nothing_is_tested(without: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "mounting", lambda: Ability("unshare: Operation not permitted"))
+    for layer in (Dependencies.read_only, Dependencies.full):
+        report = layer(without(STORE["log-right"]), 1)
+        assert not report.clean
+        assert report.unproven == ("NOT TESTED: unshare: Operation not permitted",)
+
+
+def test_a_disk_that_could_not_be_mounted_is_no_refusal(
+    without: Make, mounts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command fails loudly, which would be right on a disk that cannot be written to."""
+    failing = lambda *_: ["/bin/false"]  # noqa: E731
+    monkeypatch.setattr(mounts_module, "argv", failing)
+    for layer in (Dependencies.read_only, Dependencies.full):
+        report = layer(without(STORE["log-right"]), 1)
+        assert not report.clean
+        assert report.unproven[0].startswith("NOT TESTED")
+
+
+def test_a_disk_that_was_never_full_proves_nothing(
+    without: Make, mounts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disks, "_MORE_PAGES", 1)
+    report = without(STORE["log-right"], puts(2)).full(0)
+    assert not report.clean
+    assert "no disk became full" in report.unproven[0]
+
+
+def _marked() -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and MARK.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("layer", [Dependencies.down, Dependencies.slow])
+def test_nothing_is_left_after_ctrl_c(
+    layer: Callable[[Dependencies, float], Report], without: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(helpers, "judge_running", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        layer(without(STORE["served-right"]), 1)
+    assert _marked() == []
+
+
+def test_no_mount_is_left(without: Make, mounts: None) -> None:
+    before = Path("/proc/self/mounts").read_text(encoding="utf-8")
+    assert without(STORE["log-right"]).read_only(0).tried
+    assert Path("/proc/self/mounts").read_text(encoding="utf-8") == before
+
+
+def test_a_process_that_reads_the_requests_is_not_called_help(tmp_path: Path) -> None:
+    """A shell that waits for the store which it started: stopped, the store answers nothing, and is not to blame."""
+    python = " ".join((sys.executable, *STORE["log-right"].command()[1:]))
+    command = ("/bin/sh", "-c", f'{python} "$0"; exit $?')
+    made = Sweep(
+        lambda: Lines(command, environment=ENVIRONMENT, limits=Limits(20, 1, 3)), puts(3), least=2, parent=tmp_path
+    )
+    with made:
+        report = Dependencies(made).slow(1)
+        assert not report.clean
+        assert "one of the processes that it started reads its requests" in report.unproven[0]
+        assert report.findings == ()
+        # Killed it is no more than a store that is killed.
+        assert Dependencies(made).down(1).clean
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_layer_is_told_apart() -> None:
+    assert {layer.value for layer in _LAYERS} <= {layer.value for layer in Layer}
+    assert {disk.value for disk in Disk} == {"as-it-is", "read-only", "small"}

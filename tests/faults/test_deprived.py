@@ -1,0 +1,250 @@
+"""The judge of what a subject answers while something is away, against subjects made by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.faults.deprived import Deprived, judge_deprived, judge_running
+from conformance.faults.lines import puts
+from conformance.faults.oracle import Kind, judge
+from conformance.faults.subject import (
+    Answer,
+    Facts,
+    Op,
+    Outcome,
+    SubjectError,
+    SubjectHangError,
+    SubjectPartlyError,
+)
+
+WORKLOAD = replace(puts(4, seed=4), once=True)
+FIRST = frozenset({1, 2, 3})
+LATE = WORKLOAD.ops[3]
+
+
+class Guard:
+    """It keeps what it was told in `there`, and knows an operation again; what overrides a method is the case."""
+
+    def __init__(self, *there: int) -> None:
+        self.there = set(there or FIRST)
+        self.stopped = False
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        pass
+
+    def submit(self, op: Op) -> Answer:
+        now = time.monotonic_ns()
+        new = op.number not in self.there
+        self.there.add(op.number)
+        return Answer(Outcome.OK, now, now, new=new)
+
+    def dump(self) -> Facts:
+        return WORKLOAD.after(self.there)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class FailsToStart(Guard):
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        raise SubjectError("it exited with status 1: no such file")
+
+
+class HangsAtItsStart(Guard):
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        raise SubjectHangError("no answer within 10 s")
+
+
+class RefusesToShow(Guard):
+    def dump(self) -> Facts:
+        raise SubjectError("ERROR damaged")
+
+
+class HangsAtItsFacts(Guard):
+    def dump(self) -> Facts:
+        raise SubjectHangError("no answer within 5 s")
+
+
+class Refuses(Guard):
+    def submit(self, op: Op) -> Answer:
+        return Answer(Outcome.REFUSED, time.monotonic_ns(), text="the store is away")
+
+
+class Hangs(Guard):
+    def submit(self, op: Op) -> Answer:
+        return Answer(Outcome.SILENT, time.monotonic_ns(), text="no answer within 5 s", hung=True)
+
+
+class Dies(RefusesToShow):
+    def submit(self, op: Op) -> Answer:
+        return Answer(Outcome.SILENT, time.monotonic_ns(), text="it exited with status 1")
+
+
+class Admits(RefusesToShow):
+    """It shows nothing, and takes everything for new."""
+
+    def submit(self, op: Op) -> Answer:
+        now = time.monotonic_ns()
+        return Answer(Outcome.OK, now, now, new=True)
+
+
+class SaysSo(Guard):
+    """It answers OK, and has it nowhere."""
+
+    def submit(self, op: Op) -> Answer:
+        now = time.monotonic_ns()
+        return Answer(Outcome.OK, now, now)
+
+
+class Changes(Guard):
+    def dump(self) -> Facts:
+        return {**super().dump(), "k1.left": "v9"}
+
+
+class HalfShown(Guard):
+    def dump(self) -> Facts:
+        return {name: value for name, value in super().dump().items() if name != "k3.left"}
+
+
+class TellsLess(Guard):
+    """Once it has shown all, and then not any more."""
+
+    def submit(self, op: Op) -> Answer:
+        self.there.discard(2)
+        return Answer(Outcome.ERROR, time.monotonic_ns(), text="away")
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "words"),
+    [
+        (Guard(), Kind.CLEAN, ""),
+        (FailsToStart(), Kind.CLEAN, ""),
+        (RefusesToShow(), Kind.CLEAN, ""),
+        (Refuses(), Kind.CLEAN, ""),
+        (Dies(), Kind.CLEAN, ""),
+        (HangsAtItsStart(), Kind.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
+        (HangsAtItsFacts(), Kind.UNRECOVERABLE, "it hangs: no answer within 5 s"),
+        (Hangs(), Kind.UNRECOVERABLE, "operation 1, sent again, to be answered, or refused, in its time"),
+        (Guard(1, 2), Kind.LOST, "gone is operation 3"),
+        (Guard(1, 3), Kind.LOST, "gone is operation 2"),
+        (Guard(9), Kind.LOST, "no facts at all, as if nothing had ever been"),
+        (Admits(), Kind.INVENTED, "operation 1, sent again, to be known from before, or refused"),
+        (SaysSo(), Kind.LOST, "gone is operation 4"),
+        (Changes(), Kind.INVENTED, "k1.left is 'v9', which nobody set"),
+        (HalfShown(), Kind.TORN, "k3.left is absent"),
+        (TellsLess(), Kind.LOST, "gone is operation 2"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
+)
+def test_what_is_shown_and_answered_has_to_be_true(subject: Guard, kind: Kind, words: str, tmp_path: Path) -> None:
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, LATE)
+    assert seen.verdict.kind is kind, str(seen.verdict)
+    assert words in str(seen.verdict)
+    assert subject.stopped
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind"),
+    [
+        (Guard(1, 2), Kind.CLEAN),
+        (Guard(2), Kind.CLEAN),
+        (Guard(9), Kind.CLEAN),
+        (Admits(), Kind.CLEAN),
+        (HalfShown(), Kind.TORN),
+        (Changes(), Kind.INVENTED),
+        (SaysSo(), Kind.LOST),
+        (TellsLess(), Kind.LOST),
+        (HangsAtItsFacts(), Kind.UNRECOVERABLE),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
+)
+def test_an_older_state_may_do_and_a_wrong_one_never(subject: Guard, kind: Kind, tmp_path: Path) -> None:
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, frozenset(), FIRST, LATE)
+    assert seen.verdict.kind is kind, str(seen.verdict)
+
+
+def test_what_was_done_meanwhile_is_told(tmp_path: Path) -> None:
+    seen = judge_deprived(Guard(), tmp_path, WORKLOAD, FIRST, FIRST, LATE)
+    assert seen == Deprived(seen.verdict, WORKLOAD.after(range(1, 5)), frozenset({1, 2, 3, 4}), *[FIRST | {4}] * 2)
+    assert judge_deprived(FailsToStart(), tmp_path, WORKLOAD, FIRST, FIRST, LATE).done == frozenset()
+    seen = judge_deprived(TellsLess(1, 2, 3), tmp_path, replace(WORKLOAD, once=False), frozenset(), FIRST, LATE)
+    assert (seen.done, seen.may) == (frozenset(), frozenset({4}))
+
+
+def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: Path) -> None:
+    class Before(Guard):
+        def dump(self) -> Facts:
+            return {}
+
+        def submit(self, op: Op) -> Answer:
+            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
+
+    workload = replace(WORKLOAD, before={"name": "value", "other": "value"})
+    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, LATE).verdict.kind is Kind.CLEAN
+    verdict = judge_deprived(Before(), tmp_path, workload, FIRST, FIRST, LATE).verdict
+    assert verdict.kind is Kind.LOST
+    assert "no facts at all" in str(verdict)
+
+
+class ShowsPart(Guard):
+    """It refuses to tell of the rows, and denies the second operation elsewhere."""
+
+    def __init__(self, told: Facts) -> None:
+        super().__init__()
+        self.told = told
+
+    def dump(self) -> Facts:
+        raise SubjectPartlyError("rows: away", self.told, lambda name: name.endswith(".left"))
+
+
+LEFT = {name: value for name, value in WORKLOAD.after(FIRST).items() if name.endswith(".left")}
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        (LEFT, Kind.CLEAN),
+        ({**LEFT, "k1.left": "v9"}, Kind.INVENTED),
+        ({name: value for name, value in LEFT.items() if name != "k2.left"}, Kind.LOST),
+    ],
+)
+def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: Kind, tmp_path: Path) -> None:
+    class Part(ShowsPart):
+        def submit(self, op: Op) -> Answer:
+            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
+
+    assert judge_deprived(Part(told), tmp_path, WORKLOAD, FIRST, FIRST, LATE).verdict.kind is kind
+
+
+def test_one_that_runs_is_held_to_the_same() -> None:
+    assert judge_running(Guard(), WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
+    assert judge_running(Dies(), WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
+    assert judge_running(Guard(1), WORKLOAD, FIRST, FIRST).kind is Kind.LOST
+    assert judge_running(Admits(), WORKLOAD, FIRST, FIRST).kind is Kind.INVENTED
+    assert judge_running(HangsAtItsFacts(), WORKLOAD, FIRST, FIRST).kind is Kind.UNRECOVERABLE
+
+
+class SaysNew(Guard):
+    def submit(self, op: Op) -> Answer:
+        return replace(super().submit(op), new=True)
+
+
+def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp_path: Path) -> None:
+    """After a crash as well: the facts are the same, and the answer tells."""
+    verdict = judge(SaysNew(), tmp_path, WORKLOAD, FIRST, FIRST)
+    assert verdict.kind is Kind.INVENTED
+    assert "the retry of operation 1" in verdict.expected
+    assert verdict.came == "an answer that it was done now"
+    assert judge(Guard(), tmp_path, WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
+    # Where the same may be asked for again, it is not sent again.
+    assert judge(SaysNew(), tmp_path, replace(WORKLOAD, once=False), FIRST, FIRST).kind is Kind.CLEAN
+
+
+def test_only_one_without_an_answer_hangs() -> None:
+    with pytest.raises(ValueError, match="expected no answer of one that hangs"):
+        Answer(Outcome.ERROR, 1, hung=True)
