@@ -52,7 +52,7 @@ def _launch(options: argparse.Namespace) -> None:
         if find_spec(f"{package}.launch") is None:
             return Nothing()
         launched: Launched = import_module(f"{package}.launch").launch(
-            wanted.config, parent=wanted.folder, mutant=options.mutant
+            wanted.config, parent=wanted.folder, stores=wanted.stores, mutant=options.mutant
         )
         return launched
 
@@ -77,6 +77,7 @@ def _mutants(options: argparse.Namespace) -> None:
             "store": each.store,
             "must_fail": dict(each.must_fail),
             "may_fail": dict(each.may_fail),
+            "faults": dict(each.faults),
         }
         for each in all_mutants()
     ]

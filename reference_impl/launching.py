@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, unique
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Protocol
@@ -47,6 +48,14 @@ def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
+@unique
+class Stores(Enum):
+    """Where the stores of sessions may lie: anywhere, or each in its session's workdir as a whole, server and all."""
+
+    ANYWHERE = "anywhere"
+    CONFINED = "confined"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What the kit asks a launcher for: the contract, a folder to use, and the config of the sessions to come."""
@@ -54,6 +63,7 @@ class Wanted:
     contract: str
     folder: Path
     config: Mapping[str, str]
+    stores: Stores = Stores.ANYWHERE
 
 
 class Nothing:
@@ -71,8 +81,9 @@ class Nothing:
 def _wanted(line: bytes) -> Wanted:
     try:
         asked = loads(line)
-        return Wanted(asked["contract"], Path(asked["dir"]), dict(asked["config"]))
-    except (StrictJsonError, KeyError, TypeError, ValueError) as error:
+        stores = Stores.CONFINED if asked.get("confined", False) is True else Stores.ANYWHERE
+        return Wanted(asked["contract"], Path(asked["dir"]), dict(asked["config"]), stores)
+    except (StrictJsonError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             "expected one JSON line with contract, dir and config on standard input, "
             f"got {len(line)} bytes that are none: {error}"

@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import select
 import time
+from typing import TypeVar
 
 import psycopg
+from psycopg import errors, pq
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import ConnStatus, PollingStatus
+from psycopg.pq.abc import PGconn
 
-from reference_impl.postgres_pipeline import Pipeline
+from reference_impl.patience import Patience
+from reference_impl.postgres_pipeline import Pipeline, SilentError
 
 Connection = psycopg.Connection[tuple[object, ...]]
+_T = TypeVar("_T")
 
-# A server that lost a backend restarts all of them and answers "in recovery mode" meanwhile; an operation has 2 s.
+# A server that lost a backend restarts all of them and answers "in recovery mode" meanwhile.
 RECOVERY_WAIT_S = 1.2
 _RECOVERING = ("recovery mode", "starting up", "not yet accepting", "shutting down")
 _POLL_S = 0.02
-# libpq knows no shorter one.
-_CONNECT_TIMEOUT_S = 2
+# For a connection that belongs to no operation.
+_CONNECT_S = 2.0
+# How often psycopg looks whether its time is over.
+_INTERVAL_S = 0.1
+_AWAITS = {PollingStatus.READING: select.POLLIN, PollingStatus.WRITING: select.POLLOUT}
+
+
+class PatientConnection(psycopg.Connection[tuple[object, ...]]):
+    """A connection on which nobody waits longer than `patience` lets them. Without one they wait for ever.
+
+    libpq itself waits on a local socket for as long as the server has it open, and a server that was stopped does.
+    """
+
+    patience: Patience | None = None
+    reserve_s = 0.0
+
+    def seconds_left(self) -> float | None:
+        """How long to wait for the next answer; None for ever."""
+        left = None if self.patience is None else self.patience.left(self.reserve_s)
+        return None if left is None or math.isinf(left) else left
+
+    def wait(self, gen: PQGen[_T], interval: float = _INTERVAL_S, timeout: float | None = None) -> _T:
+        """See `psycopg.Connection`. Raises SilentError."""
+        left = self.seconds_left()
+        try:
+            return super().wait(gen, interval, left if timeout is None else timeout)
+        except errors._WaitTimeout as error:
+            # Its answer may still come, and would be taken for that of the next statement.
+            self.close()
+            raise SilentError(f"expected an answer of the database in {left:.2f} s, got none") from error
 
 
 def with_settings(dsn: str, **settings: str) -> str:
@@ -38,27 +75,61 @@ def describe(dsn: str) -> str:
     return f"database {parts.get('dbname', '(default)')!r} at {parts.get('host', 'the default host')!r}"
 
 
-def connect(dsn: str, *, patience_s: float = RECOVERY_WAIT_S) -> Connection:
-    """A new autocommit connection; waits a bounded time for a server that recovers. Raises psycopg.Error."""
-    deadline = time.monotonic() + patience_s
-    dsn = make_conninfo(dsn, connect_timeout=_CONNECT_TIMEOUT_S)
+def connect(dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.0) -> PatientConnection:
+    """A new autocommit connection; waits a bounded time for a server that recovers. Raises psycopg.Error.
+
+    With `patience` neither connecting nor anything on the connection takes longer than it has left.
+    """
+    deadline = time.monotonic() + (RECOVERY_WAIT_S if patience is None else patience.left(reserve_s))
     while True:
+        left = _CONNECT_S if patience is None else patience.left(reserve_s)
         try:
+            made = PatientConnection(_connected(dsn, left))
+            made.autocommit = True
             # psycopg prepares nothing by itself: at a ROLLBACK it would DEALLOCATE ALL, and the pipeline's with it.
-            return psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
+            made.prepare_threshold = None
+            made.patience, made.reserve_s = patience, reserve_s
+            return made
         except psycopg.OperationalError as error:
-            if time.monotonic() > deadline or not any(words in str(error) for words in _RECOVERING):
+            # The server's own words say more than that time is over.
+            if time.monotonic() + _POLL_S > deadline or not any(words in str(error) for words in _RECOVERING):
                 raise
         time.sleep(_POLL_S)
+
+
+def _connected(dsn: str, seconds: float) -> PGconn:
+    """psycopg.connect grants a server at least 2 s (libpq's least), which is a whole operation's time."""
+    deadline = time.monotonic() + seconds
+    pgconn = pq.PGconn.connect_start(make_conninfo(dsn).encode())
+    waiting = select.poll()
+    # As libpq has it: a connection that was just begun is to be written to.
+    status = PollingStatus.WRITING
+    while status in _AWAITS and pgconn.status != ConnStatus.BAD:
+        left = deadline - time.monotonic()
+        # The socket may be another one after each step.
+        waiting.register(pgconn.socket, _AWAITS[status])
+        if not waiting.poll(None if math.isinf(left) else max(0.0, left) * 1000):
+            pgconn.finish()
+            raise SilentError(f"expected the database to accept a connection in {seconds:.2f} s, got no answer")
+        waiting.unregister(pgconn.socket)
+        status = PollingStatus(pgconn.connect_poll())
+    if status != PollingStatus.OK:
+        said = pgconn.get_error_message()
+        pgconn.finish()
+        raise psycopg.OperationalError(f"connection failed: {said}")
+    pgconn.nonblocking = 1
+    return pgconn
 
 
 class Link:
     """One connection, opened when first used and again after it was lost."""
 
-    def __init__(self, dsn: str, *, patience_s: float = RECOVERY_WAIT_S) -> None:
+    def __init__(self, dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.0) -> None:
+        """Not connected yet. Waits on it end `reserve_s` before `patience` does; without one they have no end."""
         self._dsn = dsn
-        self._patience_s = patience_s
-        self._connection: Connection | None = None
+        self._patience = patience
+        self._reserve_s = reserve_s
+        self._connection: PatientConnection | None = None
         self._pipeline: Pipeline | None = None
 
     @property
@@ -66,18 +137,18 @@ class Link:
         """Whether there is a connection that is not known to be lost."""
         return self._connection is not None and not self._connection.closed
 
-    def connection(self) -> Connection:
+    def connection(self) -> PatientConnection:
         """The connection, opened if need be. Raises psycopg.Error."""
         if self._connection is None or self._connection.closed:
             self._pipeline = None
-            self._connection = connect(self._dsn, patience_s=self._patience_s)
+            self._connection = connect(self._dsn, patience=self._patience, reserve_s=self._reserve_s)
         return self._connection
 
     def pipeline(self) -> Pipeline:
         """The pipeline of the connection, which is opened if need be. Raises psycopg.Error."""
         connection = self.connection()
         if self._pipeline is None:
-            self._pipeline = Pipeline(connection)
+            self._pipeline = Pipeline(connection, seconds_left=connection.seconds_left)
         return self._pipeline
 
     def drop(self) -> None:

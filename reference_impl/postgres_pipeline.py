@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 import select
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,11 @@ from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 Value = str | bool | None
+
+
+class SilentError(psycopg.OperationalError):
+    """The server did not answer in the time that the operation had; the connection is closed."""
+
 
 _GOOD = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
@@ -57,8 +63,12 @@ _BEGIN, _ROLLBACK = Step("BEGIN"), Step("ROLLBACK")
 class Pipeline:
     """One connection, with the statements that were prepared on it."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], *, seconds_left: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """On `connection`, whose answers may be awaited for what `seconds_left` says; None is for ever."""
         self._connection = connection
+        self._seconds_left = seconds_left
         self._prepared: dict[str, bytes] = {}
         # Whether something was sent whose answer is not read.
         self._unread = False
@@ -70,7 +80,7 @@ class Pipeline:
             name = f"held_{len(self._prepared)}".encode()
             numbers = itertools.count(1)
             text = re.sub("%s", lambda _: f"${next(numbers)}", statement)
-            self._checked_at_once(self._connection.pgconn.prepare(name, text.encode()))
+            self._checked_at_once(lambda: self._connection.pgconn.send_prepare(name, text.encode()))
             self._prepared[statement] = name
         return name
 
@@ -97,7 +107,7 @@ class Pipeline:
         results, pgconn = self._results(), self._connection.pgconn
         if pgconn.transaction_status != TransactionStatus.IDLE:
             # The step failed, and took the ROLLBACK behind it along.
-            self._checked_at_once(pgconn.exec_(b"ROLLBACK"))
+            self._checked_at_once(lambda: pgconn.send_query(b"ROLLBACK"))
         return results
 
     def _send(self, steps: Sequence[Step]) -> None:
@@ -123,7 +133,7 @@ class Pipeline:
         try:
             while self._unread:
                 if pgconn.is_busy():
-                    _wait(pgconn)
+                    self._wait()
                 result = pgconn.get_result()
                 if result is None:
                     _alive(pgconn)
@@ -137,10 +147,38 @@ class Pipeline:
             raise
         return results
 
-    def _checked_at_once(self, result: PGresult) -> None:
-        """Hold a result that did not come through the pipeline to the same."""
-        _alive(self._connection.pgconn)
-        _checked(result)
+    def _checked_at_once(self, send: Callable[[], None]) -> None:
+        """Hold a command outside the pipeline to the same. libpq's own calls for one would wait for ever."""
+        pgconn = self._connection.pgconn
+        try:
+            send()
+            results: list[PGresult] = []
+            while True:
+                self._wait()
+                result = pgconn.get_result()
+                if result is None:
+                    break
+                results.append(result)
+        except BaseException:
+            self._give_up()
+            raise
+        _alive(pgconn)
+        for each in results:
+            _checked(each)
+
+    def _wait(self) -> None:
+        """Wait until a whole result is there, and let other threads run meanwhile. Raises SilentError."""
+        pgconn = self._connection.pgconn
+        left = self._seconds_left()
+        deadline = None if left is None else time.monotonic() + left
+        waiting = select.poll()
+        while pgconn.is_busy():
+            unsent = pgconn.flush()
+            waiting.register(pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+            ready = waiting.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
+            if not ready:
+                raise SilentError(f"expected an answer of the database in {left:.2f} s, got none")
+            pgconn.consume_input()
 
     def _give_up(self) -> None:
         """Whoever leaves half a conversation cannot tell its answers from later ones, so there are no later ones."""
@@ -151,16 +189,6 @@ def _alive(pgconn: PGconn) -> None:
     """Tell a lost connection by itself: its results end as those of a statement do, or are errors of no class."""
     if pgconn.status != ConnStatus.OK:
         raise psycopg.OperationalError(pgconn.get_error_message())
-
-
-def _wait(pgconn: PGconn) -> None:
-    """Wait until a whole result is there, and let other threads run meanwhile."""
-    waiting = select.poll()
-    while pgconn.is_busy():
-        unsent = pgconn.flush()
-        waiting.register(pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
-        waiting.poll()
-        pgconn.consume_input()
 
 
 def _checked(result: PGresult) -> PGresult:

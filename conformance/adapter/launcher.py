@@ -1,8 +1,8 @@
 """A launcher provisions what the adapter needs (a server, a template) before any case, and takes it down at the end.
 
-It reads one JSON line `{"contract", "dir", "config"}` on its standard input, provisions, answers with one JSON line
-`{"config": {…}, "processes": […], "paths": […]}`, waits for end of file, and cleans up. So it ends with the kit,
-however the kit ends, and nothing secret stands on an argument list (docs/adapter-protocol.md, Launchers).
+It reads one JSON line `{"contract", "dir", "config", "confined"}` on its standard input, provisions, answers with one
+JSON line `{"config": {…}, "processes": […], "paths": […]}`, waits for end of file, and cleans up. So it ends with the
+kit, however the kit ends, and nothing secret stands on an argument list (docs/adapter-protocol.md, Launchers).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from enum import Enum, unique
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +26,18 @@ from specs.errors import StrictJsonError
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0
+
+
+@unique
+class Stores(Enum):
+    """Where the stores of a launcher's sessions may lie.
+
+    `CONFINED`: each in the workdir of its session as a whole, the database server included, so that the folder may be
+    copied, rebuilt and opened elsewhere, and everything killed. A launcher need not know of it: who asked must look.
+    """
+
+    ANYWHERE = "anywhere"
+    CONFINED = "confined"
 
 
 class Launcher:
@@ -39,6 +52,7 @@ class Launcher:
         config: Mapping[str, str],
         janitor: Janitor,
         passed: Sequence[str] = (),
+        stores: Stores = Stores.ANYWHERE,
     ) -> None:
         """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError."""
         self._janitor = janitor
@@ -57,7 +71,8 @@ class Launcher:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         janitor.watch_launcher(self._child.pid)
         try:
-            self._ask({"contract": contract, "dir": str(folder), "config": dict(config)})
+            confined = stores is Stores.CONFINED
+            self._ask({"contract": contract, "dir": str(folder), "config": dict(config), "confined": confined})
             self.config = {**config, **self._ready()}
         except BaseException:
             self.close()

@@ -20,7 +20,8 @@ class Mutant:
     """One planted bug.
 
     `must_fail` maps clause ids to the verdict that each must get; `may_fail` maps clause ids to the reason why they
-    may fail as well. Everything else must conform. `apply` turns the contract's blueprint into the mutated one.
+    may fail as well; `faults` maps ids of faults that are let strike to the verdict that each must get. Everything else
+    must conform. `apply` turns the contract's blueprint into the mutated one.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Mutant:
     must_fail: Mapping[str, str]
     apply: Callable[[Any], Any]
     may_fail: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
     store: str = "sqlite"
 
 

@@ -53,8 +53,12 @@ class Planting(Generic[_Loaded]):
         may_fail: Mapping[str, str] | None = None,
         *,
         store: str | None = None,
+        faults: Mapping[str, str] | None = None,
     ) -> Mutant:
-        """One planted bug; clause ids without the prefix, EVERYTHING for all that it need not break."""
+        """One planted bug; clause ids without the prefix, EVERYTHING for all that it need not break.
+
+        `faults` are those that show it, by the last part of their ids.
+        """
         may = dict(may_fail or {})
         if EVERYTHING in may:
             reason = may.pop(EVERYTHING)
@@ -67,5 +71,6 @@ class Planting(Generic[_Loaded]):
             must_fail={f"{self.prefix}{clause}": verdict for clause, verdict in must_fail.items()},
             may_fail={f"{self.prefix}{clause}": reason for clause, reason in may.items()},
             apply=bug,
+            faults={f"{self.contract}/faults/{name}": verdict for name, verdict in (faults or {}).items()},
             store=store or self.store,
         )

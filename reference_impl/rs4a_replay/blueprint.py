@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from reference_impl.confined import ConfinedServer
+from reference_impl.patience import Patience
 from reference_impl.rs4a_replay.authority import Authority
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
@@ -42,6 +44,8 @@ class Blueprint:
     sqlite_store: type[SqliteStore] = SqliteStore
     sqlite_audit: type[SqliteAudit] = SqliteAudit
     sqlite_dialect: type[SqliteDialect] = SqliteDialect
+    confined_server: type[ConfinedServer] = ConfinedServer
+    patience: type[Patience] = Patience
     service: type[Service] = Service
     loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from reference_impl.postgres import with_database
+from reference_impl.cluster import ServerError
+from reference_impl.confined import ConfinedServer
+from reference_impl.patience import Patience
+from reference_impl.postgres import connect, with_database
 from reference_impl.rs4a_replay.admission import Ports
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
 from reference_impl.rs4a_replay.operator import Operator
 from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
 from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
-from reference_impl.rs4a_replay.provision import sqlite_paths
+from reference_impl.rs4a_replay.provision import sqlite_paths, unprovision_postgres
 from reference_impl.rs4a_replay.service import Parts
 from reference_impl.rs4a_replay.settings import Settings, StoreKind
 from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
@@ -31,6 +34,15 @@ _LAUNCH = "run `python -m reference_impl launch` and pass the config that it pri
 
 
 @dataclass(frozen=True, slots=True)
+class _Store:
+    """What a session works on: for the registrar, for the operator, and the server if it is the session's own."""
+
+    ports: Ports
+    operator: Operator
+    server: ConfinedServer | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rs4aReplay(Whole):
     """Implements `session.Implementation`."""
 
@@ -40,20 +52,23 @@ class Rs4aReplay(Whole):
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""
-        settings = self.blueprint.settings(request.config)
-        if settings.store is StoreKind.POSTGRES:
-            ports, operator = self._postgres(request, settings)
+        settings, patience = self.blueprint.settings(request.config), self.blueprint.patience()
+        if settings.store is StoreKind.SQLITE:
+            store = self._sqlite(request, settings, patience)
+        elif "cluster" in request.config:
+            store = self._confined(request, settings, patience)
         else:
-            ports, operator = self._sqlite(request, settings)
+            store = self._postgres(request, settings, patience)
         if request.surface is SurfaceWanted.ABSENT:
-            ports = Ports(None, None)
-        return self._service(request, settings, ports, operator)
+            store = replace(store, ports=Ports(None, None))
+        return self._service(request, settings, patience, store)
 
     def shut_down(self) -> None:
         """See `session.Implementation`."""
         self.databases.sweep()
 
-    def _service(self, request: OpenRequest, settings: Settings, ports: Ports, operator: Operator) -> Session:
+    def _service(self, request: OpenRequest, settings: Settings, patience: Patience, store: _Store) -> Session:
+        ports = store.ports
         make, methods = self.blueprint, load_terms(CONTRACT).methods
         keys, stops, verifier = make.keys(settings.keys), StopPoints(request.workdir), make.verifier()
         reader = make.reader(methods["register"].args, keys)
@@ -68,36 +83,64 @@ class Rs4aReplay(Whole):
             authority=make.authority(settings, ports, keys, methods["issue_nonce"].args),
             custody=make.custody(settings, ports, methods["resolve_status"].args),
             ports=ports,
-            operator=operator,
+            operator=store.operator,
             stops=stops,
+            patience=patience,
+            server=store.server,
         )
         return make.service(parts, now=request.now)
 
-    def _postgres(self, request: OpenRequest, settings: Settings) -> tuple[Ports, Operator]:
+    def _postgres(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
         dsn, writer_dsn = (_dsn(request.config, name) for name in ("dsn", "writer_dsn"))
         template = conninfo_to_dict(dsn).get("dbname")
         if not template:
             raise OpenError(f"config dsn: expected the DSN of a provisioned template database; {_LAUNCH}")
         database = self.databases.provide(request, dsn=dsn, template=str(template))
-        writer_dsn = with_database(writer_dsn, database)
-        store = self.blueprint.postgres_store(writer_dsn, settings, self.blueprint.judge(settings.relations))
+        return self._connected(
+            request, settings, patience, with_database(dsn, database), with_database(writer_dsn, database)
+        )
+
+    def _connected(
+        self, request: OpenRequest, settings: Settings, patience: Patience, admin_dsn: str, writer_dsn: str
+    ) -> _Store:
+        make = self.blueprint
+        store = make.postgres_store(writer_dsn, settings, make.judge(settings.relations), patience)
         operator = PostgresOperator(
-            admin_dsn=with_database(dsn, database),
+            admin_dsn=admin_dsn,
             writer_dsn=writer_dsn,
             writer=str(conninfo_to_dict(writer_dsn).get("user", "")),
+            expected=request.surface,
+            patience=patience,
         )
-        return Ports(store, self.blueprint.postgres_audit(writer_dsn, settings)), operator
+        return _Store(Ports(store, make.postgres_audit(writer_dsn, settings, patience)), operator)
 
-    def _sqlite(self, request: OpenRequest, settings: Settings) -> tuple[Ports, Operator]:
-        folder = request.workdir / CONTRACT
+    def _confined(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
+        template, writer = request.config["cluster"], request.config.get("writer")
+        if not writer:
+            raise OpenError(f"config writer: expected the restricted role of the cluster, got nothing; {_LAUNCH}")
+        server = self.blueprint.confined_server(request.workdir / CONTRACT, Path(template))
+        try:
+            server.open(request.state)
+            if (request.surface, request.state) == (SurfaceWanted.ABSENT, StateWanted.FRESH):
+                with connect(server.dsn()) as connection:
+                    unprovision_postgres(connection)
+        except (ServerError, OSError, psycopg.Error) as error:
+            server.close()
+            raise OpenError(f"the database in the workdir cannot be opened: {error}") from error
+        store = self._connected(request, settings, patience, server.dsn(), server.dsn(user=writer))
+        return replace(store, server=server)
+
+    def _sqlite(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
+        make, folder = self.blueprint, request.workdir / CONTRACT
         surface, audit = sqlite_paths(folder)
         if request.state is StateWanted.FRESH:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             if request.surface is SurfaceWanted.READY:
                 _copy_template(request.config, folder)
-        store = self.blueprint.sqlite_store(surface, settings, self.blueprint.judge(settings.relations))
-        return Ports(store, self.blueprint.sqlite_audit(audit, settings)), SqliteOperator(folder)
+        store = make.sqlite_store(surface, settings, make.judge(settings.relations), patience)
+        operator = SqliteOperator(folder, expected=request.surface, patience=patience)
+        return _Store(Ports(store, make.sqlite_audit(audit, settings, patience)), operator)
 
 
 def _dsn(config: Mapping[str, str], name: str) -> str:

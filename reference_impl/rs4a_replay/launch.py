@@ -1,4 +1,7 @@
-"""Launchers of this contract: an embedded PostgreSQL, a template on a server of yours, or a SQLite template."""
+"""Launchers of this contract: an embedded PostgreSQL, a template on a server of yours, or one of files.
+
+The template of files is a PostgreSQL cluster or two SQLite databases; sessions copy it into their workdirs.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from reference_impl.confined import make_template as make_cluster
 from reference_impl.embedded import EmbeddedServer
-from reference_impl.launching import Launched, Ready
+from reference_impl.launching import Launched, Ready, Stores
 from reference_impl.mutants import find
 from reference_impl.postgres import connect, with_database
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
@@ -23,6 +27,9 @@ from reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, cl
 from reference_impl.rs4a_replay.postgres_pool import TemplatePool
 from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
 from reference_impl.rs4a_replay.settings import StoreKind
+
+# The restricted role in a cluster that one session has for itself.
+_CLUSTER_WRITER = "holdfast_writer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +107,16 @@ class OnPostgres:
 
 
 @dataclass(frozen=True, slots=True)
-class OnSqlite:
-    """Implements `launching.Launched` on SQLite: a folder with the two provisioned files."""
+class OnFiles:
+    """Implements `launching.Launched` where sessions have their own copies of a folder, which the config names."""
 
     folder: Path
+    config: Mapping[str, str]
 
     @property
     def ready(self) -> Ready:
         """See `launching.Launched`."""
-        config = {"store": StoreKind.SQLITE.value, "template": str(self.folder)}
-        return Ready(config, (), (str(self.folder),))
+        return Ready(self.config, (), (str(self.folder),))
 
     def sweep(self) -> None:
         """See `launching.Launched`. Sessions live in their workdirs."""
@@ -119,21 +126,45 @@ class OnSqlite:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def launch(config: Mapping[str, str], *, parent: Path, mutant: str | None) -> Launched:
-    """Provision for the `store` of the config. With `dsn` on that server, left as it was; else embedded or as files."""
+def _sqlite_template(parent: Path, blueprint: Blueprint) -> OnFiles:
+    folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
+    try:
+        provision_sqlite(folder, blueprint.settings({}).relations, dialect=blueprint.sqlite_dialect())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return OnFiles(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
+
+
+def _cluster_template(parent: Path, blueprint: Blueprint) -> OnFiles:
+    relations, dialect = blueprint.settings({}).relations, blueprint.postgres_dialect()
+
+    def provision(dsn: str) -> None:
+        with connect(dsn) as connection:
+            ensure_writer(connection, _CLUSTER_WRITER, password=None)
+        provision_postgres(dsn, relations, writer=_CLUSTER_WRITER, dialect=dialect)
+
+    folder = make_cluster(parent, provision)
+    config = {"store": StoreKind.POSTGRES.value, "cluster": str(folder), "writer": _CLUSTER_WRITER}
+    return OnFiles(folder, config)
+
+
+def launch(
+    config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE, mutant: str | None
+) -> Launched:
+    """Provision for the `store` of the config. With `dsn` on that server, left as it was; else embedded or as files.
+
+    Confined stores are always files. Somebody who names a server with `dsn` wants it there, and gets it there.
+    """
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
     if store not in {kind.value for kind in StoreKind}:
         kinds = ", ".join(kind.value for kind in StoreKind)
         raise ValueError(f"config store: expected one of {kinds}, got {store!r}")
     if StoreKind(store) is StoreKind.SQLITE:
-        folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
-        try:
-            provision_sqlite(folder, blueprint.settings({}).relations, dialect=blueprint.sqlite_dialect())
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return OnSqlite(folder)
+        return _sqlite_template(parent, blueprint)
+    if stores is Stores.CONFINED and dsn is None:
+        return _cluster_template(parent, blueprint)
     if dsn is not None:
         return OnPostgres(make_template(dsn, blueprint, password=secrets.token_urlsafe(24)), None)
     server = EmbeddedServer(parent=parent)

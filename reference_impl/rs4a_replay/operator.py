@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Protocol
 
-from reference_impl.rs4a_replay.store import Row
+from reference_impl.rs4a_replay.store import Row, StoreError
+from reference_impl.session import SurfaceWanted
 from specs import Relation
 
 
@@ -33,7 +34,11 @@ class Operator(Protocol):
     """Observations and provocations on a store, past the registrar."""
 
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
-        """Every row of each relation by name, ordered by primary key; none for a relation that is not there."""
+        """Every row of each relation by name, ordered by primary key. Raises StoreError.
+
+        A relation that is not there has no rows to name: it is left out, and where there is none at all that should
+        be, nobody can tell what was stored. Where no surface was asked for, every relation is empty.
+        """
 
     def catalogue(self) -> Sequence[str]:
         """Names of every relation, index, trigger and constraint, sorted."""
@@ -52,3 +57,15 @@ class Operator(Protocol):
 
     def close(self) -> None:
         """Give back connections. Never raises."""
+
+
+def there(
+    relations: Sequence[Relation], found: Mapping[str, Sequence[Row]], expected: SurfaceWanted
+) -> Mapping[str, Sequence[Row]]:
+    """What was found of `relations`, as `Operator.rows` has it. Raises StoreError."""
+    if expected is SurfaceWanted.ABSENT:
+        return {relation.name: found.get(relation.name, []) for relation in relations}
+    if not found:
+        names = ", ".join(relation.name for relation in relations)
+        raise StoreError(f"expected the relations {names}, found none of them; is this the store of this contract?")
+    return found

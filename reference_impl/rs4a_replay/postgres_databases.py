@@ -11,11 +11,14 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
+from reference_impl.patience import Patience
 from reference_impl.postgres import Link, describe, with_database
 from reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"
+# The kit grants `open` 30 s; making a database takes its time on a busy machine.
+_OPEN_S = 20.0
 # PostgreSQL's own empty template, for a session without a surface.
 EMPTY = "template0"
 
@@ -65,6 +68,7 @@ class SessionDatabases:
     def __init__(self) -> None:
         self._links: dict[str, Link] = {}
         self._made: dict[tuple[str, str], Path] = {}
+        self._patience = Patience(_OPEN_S)
 
     def provide(self, request: OpenRequest, *, dsn: str, template: str) -> str:
         """The session's database, a new clone if `fresh` is wanted. Raises OpenError."""
@@ -72,7 +76,8 @@ class SessionDatabases:
         if request.state is StateWanted.EXISTING:
             return name
         maintenance = with_database(dsn, MAINTENANCE)
-        link = self._links.setdefault(maintenance, Link(maintenance))
+        link = self._links.setdefault(maintenance, Link(maintenance, patience=self._patience))
+        self._patience.begin()
         source = template if request.surface is SurfaceWanted.READY else EMPTY
         try:
             try:
@@ -106,6 +111,7 @@ class SessionDatabases:
 
     def sweep(self) -> None:
         """Drop what this process made and nobody needs any more. Never raises: the launcher sweeps as well."""
+        self._patience.begin()
         for (maintenance, name), workdir in list(self._made.items()):
             if not workdir.exists():
                 del self._made[(maintenance, name)]

@@ -8,14 +8,13 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from reference_impl.postgres import Connection, Link
+from reference_impl.patience import Patience
+from reference_impl.postgres import Connection, Link, with_settings
 from reference_impl.rs4a_replay.ddl import SCHEMA
-from reference_impl.rs4a_replay.operator import Breakage, RawInsert
-from reference_impl.rs4a_replay.store import Row
+from reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
+from reference_impl.rs4a_replay.store import Row, StoreError
+from reference_impl.session import SurfaceWanted
 from specs import Relation
-
-# An observation does nothing else, so it can wait for a recovering server almost as long as a call may take.
-_PATIENCE_S = 1.8
 
 _CATALOGUE = """
 SELECT 'relation ' || c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -36,9 +35,14 @@ ORDER BY 1
 class PostgresOperator:
     """Implements `operator.Operator`. Connects only when something is asked of it."""
 
-    def __init__(self, *, admin_dsn: str, writer_dsn: str, writer: str) -> None:
-        self._admin = Link(admin_dsn, patience_s=_PATIENCE_S)
-        self._writer_link = Link(writer_dsn)
+    def __init__(
+        self, *, admin_dsn: str, writer_dsn: str, writer: str, expected: SurfaceWanted, patience: Patience
+    ) -> None:
+        self._expected = expected
+        # Rows are read along their primary key: the index tells of those that a truncated table has lost.
+        admin_dsn = with_settings(admin_dsn, enable_seqscan="off", enable_bitmapscan="off")
+        self._admin = Link(admin_dsn, patience=patience)
+        self._writer_link = Link(writer_dsn, patience=patience)
         self._writer = sql.Identifier(writer)
 
     def _connection(self) -> Connection:
@@ -53,18 +57,21 @@ class PostgresOperator:
 
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         """See `operator.Operator`. One statement, hence one snapshot."""
+        try:
+            return there(relations, self._rows(relations), self._expected)
+        except psycopg.Error as error:
+            raise StoreError(f"expected to read the database, got: {error}") from error
+
+    def _rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         connection = self._connection()
-        there: list[Any] = connection.execute(
+        names: list[Any] = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)", (SCHEMA,)
         ).fetchall()
-        found: dict[str, Sequence[Row]] = {relation.name: [] for relation in relations}
-        seen = [relation for relation in relations if (relation.name,) in there]
-        if seen:
-            row: Any = connection.execute(
-                sql.SQL("SELECT {}").format(sql.SQL(", ").join(map(_all_rows, seen)))
-            ).fetchone()
-            found.update(zip((relation.name for relation in seen), row, strict=True))
-        return found
+        seen = [relation for relation in relations if (relation.name,) in names]
+        if not seen:
+            return {}
+        row: Any = connection.execute(sql.SQL("SELECT {}").format(sql.SQL(", ").join(map(_all_rows, seen)))).fetchone()
+        return dict(zip((relation.name for relation in seen), row, strict=True))
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""

@@ -12,7 +12,6 @@ import psycopg
 from psycopg import errors, sql
 
 from reference_impl.postgres import Link, connect, with_database
-from reference_impl.rs4a_replay.ddl import SCHEMA
 from reference_impl.rs4a_replay.postgres_databases import (
     clone,
     databases,
@@ -21,6 +20,7 @@ from reference_impl.rs4a_replay.postgres_databases import (
     pooled,
     rename,
 )
+from reference_impl.rs4a_replay.provision import unprovision_postgres
 
 # Enough for the sessions that begin while used databases are made ready again.
 _SPARE = 3
@@ -82,8 +82,7 @@ class TemplatePool:
                     "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
-                inside.execute("SET client_min_messages = warning")
-                inside.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+                unprovision_postgres(inside)
                 left: Any = inside.execute(_LEFTOVERS).fetchone()
             if left[0]:
                 return False

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
+from reference_impl.patience import AUDIT_RESERVE_S, Patience
 from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
 from reference_impl.postgres_pipeline import Pipeline, Step
 from reference_impl.rs4a_replay import postgres_statements as statements
@@ -37,11 +38,12 @@ from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, Surfa
 
 _T = TypeVar("_T")
 
-# An operation has 2 s. Reading never waits for a row, only for a table that somebody locked whole.
+# The server's own limits, below the patience of an operation, so that a server that works says no itself.
+# Reading never waits for a row, only for a table that somebody locked whole.
 READ_LOCK_TIMEOUT_MS = 400
 # Consuming waits for a concurrent holder of the same key, so that it answers only after that one's outcome.
-CONSUME_LOCK_TIMEOUT_MS = 1300
-STATEMENT_TIMEOUT_MS = 1500
+CONSUME_LOCK_TIMEOUT_MS = 1000
+STATEMENT_TIMEOUT_MS = 1100
 _POLL_S = 0.02
 _LEVELS = {
     Isolation.READ_COMMITTED: "READ COMMITTED",
@@ -106,8 +108,9 @@ class PostgresStore:
     # Durable when acknowledged, whatever the server's default.
     synchronous_commit = "on"
 
-    def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge) -> None:
+    def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
         self._settings = settings
+        self._patience = patience
         self._dsn = with_settings(
             dsn,
             synchronous_commit=self.synchronous_commit,
@@ -119,7 +122,7 @@ class PostgresStore:
             enable_seqscan="off",
             enable_bitmapscan="off",
         )
-        self._link = Link(self._dsn)
+        self._link = Link(self._dsn, patience=patience, reserve_s=AUDIT_RESERVE_S)
         self._judge = judge
         self._judged: _Judged | None = None
 
@@ -196,7 +199,7 @@ class PostgresStore:
         try:
             connection, pipeline = self._link.connection(), self._link.pipeline()
             line = PostgresLine(connection)
-            stops.reach(Point.BEFORE_CONSUME, line)
+            self._reach(stops, Point.BEFORE_CONSUME, line)
             # Once the rows are in, nothing but the COMMIT itself is left that can be lost.
             pipeline.prepare(_COMMIT.statement)
             pipeline.prepare(read_back.statement)
@@ -241,9 +244,18 @@ class PostgresStore:
             if row is None:
                 return False
             xids.append(str(row[0]))
-            stops.reach(point, line)
-        stops.reach(Point.BEFORE_COMMIT, line)
+            self._reach(stops, point, line)
+        self._reach(stops, Point.BEFORE_COMMIT, line)
         return True
+
+    def _reach(self, stops: StopPoints, point: Point, line: PostgresLine) -> None:
+        armed = stops.armed
+        try:
+            stops.reach(point, line)
+        finally:
+            if armed:
+                # However long it was held up here, that was not the database.
+                self._patience.begin()
 
     def insert_statement(self, insert: Insert) -> str:
         """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
@@ -261,7 +273,7 @@ class PostgresStore:
         try:
             committed, durable = pipeline.run(_COMMIT, read_back)
             with contextlib.suppress(AbortedError):
-                stops.reach(Point.AFTER_COMMIT, line)
+                self._reach(stops, Point.AFTER_COMMIT, line)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             raise _AgainError from error
         except (psycopg.Error, AnswerLostError) as error:
@@ -285,10 +297,9 @@ class PostgresStore:
                 self._prove_aborted(xid)
 
     def _prove_aborted(self, xid: str) -> None:
-        deadline = time.monotonic() + RECOVERY_WAIT_S
-        while time.monotonic() < deadline:
+        while self._patience.left(AUDIT_RESERVE_S):
             try:
-                with connect(self._dsn) as connection:
+                with connect(self._dsn, patience=self._patience, reserve_s=AUDIT_RESERVE_S) as connection:
                     row: Any = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
             except errors.InvalidParameterValue:
                 return  # "in the future": a crash took the number back, so it was never committed
@@ -297,20 +308,24 @@ class PostgresStore:
             if row[0] == "aborted":
                 return
             time.sleep(_POLL_S)
-        raise CommitUncertainError(f"transaction {xid} is neither committed nor aborted after {RECOVERY_WAIT_S} s")
+        raise CommitUncertainError(f"nobody could say in time whether transaction {xid} was committed or aborted")
 
     def append(self, relation: str, rows: Sequence[Row]) -> int:
         """See `store.Store`."""
         statement = statements.insert(self._settings.relations[relation], arbiter=None)
+        complete = False
         try:
             connection = self._link.connection()
             with connection.transaction():
-                return sum(connection.execute(statement, self._values(relation, row)).rowcount for row in rows)
+                added = sum(connection.execute(statement, self._values(relation, row)).rowcount for row in rows)
+                # What leaves the block from here on is the COMMIT.
+                complete = True
         except psycopg.Error as error:
-            if (error.sqlstate or "")[:2] in _CERTAIN_CLASSES:
+            if not complete or (error.sqlstate or "")[:2] in _CERTAIN_CLASSES:
                 raise RolledBackError(_first_line(error)) from error
             self._link.drop()
             raise CommitUncertainError(_first_line(error)) from error
+        return added
 
     def settles(self, probe: Insert) -> bool:
         """See `store.Store`. Inserting waits for whoever holds the key; the row is rolled back either way."""
@@ -331,7 +346,7 @@ class PostgresStore:
 class PostgresAudit:
     """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of."""
 
-    def __init__(self, dsn: str, settings: Settings) -> None:
+    def __init__(self, dsn: str, settings: Settings, patience: Patience) -> None:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
         self._statement = statements.insert(self._relation, arbiter=None)
         self._link = Link(
@@ -341,7 +356,8 @@ class PostgresAudit:
                 lock_timeout=str(READ_LOCK_TIMEOUT_MS),
                 statement_timeout=str(STATEMENT_TIMEOUT_MS),
                 plan_cache_mode="force_generic_plan",
-            )
+            ),
+            patience=patience,
         )
 
     def begin_probe(self, record: Row) -> None:

@@ -44,6 +44,12 @@ def provision_postgres(
     return [f"schema {SCHEMA}", *(f"table {SCHEMA}.{name}" for name in relations), f"grants to {writer}"]
 
 
+def unprovision_postgres(connection: psycopg.Connection[Any]) -> None:
+    """Take the surface out of a database that somebody has for himself. Raises psycopg.Error."""
+    connection.execute("SET client_min_messages = warning")
+    connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+
+
 def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> bool:
     """Make the restricted writer role unless it exists; whether it was made."""
     if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (writer,)).fetchone():

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
+from reference_impl.confined import ConfinedServer
+from reference_impl.patience import Patience
 from reference_impl.rs4a_replay.admission import Attempt, Ports
 from reference_impl.rs4a_replay.authority import Authority
 from reference_impl.rs4a_replay.custody import Custody
@@ -18,6 +20,7 @@ from reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_i
 from reference_impl.rs4a_replay.registrar import Registrar
 from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.stoppoints import Point, StopFault, StopPoints
+from reference_impl.rs4a_replay.store import StoreError
 from reference_impl.rs4a_replay.terms import (
     CAN_PROCEED,
     DOMAIN,
@@ -51,6 +54,8 @@ class Parts:
     ports: Ports
     operator: Operator
     stops: StopPoints
+    patience: Patience
+    server: ConfinedServer | None = None
 
 
 class Service:
@@ -68,7 +73,7 @@ class Service:
             "maintain": lambda _: parts.custody.maintain(now=self._now),
             "state": lambda _: Ok(self.state()),
             "audit": lambda _: Ok(self.audit()),
-            "nonce_state": lambda args: Ok({"state": self.nonce_state(args["nonce"]).value}),
+            "nonce_state": lambda args: self.nonce_state(args["nonce"]),
             "derive_keys": self.derive_keys,
             "gate": lambda _: Ok(self.gate()),
             "catalogue": lambda _: Ok({"objects": list(parts.operator.catalogue())}),
@@ -90,6 +95,7 @@ class Service:
             problem = explain(known.args, args)
             if problem is not None:
                 return Fault(f"{method}: expected arguments that fit its schema: {problem}")
+        self._parts.patience.begin()
         return bound(args)
 
     def set_clock(self, now: datetime) -> None:
@@ -102,6 +108,8 @@ class Service:
         for port in (self._parts.ports.store, self._parts.ports.audit):
             if port is not None:
                 port.close()
+        if self._parts.server is not None:
+            self._parts.server.close()
 
     # Operations
 
@@ -149,7 +157,8 @@ class Service:
     def state(self) -> dict[str, Any]:
         """Every row of every relation but the audit."""
         relations = [each for each in self._parts.settings.relations.values() if not each.audit]
-        return {name: list(rows) for name, rows in self._parts.operator.rows(relations).items()}
+        found = self._parts.operator.rows(relations)
+        return {relation.name: list(found.get(relation.name, ())) for relation in relations}
 
     def audit(self) -> dict[str, Any]:
         """The failure audit; its ids sort by writing order."""
@@ -160,17 +169,22 @@ class Service:
         (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
         return relation
 
-    def nonce_state(self, nonce: str) -> NonceState:
-        """Where a nonce stands, from its two rows."""
+    def nonce_state(self, nonce: str) -> Answer:
+        """Where a nonce stands, from its two rows; where they cannot be read, that nobody knows."""
         relations = self._parts.settings.relations
-        stored = self._parts.operator.rows([relations["nonce_issue"], relations["nonce_consume"]])
+        asked = [relations["nonce_issue"], relations["nonce_consume"]]
+        try:
+            stored = self._parts.operator.rows(asked)
+        except StoreError as error:
+            return Indeterminate(f"the store cannot be asked: {error}")
+        if len(stored) < len(asked):
+            return Indeterminate("the store lacks a relation that would tell")
 
         def stands_in(name: str) -> bool:
             return any(row["authorization_nonce"] == nonce for row in stored[name])
 
-        if stands_in("nonce_consume"):
-            return NonceState.CONSUMED
-        return NonceState.ISSUED if stands_in("nonce_issue") else NonceState.UNKNOWN
+        state = NonceState.ISSUED if stands_in("nonce_issue") else NonceState.UNKNOWN
+        return Ok({"state": (NonceState.CONSUMED if stands_in("nonce_consume") else state).value})
 
     def derive_keys(self, args: Any) -> Answer:
         """The two keys of a submission, whatever the validator says of it."""

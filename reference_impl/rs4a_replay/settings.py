@@ -33,7 +33,7 @@ class Isolation(Enum):
 
 
 # What else `config` may hold, besides the contract's parameters by name.
-STORE_KEYS = ("store", "dsn", "writer_dsn", "template")
+STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "cluster", "writer")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,28 +7,37 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reference_impl.patience import Patience
 from reference_impl.rs4a_replay.ddl import quoted
-from reference_impl.rs4a_replay.operator import Breakage, RawInsert
+from reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
 from reference_impl.rs4a_replay.provision import sqlite_paths
 from reference_impl.rs4a_replay.sqlite_store import broken_constraint, plain
-from reference_impl.rs4a_replay.store import Row
+from reference_impl.rs4a_replay.store import Row, StoreError
+from reference_impl.session import SurfaceWanted
 from specs import Relation
 
 _NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64
 _MUTE = "audit_is_broken"
+# For a lock that somebody else has, at most; an observation reads two files.
+_LOCK_WAIT_S = 0.6
 
 
 class SqliteOperator:
     """Implements `operator.Operator`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, expected: SurfaceWanted, patience: Patience) -> None:
         self._surface, self._audit = sqlite_paths(folder)
+        self._expected = expected
+        self._patience = patience
         # Where a broken surface goes on living, out of the registrar's sight.
         self._hidden = self._surface.parent.with_name("surface.away") / self._surface.name
         self._locker: sqlite3.Connection | None = None
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None, timeout=1.0)
+        waits = min(_LOCK_WAIT_S, self._patience.left())
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=waits
+        )
         connection.row_factory = sqlite3.Row
         return connection
 
@@ -39,12 +48,16 @@ class SqliteOperator:
 
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         """See `operator.Operator`. One read transaction for each file."""
-        found: dict[str, Sequence[Row]] = {relation.name: [] for relation in relations}
+        found: dict[str, Sequence[Row]] = {}
         for path in {self._path_of(relation) for relation in relations}:
-            if path.exists():
+            # A surface that was never there is empty; one that is gone is not.
+            if path.exists() or self._expected is SurfaceWanted.READY:
                 here = [relation for relation in relations if self._path_of(relation) == path]
-                found.update(self._rows_in(path, here))
-        return found
+                try:
+                    found.update(self._rows_in(path, here))
+                except sqlite3.Error as error:
+                    raise StoreError(f"expected to read {path.name}, got: {error}") from error
+        return there(relations, found, self._expected)
 
     def _rows_in(self, path: Path, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         connection = self._open(path)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from reference_impl.patience import AUDIT_RESERVE_S, Patience
 from reference_impl.rs4a_replay.ddl import quoted
 from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
@@ -31,48 +32,59 @@ from specs import Relation
 
 _T = TypeVar("_T")
 
-# An operation has 2 s: reading gives up early, consuming waits for whoever holds the one write lock.
+# Reading gives up early; consuming waits for whoever holds the one write lock, as long as the operation may wait.
 READ_PATIENCE_S = 0.4
-CONSUME_PATIENCE_S = 1.3
+CONSUME_PATIENCE_S = 1.0
 _POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
 
 
 class Database:
     """One connection to one file, opened when first used, and again when the file is not the same one any more."""
 
-    def __init__(self, path: Path, *, patience_s: float) -> None:
-        self._path = path
-        self._patience_s = patience_s
+    def __init__(self, path: Path, *, patience: Patience, reserve_s: float = 0.0, synchronous: str) -> None:
+        self.path = path
+        self._patience = patience
+        self._reserve_s = reserve_s
+        self._synchronous = synchronous
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._size = 0
 
     def connection(self) -> sqlite3.Connection:
         """The connection. Raises sqlite3.Error; never makes the file."""
         try:
-            found = os.stat(self._path)
+            found = os.stat(self.path)
         except OSError as error:
-            raise sqlite3.OperationalError(f"{self._path.name}: {error.strerror}") from error
+            raise sqlite3.OperationalError(f"{self.path.name}: {error.strerror}") from error
         identity = (found.st_dev, found.st_ino)
-        if self._connection is None or identity != self._identity:
+        # A file that lost its end is read anew: the connection would go on telling from memory what is not there now.
+        cut = found.st_size < self._size
+        self._size = found.st_size
+        if self._connection is None or identity != self._identity or cut:
             self.drop()
             connection = sqlite3.connect(
-                f"file:{self._path}?mode=rw",
+                f"{self.path.absolute().as_uri()}?mode=rw",
                 uri=True,
                 isolation_level=None,
-                timeout=self._patience_s,
+                timeout=min(READ_PATIENCE_S, self._patience.left(self._reserve_s)),
                 # A session may be opened in one thread and used in another; only one at a time uses it.
                 check_same_thread=False,
             )
-            connection.row_factory = sqlite3.Row
-            # FULL: a commit is durable when it returns. REPLACE must fire delete triggers, so that they can refuse.
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA recursive_triggers = ON")
+            try:
+                connection.row_factory = sqlite3.Row
+                # REPLACE must fire delete triggers, so that they can refuse.
+                connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+                connection.execute("PRAGMA recursive_triggers = ON")
+            except sqlite3.Error:
+                connection.close()
+                raise
             self._connection, self._identity = connection, identity
         return self._connection
 
     def be_patient(self, seconds: float) -> None:
-        """How long to wait for a lock from now on."""
-        self.connection().execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+        """How long to wait for a lock from now on, at most what the operation has left. Raises sqlite3.Error."""
+        most = min(seconds, self._patience.left(self._reserve_s))
+        self.connection().execute(f"PRAGMA busy_timeout = {int(most * 1000)}")
 
     def drop(self) -> None:
         """Close the connection; an open transaction rolls back. Never raises."""
@@ -131,9 +143,12 @@ def catalogue(connection: sqlite3.Connection) -> Mapping[str, SeenRelation]:
 class SqliteStore:
     """Implements `store.Store`."""
 
-    def __init__(self, path: Path, settings: Settings, judge: SurfaceJudge) -> None:
+    # A commit is durable when it returns.
+    synchronous = "FULL"
+
+    def __init__(self, path: Path, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
         self._relations = settings.relations
-        self._database = Database(path, patience_s=READ_PATIENCE_S)
+        self._database = Database(path, patience=patience, reserve_s=AUDIT_RESERVE_S, synchronous=self.synchronous)
         self._judge = judge
         self._judged: tuple[sqlite3.Connection, int, SurfaceReport] | None = None
 
@@ -182,6 +197,7 @@ class SqliteStore:
 
     def _read(self, reading: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
+            self._database.be_patient(READ_PATIENCE_S)
             return reading(self._database.connection())
         except sqlite3.Error as error:
             self._database.drop()
@@ -234,10 +250,7 @@ class SqliteStore:
         """Take the one write lock; waiting for it is waiting for the other's outcome."""
         self._database.be_patient(CONSUME_PATIENCE_S)
         connection = self._database.connection()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        finally:
-            self._database.be_patient(READ_PATIENCE_S)
+        connection.execute("BEGIN IMMEDIATE")
         return connection
 
     def insert_statement(self, insert: Insert) -> str:
@@ -295,6 +308,8 @@ class SqliteStore:
             return connection.execute(self.insert_statement(probe), self._values(probe)).fetchone() is not None
         except sqlite3.IntegrityError:
             return False
+        except sqlite3.Error as error:
+            raise CommitUncertainError(str(error)) from error
         finally:
             self._roll_back()
 
@@ -306,10 +321,13 @@ class SqliteStore:
 class SqliteAudit:
     """Implements `store.AuditSink` on a database file of its own."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
+    # A record is durable when the answer that it speaks of leaves.
+    synchronous = "FULL"
+
+    def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
         self._statement = insert_sql(self._relation, arbiter=self._relation.primary_key)
-        self._database = Database(path, patience_s=CONSUME_PATIENCE_S)
+        self._database = Database(path, patience=patience, synchronous=self.synchronous)
 
     def begin_probe(self, record: Row) -> None:
         """See `store.AuditSink`. There is no server that could work on it."""
@@ -324,6 +342,7 @@ class SqliteAudit:
 
     def _insert(self, record: Row, *, end: str) -> None:
         try:
+            self._database.be_patient(CONSUME_PATIENCE_S)
             connection = self._database.connection()
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(self._statement, tuple(record[column] for column in self._relation.columns)).fetchone()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from reference_impl.answers import Accepted, Answer, Ok, Refused
-from reference_impl.launching import Launched
+from reference_impl.launching import Launched, Stores
 from reference_impl.rs4a_replay.entry import Rs4aReplay
 from reference_impl.rs4a_replay.launch import launch
+from reference_impl.rs4a_replay.store import StoreError
 from reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,7 +88,7 @@ class Desk:
         while True:
             try:
                 self.counts()
-            except psycopg.OperationalError:
+            except StoreError:
                 if time.monotonic() > ends:
                     raise
             else:
@@ -122,6 +124,23 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
     launched = launch({"store": "sqlite"}, parent=tmp_path_factory.mktemp("sqlite"), mutant=None)
     yield launched
     launched.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    """PostgreSQL confined to the workdirs of its sessions."""
+    launched = launch({}, parent=tmp_path_factory.mktemp("cluster"), stores=Stores.CONFINED, mutant=None)
+    yield launched
+    launched.stop()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every account can get to, as the kit makes workdirs; pytest's own are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="hf-", dir="/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(params=["postgres", "sqlite"])

@@ -1,7 +1,15 @@
 """The bugs planted in rs4a-replay, by subject."""
 
 from reference_impl.mutants.catalogue import Mutant
-from reference_impl.mutants.rs4a_replay import authorization, consumption, failure, identity, surface, time
+from reference_impl.mutants.rs4a_replay import (
+    authorization,
+    consumption,
+    dependence,
+    failure,
+    identity,
+    surface,
+    time,
+)
 
 MUTANTS: tuple[Mutant, ...] = (
     *identity.MUTANTS,
@@ -10,4 +18,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *failure.MUTANTS,
     *time.MUTANTS,
     *surface.MUTANTS,
+    *dependence.MUTANTS,
 )

@@ -1,0 +1,28 @@
+"""How long one operation may wait for a store that does not answer, all its waiting together."""
+
+from __future__ import annotations
+
+import time
+
+# docs/adapter-protocol.md: an operation has 2 s, of which the machine and the pipe need theirs.
+PATIENCE_S = 1.4
+# Of these, what only the audit may still use: whoever has lost the surface has yet to write down the refusal.
+AUDIT_RESERVE_S = 0.25
+
+
+class Patience:
+    """A budget of seconds for the operation that began last. One for each session, shared by its connections."""
+
+    def __init__(self, seconds: float = PATIENCE_S) -> None:
+        """A budget that runs from now on."""
+        self._seconds = seconds
+        self._ends = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """An operation begins, or goes on after it was held up on purpose: its waiting is counted from here."""
+        self._ends = time.monotonic() + self._seconds
+
+    def left(self, reserve_s: float = 0.0) -> float:
+        """Seconds that may still be waited, without `reserve_s` of the end; 0 when they are used up, never less."""
+        return max(0.0, self._ends - reserve_s - time.monotonic())
