@@ -15,20 +15,24 @@ from types import TracebackType
 from typing import Any
 
 from conformance.adapter.janitor import Janitor
-from conformance.adapter.launcher import Launcher
+from conformance.adapter.launcher import Launcher, Stores
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
 from conformance.cases.interpret import interpret, worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.durability.proving import Proving, Setting
 from conformance.plan import PlannedCase
 from conformance.suites.bench import Bench, Limits
 from conformance.verdict import Verdict
 from specs import Case, Contract
-from specs.model import Kind
+from specs.model import FaultCase, Kind
 
 # Nothing written here survives a power cut, so nothing can be said about durability.
 _VOLATILE = frozenset({"tmpfs", "ramfs"})
+# A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
+# a power loss leaves at each acknowledgement is tried whatever time it takes.
+FAULT_SECONDS = 4.0
 # By the file hierarchy standard what is here survives a reboot, so it lies on a disk.
 _ON_DISK = Path("/var/tmp")  # noqa: S108 - a new folder of our own is made there
 
@@ -45,6 +49,10 @@ class RunSettings:
     slow: float = 1.0
     passed_environment: tuple[str, ...] = ()
     workdir: str | None = None
+    # Seconds for each layer of faults, beyond what is tried in any case.
+    fault_seconds: float = FAULT_SECONDS
+    # Where the states of a disk go that broke a promise; nowhere if None.
+    keep: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -62,6 +70,8 @@ class RunSettings:
             slow=data["slow"],
             passed_environment=tuple(data["passed_environment"]),
             workdir=data["workdir"],
+            fault_seconds=data["fault_seconds"],
+            keep=data["keep"],
         )
 
     @property
@@ -92,7 +102,8 @@ class Engine:
         self._stack = contextlib.ExitStack()
         self._count = 0
         self._greeting: Greeting | None = None
-        self._configs: dict[str, Mapping[str, str]] = {}
+        self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
+        self._provings: dict[tuple[str, str], Proving] = {}
 
     def __enter__(self) -> Engine:
         """Start what the run needs. Raises StartError, OSError."""
@@ -136,12 +147,16 @@ class Engine:
 
     def provision(self, contract: str) -> Mapping[str, str]:
         """The config of every session of `contract`; its launcher is started the first time. Raises StartError."""
-        if contract not in self._configs:
-            self._configs[contract] = self._launch(contract) if self.settings.launcher else self.settings.config
-        return self._configs[contract]
+        return self._provision(contract, Stores.ANYWHERE)
 
-    def _launch(self, contract: str) -> Mapping[str, str]:
-        folder = self.root / f"launcher-{contract}"
+    def _provision(self, contract: str, stores: Stores) -> Mapping[str, str]:
+        key = contract, stores
+        if key not in self._configs:
+            self._configs[key] = self._launch(contract, stores) if self.settings.launcher else self.settings.config
+        return self._configs[key]
+
+    def _launch(self, contract: str, stores: Stores) -> Mapping[str, str]:
+        folder = self.root / f"launcher-{contract}-{stores.value}"
         folder.mkdir()
         launcher = Launcher(
             self.settings.launcher,
@@ -150,6 +165,7 @@ class Engine:
             config=self.settings.config,
             janitor=self._janitor,
             passed=self.settings.passed_environment,
+            stores=stores,
         )
         self._stack.callback(launcher.close)
         return launcher.config
@@ -209,6 +225,40 @@ class Engine:
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
+    def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
+        """Let a fault strike during its workload. Faults of one workload share what was prepared and recorded."""
+        started = time.monotonic()
+        if self.pool.exhausted:
+            return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
+        if (kind := filesystem_of(self.root)) in _VOLATILE:
+            return CaseResult(fault.id, fault.clauses, _volatile(kind), (), (), 0.0)
+        records: tuple[Record, ...] = ()
+        try:
+            judgement, records = self._proving(contract, fault).judge(fault)
+        except Exception as error:
+            judgement = _judgement_of(error, "the kit failed while the fault struck")
+        return self._result(fault.id, fault.clauses, judgement, records, (), started)
+
+    def _proving(self, contract: Contract, fault: FaultCase) -> Proving:
+        """Raises StartError."""
+        key = contract.name, fault.workload
+        if key not in self._provings:
+            setting = Setting(
+                contract=contract,
+                command=self.pool.command,
+                janitor=self._janitor,
+                config=self._provision(contract.name, Stores.CONFINED),
+                not_claimed=self.not_claimed(contract.name),
+                root=self.root,
+                seed=self.settings.seed,
+                epoch_us=self.pool.epoch_ns // 1000,
+                seconds=self.settings.fault_seconds,
+                keep=None if self.settings.keep is None else Path(self.settings.keep, *key),
+            )
+            self._provings[key] = proving = Proving(setting, contract.workloads[fault.workload])
+            self._stack.callback(proving.close)
+        return self._provings[key]
+
     def _limits(self) -> Limits:
         kind = filesystem_of(self.root)
         try:
@@ -247,11 +297,7 @@ class Engine:
         if self.pool.exhausted:
             return _exhausted()
         if case.kind is Kind.DURABILITY and (kind := filesystem_of(self.root)) in _VOLATILE:
-            return Judgement(
-                Verdict.NOT_REACHED,
-                detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
-                advice="Give --workdir a folder on a disk.",
-            )
+            return _volatile(kind)
         try:
             greeting = self.greet()
         except (StartError, GreetingError, Exhausted):
@@ -270,6 +316,14 @@ class Engine:
                 advice="Raise limits.workers in hello; concurrency is part of the contract.",
             )
         return None
+
+
+def _volatile(kind: str) -> Judgement:
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
+        advice="Give --workdir a folder on a disk.",
+    )
 
 
 def twin_goes_first(case: Case, seed: str) -> bool:

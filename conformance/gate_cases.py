@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
-from conformance.gate_suites import doubt_of_suite, judge_suite
+from conformance.gate_suites import doubt_of_fault, doubt_of_suite, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine
@@ -146,12 +146,15 @@ def _doubted(
     *,
     not_claimed: Mapping[str, str],
 ) -> Iterator[GateReason]:
-    """That a suite test conforms is believed only beside the exchanges of a session, whatever else they show."""
+    """That a suite test or a fault conforms is believed only beside a session, whatever else the exchanges show."""
     if recorded is not Verdict.CONFORMS:
         return
     records = tuple(map(_record, sides.get("main", ())))
     try:
+        fault = requirement.contract.fault(planned.id)
         doubt = doubt_of_suite(requirement.contract, records, not_claimed)
+        if doubt is None and fault is not None:
+            doubt = doubt_of_fault(fault, records)
     except Exception as error:
         doubt = f"they cannot be read ({type(error).__name__}: {error})"
     if doubt is not None:

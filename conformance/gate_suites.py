@@ -19,12 +19,15 @@ from conformance.plan import PlannedCase, suite_case_id, suite_tests
 from conformance.suites.bench import Bench, Limits
 from conformance.verdict import Silence, Verdict
 from specs import Contract
+from specs.model import FaultCase
 from specs.schema import published_variants
 
 if TYPE_CHECKING:
     from conformance.cases.drive import Driver
 
 _SILENT = frozenset(silence.value for silence in Silence)
+# Of a fault, the session that prepares the store and the one that is recorded while nothing goes wrong.
+_FAULT_SESSIONS = 2
 # More workers than any suite test asks for: what the adapter allowed is what the records show.
 _WORKERS = 1000
 
@@ -117,6 +120,17 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
             sessions += _ends(request, record.worker, opened)
     if not sessions or not calls:
         return f"they hold {sessions} sessions that were opened fresh and closed, and {calls} answered calls"
+    return None
+
+
+def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
+    """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
+    struck = [record for record in records if record.action == fault.layer.value and record.event is not None]
+    if len(struck) != 1 or struck[0].event is None or struck[0].event.get("kind") != "done":
+        return f"they hold {len(struck)} reports of the layer {fault.layer.value}, and one that is done is due"
+    asked = sum((record.request or {}).get("op") == "open" for record in records)
+    if asked < _FAULT_SESSIONS:
+        return f"they hold {asked} sessions, and the one that prepares and the one that is recorded are due"
     return None
 
 

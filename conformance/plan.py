@@ -7,12 +7,22 @@ import importlib.util
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum, unique
 from types import ModuleType
 from typing import Any
 
 from conformance.suites import ClauseMark, mark_of
 from specs import Case, Contract, SpecError
 from specs.model import Group, Proof
+
+
+@unique
+class Form(Enum):
+    """How a case is written: as a script, as a test of the suite, or as a fault that strikes during a workload."""
+
+    SCRIPT = "script"
+    SUITE = "suite"
+    FAULT = "fault"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +33,13 @@ class PlannedCase:
     contract: str
     clauses: tuple[str, ...]
     title: str
-    scripted: bool
+    form: Form
     provocations: frozenset[str]
+
+    @property
+    def scripted(self) -> bool:
+        """Whether it is a script, which can be judged again from its exchanges."""
+        return self.form is Form.SCRIPT
 
 
 def suite_module(contract: str) -> ModuleType | None:
@@ -68,9 +83,9 @@ def _is_provocation(contract: Contract, name: str) -> bool:
 
 
 def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
-    """Every case of the contract: the scripted ones in file order, then the suite's tests."""
+    """Every case of the contract: the scripted ones in file order, then the suite's tests, then the faults."""
     scripted = [
-        PlannedCase(case.id, contract.name, case.clauses, case.title, True, provocations_of(contract, case))
+        PlannedCase(case.id, contract.name, case.clauses, case.title, Form.SCRIPT, provocations_of(contract, case))
         for case in contract.cases
     ]
     suite = [
@@ -79,12 +94,16 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             contract.name,
             mark.clauses,
             function.__name__.removeprefix("test_").replace("_", " "),
-            False,
+            Form.SUITE,
             frozenset(mark.provocations),
         )
         for function, mark in suite_tests(contract.name)
     ]
-    return (*scripted, *suite)
+    faults = [
+        PlannedCase(fault.id, contract.name, fault.clauses, fault.title, Form.FAULT, frozenset())
+        for fault in contract.faults
+    ]
+    return (*scripted, *suite, *faults)
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

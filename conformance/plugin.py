@@ -16,12 +16,12 @@ import pytest
 
 from conformance.cases.record import Judgement, Record
 from conformance.engine import CaseResult, Engine, RunSettings
-from conformance.plan import PlannedCase, plan_of, suite_tests
+from conformance.plan import Form, PlannedCase, plan_of, suite_tests
 from conformance.verdict import Silence, Verdict
 from specs import Contract, load_contract
 
 _OPTION = "holdfast_settings"
-_CLAUSES = "holdfast_clauses"
+_CLAUSES, _CASES, _FAULTS = "holdfast_clauses", "holdfast_cases", "holdfast_no_faults"
 _ATTRIBUTE = "holdfast"
 
 
@@ -51,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("holdfast")
     group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
     group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
+    group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="this case in any case")
+    group.addoption("--holdfast-no-faults", dest=_FAULTS, action="store_true", help="no faults but those named")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -88,10 +90,18 @@ class _Runner:
         return file
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Narrow to the clauses asked for; here, because under xdist only the workers collect."""
-        wanted = set(config.getoption(_CLAUSES))
-        if wanted:
-            kept = [item for item in items if isinstance(item, CaseItem) and wanted & set(item.planned.clauses)]
+        """Narrow to what is asked for; here, because under xdist only the workers collect."""
+        clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
+        faults = not config.getoption(_FAULTS)
+
+        def wanted(planned: PlannedCase) -> bool:
+            if planned.id in cases:
+                return True
+            asked = bool(clauses & set(planned.clauses)) if clauses else not cases or not faults
+            return asked and (faults or planned.form is not Form.FAULT)
+
+        if clauses or cases or not faults:
+            kept = [item for item in items if isinstance(item, CaseItem) and wanted(item.planned)]
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = kept
 
@@ -132,8 +142,10 @@ class ContractFile(pytest.File):
         functions = iter([function for function, _ in suite_tests(contract.name)])
         for planned in plan_of(contract):
             item: CaseItem
-            if planned.scripted:
+            if planned.form is Form.SCRIPT:
                 item = ScriptedItem.from_parent(self, name=planned.id)
+            elif planned.form is Form.FAULT:
+                item = FaultItem.from_parent(self, name=planned.id)
             else:
                 item = SuiteItem.from_parent(self, name=planned.id)
                 item.function = next(functions)
@@ -205,6 +217,16 @@ class SuiteItem(CaseItem):
     def run_case(self) -> CaseResult:
         """Run the test at a bench."""
         return self.runner.engine.run_suite_test(self.contract, self.planned, self.function)
+
+
+class FaultItem(CaseItem):
+    """A fault that strikes during a workload."""
+
+    def run_case(self) -> CaseResult:
+        """Run the layer and judge what it left."""
+        fault = self.contract.fault(self.planned.id)
+        assert fault is not None
+        return self.runner.engine.run_fault(self.contract, fault)
 
 
 def asdict_result(result: CaseResult) -> dict[str, Any]:

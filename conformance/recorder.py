@@ -18,6 +18,7 @@ from pathlib import Path
 from conformance import __version__
 from conformance.adapter.worker import Greeting
 from conformance.cases.record import Record, Side
+from conformance.durability.proving import not_tested, probed
 from conformance.engine import CaseResult, RunSettings
 from conformance.plan import plan_of
 from reports.evidence import (
@@ -93,10 +94,10 @@ def header_of(
             if greeting is None
             else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
         ),
-        environment=environment(),
+        environment={**environment(), **_abilities(contracts)},
         config=dict(settings.config),
         seed=settings.seed,
-        deadlines={name: float(value) for name, value in asdict(settings.deadlines).items()},
+        deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},
         started=datetime.now(UTC),
         plan=tuple(case.id for contract in contracts for case in plan_of(contract)),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
@@ -114,6 +115,15 @@ def environment() -> Mapping[str, str]:
         "ci": os.environ.get("CI", ""),
         "executable": Path(sys.executable).name,
     }
+
+
+def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
+    """What of the faults that the contracts call for can be tried here, and why others not."""
+    if not any(contract.faults for contract in contracts):
+        return {}
+    untested = not_tested()
+    told = {"power loss and kills": f"NOT TESTED: {untested}" if untested else "by ptrace; the self-test passed"}
+    return told | dict(line.split(": ", 1) for line in probed().lines())
 
 
 class Recorder:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specs.errors import SpecError
-from specs.model import Case, Contract, Group, Kind, Twin
+from specs.model import Case, Contract, FaultWorkload, Group, Kind, Twin
 
 # Steps that name a method, by the group the method must be of.
 _STEP_GROUP = {
@@ -16,6 +16,9 @@ _STEP_GROUP = {
     "observe": Group.OBSERVATION,
     "provoke": Group.PROVOCATION,
 }
+
+# With one fact an operation is there or not; only with two can it be there by half.
+_LEAST_FACTS = 2
 
 
 def check_consistent(contract: Contract) -> None:
@@ -39,6 +42,15 @@ def check_consistent(contract: Contract) -> None:
         seen.add(case.id)
         problems += [f"case {case.id}: unknown clause {c}" for c in case.clauses if c not in contract.clauses]
         problems += [f"case {case.id}: {text}" for text in _case_problems(contract, case)]
+    for fault in contract.faults:
+        if fault.id in seen:
+            problems.append(f"case id {fault.id} stands there twice")
+        seen.add(fault.id)
+        problems += [f"fault {fault.id}: unknown clause {c}" for c in fault.clauses if c not in contract.clauses]
+        if fault.workload not in contract.workloads:
+            problems.append(f"fault {fault.id}: unknown workload {fault.workload}")
+    for workload in contract.workloads.values():
+        problems += [f"workload {workload.name}: {text}" for text in _workload_problems(contract, workload)]
     if problems:
         more = f" (and {len(problems) - 8} more)" if len(problems) > 8 else ""
         raise SpecError(f"contract {contract.name}: " + "; ".join(problems[:8]) + more)
@@ -120,6 +132,29 @@ def _state_problems(contract: Contract) -> Iterable[str]:
     for case in contract.cases:
         if case.kind is Kind.DURABILITY:
             yield f"stateless, yet case {case.id} is about durability"
+
+
+def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[str]:
+    if contract.stateless is not None:
+        yield "a stateless contract has nothing that a crash could take"
+    for step in (*workload.prepare, workload.operation):
+        method = contract.methods.get(step["call"])
+        if method is None or method.group is not Group.OPERATION:
+            yield f"call: {step['call']} is not one of the contract's operations"
+        elif step.get("refused", method.reasons[0] if method.reasons else None) not in (*method.reasons, None):
+            yield f"refused: {step['refused']} is none of {method.name}'s reasons"
+    counted = 0
+    for name, fact in workload.facts.items():
+        method = contract.methods.get(fact.get("observe", fact.get("ask", "")))
+        if method is None or method.group is Group.PROVOCATION or ("observe" in fact and method.effects):
+            yield f"fact {name}: expected an observation, or an operation that tells, got no such method"
+        if "rows" in fact and fact["key"] not in fact["columns"]:
+            yield f"fact {name}: its key {fact['key']} is none of its columns"
+        counted += len(fact["columns"]) - 1 if "rows" in fact else 1
+    if counted < _LEAST_FACTS:
+        yield f"an operation shows {counted} fact; with {_LEAST_FACTS} or more it would show when half of it is there"
+    if workload.facts and not any("rows" in fact for fact in workload.facts.values()):
+        yield "expected the rows of one observation among its facts: without them nothing shows what nobody asked for"
 
 
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:

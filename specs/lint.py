@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from specs.model import Basis, Case, Contract, Kind, Level, Proof
+from specs.model import Basis, Case, Contract, FaultCase, Kind, Level, Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ def lint_contract(
 
 def _coverage(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
     covered = {clause for case in contract.cases for clause in case.clauses}
+    covered |= {clause for fault in contract.faults for clause in fault.clauses}
     covered |= {clause for clauses in suite_clauses.values() for clause in clauses}
     for clause in contract.clauses.values():
         if clause.not_testable is not None and clause.id in covered:
@@ -81,7 +82,8 @@ def _accepts_something(case: Case) -> bool:
 
 
 def _digests(contract: Contract) -> Iterable[str]:
-    for case in contract.cases:
+    written: list[Case | FaultCase] = [*contract.cases, *contract.faults]
+    for case in written:
         for name in case.clauses:
             noted = case.clause_digests.get(name)
             if noted is None:
@@ -117,6 +119,9 @@ def _mutants(contract: Contract, mutants: Sequence[MutantNote]) -> Iterable[str]
     for case in contract.cases:
         if case.kind is not Kind.REFUSAL and not guarded & set(case.clauses):
             yield f"case {case.id}: is no refusal with a twin and no mutant breaks its clauses; nothing shows its teeth"
+    for fault in contract.faults:
+        if not guarded & set(fault.clauses):
+            yield f"fault {fault.id}: no mutant breaks its clauses; nothing shows its teeth"
 
 
 def _suites(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:

@@ -17,6 +17,9 @@ from specs.model import (
     Clause,
     Column,
     Contract,
+    FaultCase,
+    FaultLayer,
+    FaultWorkload,
     Group,
     Inertness,
     Kind,
@@ -24,6 +27,7 @@ from specs.model import (
     Method,
     Observer,
     Parameter,
+    Promise,
     Proof,
     Reason,
     Relation,
@@ -99,6 +103,10 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
     case_files = [(path, _checked(path, "cases")) for path in paths]
     cases = tuple(case for path, data in case_files for case in _cases(path, data, name))
+    faults_path = folder / "faults.yaml"
+    faults = _checked(faults_path, "faults") if with_cases and faults_path.exists() else None
+    if faults is not None and faults["contract"] != name:
+        raise SpecError(f"{faults_path}: is for contract {faults['contract']!r}, but lies in the folder of {name!r}")
     contract = Contract(
         name=name,
         version=raw["version"],
@@ -109,6 +117,8 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         methods=methods,
         clauses=clauses,
         cases=cases,
+        workloads={} if faults is None else _workloads(faults),
+        faults=() if faults is None else tuple(_fault(entry, name) for entry in faults["cases"]),
         inertness=Inertness(
             observe=raw["inertness"]["observe"],
             audit=raw["inertness"].get("audit"),
@@ -121,7 +131,7 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         stateless=raw.get("stateless"),
         raw=raw,
         digest=strictjson.digest({"contract": _meaning(raw), "methods": methods_raw}),
-        cases_digest=strictjson.digest([data for _, data in case_files]),
+        cases_digest=strictjson.digest([*(data for _, data in case_files), *([] if faults is None else [faults])]),
     )
     check_consistent(contract)
     return contract
@@ -252,6 +262,37 @@ def _cases(path: Path, data: Mapping[str, Any], contract: str) -> Iterable[Case]
             clause_digests=dict(entry.get("clause_digests", {})),
             source=path.name,
         )
+
+
+def _workloads(faults: Mapping[str, Any]) -> dict[str, FaultWorkload]:
+    shared = faults.get("values", {})
+    return {
+        name: FaultWorkload(
+            name=name,
+            title=data["title"],
+            operations=data["operations"],
+            config=dict(data.get("config", {})),
+            values={**shared, **data.get("values", {})},
+            prepare=tuple(data.get("prepare", ())),
+            operation=data["operation"],
+            facts=dict(data["facts"]),
+        )
+        for name, data in faults["workloads"].items()
+    }
+
+
+def _fault(entry: Mapping[str, Any], contract: str) -> FaultCase:
+    return FaultCase(
+        id=entry["id"],
+        contract=contract,
+        clause=entry["clause"],
+        also=tuple(entry.get("also", ())),
+        title=entry["title"],
+        layer=FaultLayer(entry["layer"]),
+        workload=entry["workload"],
+        promise=Promise(entry["promise"]),
+        clause_digests=dict(entry.get("clause_digests", {})),
+    )
 
 
 def _twin(entry: Mapping[str, Any], path: Path) -> Twin | None:

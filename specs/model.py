@@ -194,13 +194,89 @@ class Case:
         return (self.clause, *self.also)
 
 
+@unique
+class FaultLayer(Enum):
+    """What is done to an implementation while it works (docs/crash.md)."""
+
+    POWER_LOSS = "power-loss"
+    KILL = "kill"
+    KILL_WITHIN_WRITE = "kill-within-a-write"
+    CRASH_IN_RECOVERY = "crash-in-recovery"
+    FULL_CALLS = "full-calls"
+    SHORT_WRITES = "short-writes"
+    FAILED_SYNC = "failed-sync"
+    STORE_MISSING = "store-missing"
+    STORE_TRUNCATED = "store-truncated"
+    STORE_CORRUPT = "store-corrupt"
+    STORE_FOREIGN = "store-foreign"
+    STORE_LOCKED = "store-locked"
+    STORE_READ_ONLY = "store-read-only"
+    DISK_FULL = "disk-full"
+    DAMAGED_BYTES = "damaged-bytes"
+    DEPENDENCY_KILLED = "dependency-killed"
+    DEPENDENCY_STOPPED = "dependency-stopped"
+    CLOCK_BACK = "clock-back"
+    CLOCK_FORWARD = "clock-forward"
+
+
+@unique
+class Promise(Enum):
+    """How an implementation is judged after a fault.
+
+    Kept: what was acknowledged is there, the rest whole or not at all, nothing else. Refused: the same afterwards, and
+    while the store is out of reach nothing is answered as if it had never been. Never wrong: damage may bring an older
+    state back, a wrong one never.
+    """
+
+    KEPT = "kept"
+    REFUSED = "refused"
+    NEVER_WRONG = "never-wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultWorkload:
+    """The work during which a fault strikes. Its parts stay as the mappings of the file, like the steps of a case.
+
+    `prepare` is asked for once for each operation before, `facts` say by what an operation shows.
+    """
+
+    name: str
+    title: str
+    operations: int
+    config: Mapping[str, str]
+    values: Mapping[str, Any]
+    prepare: tuple[Mapping[str, Any], ...]
+    operation: Mapping[str, Any]
+    facts: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCase:
+    """A fault that strikes during a workload, and the promise that has to hold."""
+
+    id: str
+    contract: str
+    clause: str
+    also: tuple[str, ...]
+    title: str
+    layer: FaultLayer
+    workload: str
+    promise: Promise
+    clause_digests: Mapping[str, str]
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Every clause that it proves, the main one first."""
+        return (self.clause, *self.also)
+
+
 # Compared by identity: it holds mappings, which have no hash, and what was read once is one contract.
 @dataclass(frozen=True, slots=True, eq=False)
 class Contract:
-    """A versioned set of clauses with parameters, reasons, relations, methods and scripted cases.
+    """A versioned set of clauses with parameters, reasons, relations, methods, scripted cases and faults.
 
-    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file. Either `inertness` says how the
-    state is seen, or `stateless` why there is none.
+    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file and faults.yaml. Either `inertness`
+    says how the state is seen, or `stateless` why there is none.
     """
 
     name: str
@@ -212,6 +288,8 @@ class Contract:
     methods: Mapping[str, Method]
     clauses: Mapping[str, Clause]
     cases: tuple[Case, ...]
+    workloads: Mapping[str, FaultWorkload]
+    faults: tuple[FaultCase, ...]
     inertness: Inertness | None
     stateless: str | None
     raw: Mapping[str, Any]
@@ -221,3 +299,7 @@ class Contract:
     def case(self, case_id: str) -> Case | None:
         """The scripted case of that id, if there is one."""
         return next((case for case in self.cases if case.id == case_id), None)
+
+    def fault(self, case_id: str) -> FaultCase | None:
+        """The fault of that id, if there is one."""
+        return next((fault for fault in self.faults if fault.id == case_id), None)

@@ -221,6 +221,11 @@ class WorkerPool:
         self.replaced: list[tuple[int, str]] = []
 
     @property
+    def command(self) -> AdapterCommand:
+        """How its workers are started."""
+        return self._command
+
+    @property
     def deadlines(self) -> Deadlines:
         """The deadlines of every worker."""
         return self._command.deadlines

@@ -14,6 +14,7 @@ from conformance.cli.mutants import planted
 from conformance.plan import PlannedCase, plan_of
 from conformance.verdict import Exit
 from specs import Case, Clause, Contract, SpecError, contract_names, load_contract
+from specs.model import FaultCase
 
 
 def explain(
@@ -72,7 +73,7 @@ def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
 
 
 def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
-    case = contract.case(planned.id)
+    case, fault = contract.case(planned.id), contract.fault(planned.id)
     data: dict[str, Any] = {
         "case": planned.id,
         "contract": f"{contract.name} {contract.version}",
@@ -80,7 +81,8 @@ def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
         "clauses": list(planned.clauses),
         "scripted": planned.scripted,
         "provocations": sorted(planned.provocations),
-        "script": None if case is None else _script(case),
+        "form": planned.form.value,
+        "script": _struck(contract, fault) if fault is not None else None if case is None else _script(case),
     }
     if format_ is Format.JSON:
         print(json.dumps(data, ensure_ascii=False))
@@ -106,6 +108,24 @@ def _script(case: Case) -> dict[str, Any]:
     }
     if twin is not None:
         parts["twin"] = {"step": twin.step, "set": {twin.path: twin.value}, "at": twin.at, "expect": dict(twin.expect)}
+    plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
+    return plain
+
+
+def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
+    """What is done, during which work, and how it is judged."""
+    workload = contract.workloads[fault.workload]
+    parts: dict[str, Any] = {
+        "layer": fault.layer.value,
+        "promise": fault.promise.value,
+        "workload": workload.name,
+        "title": workload.title,
+        "operations": workload.operations,
+        "config": dict(workload.config),
+        "prepare": [dict(step) for step in workload.prepare],
+        "operation": dict(workload.operation),
+        "facts": {name: dict(fact) for name, fact in workload.facts.items()},
+    }
     plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
     return plain
 

@@ -19,7 +19,7 @@ from conformance.baselines import Policy
 from conformance.cases.record import Record
 from conformance.cases.values import at_path, is_missing
 from conformance.cli.console import err, out
-from conformance.engine import CaseResult
+from conformance.engine import FAULT_SECONDS, CaseResult
 from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
 from conformance.verdict import Exit, Verdict
@@ -122,7 +122,7 @@ def print_summary(
     """Everything `holdfast verify` says at the end: fail-opens first, then the table, then the counts."""
     console = out()
     by_id = {case.id: case for case in plan}
-    scripted = {case.id: (contract, case) for contract in contracts for case in contract.cases}
+    by_name = {contract.name: contract for contract in contracts}
     order = list(Verdict)
     failing = sorted(
         (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS),
@@ -131,7 +131,8 @@ def print_summary(
     for entry in applied.excused_open:
         console.print(f"[bold red]excused, and open:[/] {escape(entry.id)} ({entry.owner}, {entry.issue})")
     for result in failing[:MAX_FAILURES]:
-        _print_failure(console, result, by_id[result.case], scripted.get(result.case), options)
+        planned = by_id[result.case]
+        _print_failure(console, result, planned, by_name[planned.contract], options)
     if len(failing) > MAX_FAILURES:
         console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}\n")
     for contract in contracts:
@@ -155,20 +156,19 @@ def _print_failure(
     console: Console,
     result: CaseResult,
     planned: PlannedCase,
-    scripted: tuple[Contract, Case] | None,
+    contract: Contract,
     options: Options,
 ) -> None:
     judged = result.judgement
     console.rule(f"{styled(judged.verdict)}  {escape(result.case)}", align="left")
     console.print(escape(planned.title), style="bold")
-    if scripted is not None:
-        contract, case = scripted
-        clause = contract.clauses[case.clause]
-        console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
-        console.print(f"harm     {clause.harm}", markup=False)
-        if case.twin is not None:
-            was, becomes = _twin_values(case)
-            console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
+    clause = contract.clauses[planned.clauses[0]]
+    console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
+    console.print(f"harm     {clause.harm}", markup=False)
+    case = contract.case(result.case)
+    if case is not None and case.twin is not None:
+        was, becomes = _twin_values(case)
+        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
     kind = "" if judged.silence is None else f" ({judged.silence.value})"
     for name, text in (
         ("detail", judged.detail + kind),
@@ -233,7 +233,9 @@ def again(case: str, options: Options) -> str:
     is_reference = "reference_impl" in settings.adapter
     for name in settings.contracts:
         words += ["--contract", name]
-    words += ["-k", case, "--seed", settings.seed]
+    words += ["--case", case, "--seed", settings.seed]
+    if settings.fault_seconds != FAULT_SECONDS:
+        words += ["--fault-seconds", f"{settings.fault_seconds:g}"]
     if settings.slow != 1.0:
         words += ["--slow", f"{settings.slow:g}"]
     for name, value in options.redactor.named(settings.config).items():

@@ -14,7 +14,7 @@ from conformance.baselines import load_baseline
 from conformance.cli.console import Format, out, stop
 from conformance.cli.mutants import planted
 from conformance.cli.vectors_data import lint as lint_vectors
-from conformance.plan import plan_of
+from conformance.plan import Form, plan_of
 from conformance.verdict import Exit
 from specs import Contract, SpecError, contract_names, load_contract
 from specs.lint import MutantNote, lint_contract
@@ -71,7 +71,7 @@ def problems_of(contract: Contract) -> list[str]:
     mutants = [
         MutantNote(mutant.name, tuple(mutant.must_fail)) for mutant in planted() if mutant.contract == contract.name
     ]
-    suite = {case.id: case.clauses for case in plan_of(contract) if not case.scripted}
+    suite = {case.id: case.clauses for case in plan_of(contract) if case.form is Form.SUITE}
     problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
     if load_baseline(contract) is None:
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
@@ -83,7 +83,8 @@ _CASE_START = re.compile(r"^( *)- id: (\S+)\s*$")
 
 def update_digests(contract: Contract, folder: Path) -> None:
     """Write the current clause digests of every case behind its id, and nothing else."""
-    for path in sorted((folder / "cases").glob("*.yaml")):
+    files = [*sorted((folder / "cases").glob("*.yaml")), *folder.glob("faults.yaml")]
+    for path in files:
         lines = path.read_text(encoding="utf-8").splitlines()
         new: list[str] = []
         skipping = ""
@@ -98,7 +99,7 @@ def update_digests(contract: Contract, folder: Path) -> None:
             match = _CASE_START.match(line)
             if match is not None:
                 indent = match.group(1) + "  "
-                case = contract.case(match.group(2))
+                case = contract.case(match.group(2)) or contract.fault(match.group(2))
                 if case is None:
                     raise SpecError(f"{path}: case {match.group(2)} stands there and was not loaded")
                 new.append(f"{indent}clause_digests:")

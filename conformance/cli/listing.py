@@ -84,6 +84,7 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
                 "case": case.id,
                 "clauses": list(case.clauses),
                 "scripted": case.scripted,
+                "form": case.form.value,
                 "provocations": sorted(case.provocations),
                 "title": case.title,
             }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from conformance.cli.target import REFERENCE
@@ -14,7 +14,10 @@ from specs import SpecError, schema, strictjson
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A planted bug: the clauses it must break with their verdicts, and those it may break with the reason."""
+    """A planted bug: the clauses it must break with their verdicts, and those it may break with the reason.
+
+    `faults` are cases in which a fault has to strike it, with their verdicts: most bugs need none, and each takes time.
+    """
 
     name: str
     contract: str
@@ -22,6 +25,7 @@ class Mutant:
     must_fail: Mapping[str, Verdict]
     may_fail: Mapping[str, str]
     store: str
+    faults: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 @cache
@@ -42,6 +46,7 @@ def planted() -> tuple[Mutant, ...]:
             must_fail={clause: Verdict(verdict) for clause, verdict in item["must_fail"].items()},
             may_fail=item["may_fail"],
             store=item["store"],
+            faults={case: Verdict(verdict) for case, verdict in item["faults"].items()},
         )
         for item in data["mutants"]
     )

@@ -19,12 +19,20 @@ class Options:
     evidence: Path
     expression: str | None
     clauses: tuple[str, ...]
+    cases: tuple[str, ...]
+    faults: bool
     xfail: Path | None
     jobs: int
     exit_first: bool
     junitxml: Path | None
     alluredir: Path | None
     format: Format
+
+    @property
+    def narrowed(self) -> str | None:
+        """What narrows the run, as its evidence says it; None if nothing does."""
+        words = [*([] if self.expression is None else [self.expression]), *self.clauses, *self.cases]
+        return " or ".join(words) or (None if self.faults else "not faults")
 
     @property
     def redactor(self) -> Redactor:

@@ -56,6 +56,9 @@ def selfcheck(
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
     full: Annotated[bool, typer.Option("--full", help="every mutant against the whole contract")] = False,
     mutant: Annotated[list[str] | None, typer.Option("--mutant", help="only this mutant; repeat")] = None,
+    everything: Annotated[
+        bool, typer.Option("--faults", help="with --full: let every fault strike every mutant, for hours")
+    ] = False,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")
     ] = False,
@@ -85,7 +88,12 @@ def selfcheck(
     by_name = {loaded.name: loaded for loaded in contracts}
     with Janitor() as janitor, ThreadPoolExecutor(max_workers=jobs) as pool:
         kills = list(
-            pool.map(lambda found: _kill(found, by_name[found.contract], whole=full, janitor=janitor), mutants)
+            pool.map(
+                lambda found: _kill(
+                    found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
+                ),
+                mutants,
+            )
         )
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
@@ -95,10 +103,11 @@ def selfcheck(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _kill(mutant: Mutant, contract: Contract, *, whole: bool, janitor: Janitor) -> Kill:
+def _kill(mutant: Mutant, contract: Contract, *, whole: bool, everything: bool, janitor: Janitor) -> Kill:
     clauses = () if whole else tuple(mutant.must_fail)
     try:
-        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses, janitor=janitor)
+        faults = None if everything else tuple(mutant.faults)
+        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses, faults, janitor=janitor)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
     kill = judge_kill(mutant, run, whole=whole)
@@ -110,15 +119,27 @@ def _kill(mutant: Mutant, contract: Contract, *, whole: bool, janitor: Janitor) 
 
 
 def _verify(
-    target: Target, contract: Contract, store: str, clauses: Sequence[str], *, janitor: Janitor, slow: float = 1.0
+    target: Target,
+    contract: Contract,
+    store: str,
+    clauses: Sequence[str],
+    faults: Sequence[str] | None,
+    *,
+    janitor: Janitor,
+    slow: float = 1.0,
 ) -> Run:
-    """Run `holdfast verify` in a process of its own and read its evidence. Raises RuntimeError if there is none."""
+    """Run `holdfast verify` in a process of its own and read its evidence. Raises RuntimeError if there is none.
+
+    `faults` are those that are let strike, None for all that there are.
+    """
     with tempfile.TemporaryDirectory(prefix="holdfast-selfcheck-") as scratch:
         evidence = Path(scratch) / "run.jsonl"
         words = [sys.executable, "-P", "-m", "conformance.cli", "verify", "--contract", contract.name]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
         for clause in clauses:
             words += ["--clause", clause]
+        if faults is not None:
+            words += ["--no-faults", *(word for case in faults for word in ("--case", case))]
         if target.launcher:
             words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
         words += ["--", *target.adapter]
@@ -152,16 +173,23 @@ def judge_kill(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
         for clause, wanted in mutant.must_fail.items()
         if wanted not in by_clause.get(clause, [])
     ]
+    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
+    missed += [
+        f"{case}: expected {wanted.value}, got {_tally([by_case[case]] if case in by_case else [])}"
+        for case, wanted in mutant.faults.items()
+        if by_case.get(case) is not wanted
+    ]
     stray: list[str] = []
     for line in run.verdicts:
         verdict = Verdict(line.verdict)
         allowed = {*mutant.must_fail, *mutant.may_fail}
-        if verdict is Verdict.CONFORMS or allowed & set(line.clauses):
+        if verdict is Verdict.CONFORMS or allowed & set(line.clauses) or line.case in mutant.faults:
             continue
         stray.append(f"{line.case}: {verdict.value}, though its clauses are not declared: {line.detail[:160]}")
     if whole:
         ran = {line.case for line in run.verdicts}
-        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran]
+        struck = {fault.id for fault in load_contract(mutant.contract).faults}
+        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran | struck]
         stray += [f"{case}: no result" for case in gone]
     return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
 
@@ -212,7 +240,7 @@ def _write_baseline(contract: Contract, janitor: Janitor) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "conformance.mindless", policy.value)
-        run = _verify(Target(adapter, (), policy.value), contract, "", (), janitor=janitor, slow=BASELINE_SLOW)
+        run = _verify(Target(adapter, (), policy.value), contract, "", (), None, janitor=janitor, slow=BASELINE_SLOW)
         verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")

@@ -59,10 +59,7 @@ class Verification:
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
-        expression = options.expression
-        if options.clauses:
-            expression = " or ".join(options.clauses) if expression is None else expression
-        header = header_of(options.settings, contracts, greeting, expression=expression)
+        header = header_of(options.settings, contracts, greeting, expression=options.narrowed)
         self._recorder = recorder_of(options)
         self._recorder.begin(header)
         self._face = Face(self._plan, quiet=options.format is Format.JSON)
@@ -145,6 +142,10 @@ class Verification:
                 words += ["-k", options.expression]
             for clause in options.clauses:
                 words += ["--holdfast-clause", clause]
+            for case in options.cases:
+                words += ["--holdfast-case", case]
+            if not options.faults:
+                words.append("--holdfast-no-faults")
             if options.exit_first:
                 words.append("-x")
             if options.jobs > 1:
@@ -158,7 +159,7 @@ class Verification:
                 return int(pytest.main(words, plugins=[self]))
 
     def _conclude(self, status: int) -> Exit:
-        narrowed = self._options.expression is not None or bool(self._options.clauses)
+        narrowed = self._options.narrowed is not None
         selected = self._selected if self._selected is not None else set()
         for planned in self._plan:
             if planned.id in selected and planned.id not in self._results and not self._options.exit_first:

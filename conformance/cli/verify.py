@@ -18,7 +18,7 @@ from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
 from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification, recorder_of
-from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from conformance.plan import plan_of
 from conformance.recorder import header_of
 from conformance.verdict import Exit, Verdict
@@ -26,6 +26,8 @@ from reports.evidence import EvidenceError
 from specs import Contract, SpecError, contract_names, load_contract
 
 DEFAULT_EVIDENCE = Path("holdfast-out") / "run.jsonl"
+# Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
+_STATES = "faults"
 
 
 def verify(
@@ -37,6 +39,12 @@ def verify(
     clause: Annotated[
         list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")
     ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option("--case", help="this case, beside those of --clause; repeat for more")
+    ] = None,
+    faults: Annotated[
+        bool, typer.Option("--faults/--no-faults", help="let faults strike; without, the gate will not take the run")
+    ] = True,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
@@ -44,6 +52,9 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, max=64, help="processes that run cases")] = 1,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
+    fault_seconds: Annotated[
+        float, typer.Option(min=0, help="time for each layer of faults, beyond what is tried in any case")
+    ] = FAULT_SECONDS,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
     launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
@@ -63,9 +74,22 @@ def verify(
         slow=slow,
         passed_environment=tuple(pass_env or ()),
         workdir=None if workdir is None else str(_usable(workdir)),
+        fault_seconds=fault_seconds,
+        keep=str((evidence.parent / _STATES).absolute()),
     )
     options = Options(
-        settings, evidence, expression, tuple(clause or ()), xfail_file, jobs, exit_first, junitxml, alluredir, format_
+        settings=settings,
+        evidence=evidence,
+        expression=expression,
+        clauses=tuple(clause or ()),
+        cases=tuple(case or ()),
+        faults=faults,
+        xfail=xfail_file,
+        jobs=jobs,
+        exit_first=exit_first,
+        junitxml=junitxml,
+        alluredir=alluredir,
+        format=format_,
     )
     raise typer.Exit(int(run(options)))
 
@@ -114,6 +138,7 @@ def run(options: Options) -> Exit:
                 return _never_started(options, requested, failure)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
+            _known_cases(options.cases, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
             return Verification(options, contracts, greeting, expectations, engine).go()
@@ -144,7 +169,7 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
 
 def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
-    header = header_of(options.settings, contracts, None, expression=options.expression)
+    header = header_of(options.settings, contracts, None, expression=options.narrowed)
     recorder = recorder_of(options)
     recorder.begin(header)
     for contract in contracts:
@@ -186,3 +211,10 @@ def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
     for name in names:
         if not any(name in contract.clauses for contract in contracts):
             stop(Exit.USAGE, f"--clause: expected the id of a clause, got {name!r}; `holdfast list clauses` names them")
+
+
+def _known_cases(names: Sequence[str], contracts: Sequence[Contract]) -> None:
+    known = {planned.id for contract in contracts for planned in plan_of(contract)}
+    for name in names:
+        if name not in known:
+            stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}; `holdfast list cases` names them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -94,6 +95,17 @@ def test_a_failure_that_is_not_declared_is_reported() -> None:
     assert "b" in stray.stray[0]
     declared = judge_kill(mutant({"C-1": Verdict.FAIL_OPEN}, {"C-2": "follows"}), run_of(*lines), whole=True)
     assert declared.as_declared
+
+
+def test_a_fault_that_has_to_strike_must_be_there_with_its_verdict_and_is_no_stray() -> None:
+    bug = replace(mutant({"C-1": Verdict.FAIL_OPEN}), faults={"a/faults/kill": Verdict.LOST_DURABILITY})
+    script = verdict_line("a", ("C-1",), "fail_open")
+    missing = judge_kill(bug, run_of(script), whole=False)
+    assert missing.missed == ("a/faults/kill: expected lost_durability, got no result",)
+    survived = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "conforms")), whole=False)
+    assert survived.missed == ("a/faults/kill: expected lost_durability, got 1 x conforms",)
+    struck = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "lost_durability")), whole=False)
+    assert struck.as_declared
 
 
 @pytest.mark.parametrize(

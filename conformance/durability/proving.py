@@ -1,0 +1,303 @@
+"""One workload of a contract, put through the fault layers: prepared once, recorded once, struck by each layer."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.process import Deadlines
+from conformance.adapter.worker import AdapterCommand, Worker
+from conformance.cases.interpret import START
+from conformance.cases.record import Judgement, Record
+from conformance.cases.values import shift
+from conformance.durability.subject import AdapterSubject, Terms
+from conformance.durability.verdicts import judged
+from conformance.durability.workload import scopes_of, workload_of
+from conformance.faults.dependencies import Dependencies, Finished, Made, Promise
+from conformance.faults.deprived import judge_deprived
+from conformance.faults.oracle import Kind, judge
+from conformance.faults.probe import Probe, probe
+from conformance.faults.report import Finding, Layer, Report, Tally
+from conformance.faults.signals import kills_by_signal
+from conformance.faults.subject import SubjectError
+from conformance.faults.sweep import Sweep, self_test
+from conformance.verdict import Verdict
+from specs import Contract
+from specs.model import FaultCase, FaultLayer, FaultWorkload
+from specs.model import Promise as Judged
+
+# Under the tracer an adapter takes three to seven times as long, on a busy machine more.
+_SLOWER = 10.0
+# A database that has to recover takes seconds for each point, so few are tried whatever time they take; what is left
+# at each acknowledgement is tried in any case.
+_LEAST = 3
+
+# What a clock that is stepped is stepped by: beyond every window, and beyond every retention of a day or a month.
+_STEPS = {
+    FaultLayer.CLOCK_BACK: (Layer.CLOCK_BACK, "-1d"),
+    FaultLayer.CLOCK_FORWARD: (Layer.CLOCK_FORWARD, "+400d"),
+}
+
+_LAYERS: Mapping[FaultLayer, Callable[[Sweep, float], Report]] = {
+    FaultLayer.POWER_LOSS: Sweep.power_loss,
+    FaultLayer.KILL: Sweep.kills,
+    FaultLayer.KILL_WITHIN_WRITE: lambda sweep, seconds: sweep.kills(seconds, torn=True),
+    FaultLayer.CRASH_IN_RECOVERY: Sweep.recovery,
+    FaultLayer.FULL_CALLS: lambda sweep, seconds: sweep.errors(seconds, errno.ENOSPC),
+    FaultLayer.SHORT_WRITES: Sweep.short_writes,
+    FaultLayer.FAILED_SYNC: Sweep.sync_errors,
+}
+_WITHOUT: Mapping[FaultLayer, Callable[[Dependencies, float], Report]] = {
+    FaultLayer.STORE_MISSING: Dependencies.missing,
+    FaultLayer.STORE_TRUNCATED: Dependencies.truncated,
+    FaultLayer.STORE_CORRUPT: Dependencies.corrupt,
+    FaultLayer.STORE_FOREIGN: Dependencies.foreign,
+    FaultLayer.STORE_LOCKED: Dependencies.locked,
+    FaultLayer.STORE_READ_ONLY: Dependencies.read_only,
+    FaultLayer.DISK_FULL: Dependencies.full,
+    FaultLayer.DAMAGED_BYTES: Dependencies.damage,
+    FaultLayer.DEPENDENCY_KILLED: Dependencies.down,
+    FaultLayer.DEPENDENCY_STOPPED: Dependencies.slow,
+}
+
+
+# Named in the evidence: what a verdict rests on.
+_HOW = {True: "recorded by ptrace", False: "by restarts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where and how the workloads of a contract are run. `keep` is for states that break a promise; None keeps none."""
+
+    contract: Contract
+    command: AdapterCommand
+    janitor: Janitor
+    config: Mapping[str, str]
+    not_claimed: Mapping[str, str]
+    root: Path
+    seed: str
+    epoch_us: int
+    seconds: float
+    keep: Path | None
+
+
+class Proving:
+    """A workload against one adapter. Use `close` at the end: processes and folders are gone afterwards."""
+
+    def __init__(self, setting: Setting, spec: FaultWorkload) -> None:
+        self._setting, self._spec = setting, spec
+        self._spare: Worker | None = None
+        self._sweep: Sweep | None = None
+        self._dependencies: dict[Judged, Dependencies] = {}
+        # Short: the path of a socket below it has little more than a hundred bytes.
+        self._folder = Path(tempfile.mkdtemp(prefix="f", dir=setting.root))
+        self._folder.chmod(0o755)
+        # What was exchanged while nothing went wrong, the same beside every layer.
+        self._records: list[Record] = []
+        self._recorded = False
+        scopes = scopes_of(spec, contract=setting.contract.name, seed=setting.seed)
+        self._terms = Terms(
+            contract=setting.contract,
+            spec=spec,
+            scopes=scopes,
+            config=setting.config,
+            not_claimed=setting.not_claimed,
+            deadlines=setting.command.deadlines,
+            # Not the run's own seed, which would tell the adapter what is to come.
+            digits=scopes[1].digits("adapter", "", 12),
+            epoch_us=setting.epoch_us,
+        )
+
+    def close(self) -> None:
+        """End the process that waits, and remove every folder. Again is nothing."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.kill()
+        if self._sweep is not None:
+            self._sweep.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def judge(self, fault: FaultCase) -> tuple[Judgement, tuple[Record, ...]]:
+        """Let the fault of this case strike, and judge what was left; with everything that goes into the evidence."""
+        untested = not_tested() if fault.layer in _LAYERS else ""
+        if untested and fault.layer is not FaultLayer.KILL:
+            return _not_tested(fault, untested), ()
+        try:
+            sweep = self._prepared()
+        except SubjectError as error:
+            detail = f"the workload could not be prepared while nothing went wrong: {error}"
+            return Judgement(Verdict.NOT_REACHED, detail=detail), tuple(self._records)
+        if untested:
+            # The next rung down: it shows what a kill can show by itself, and proves nothing.
+            report = kills_by_signal(sweep, self._setting.seconds)
+            judgement = judged(fault, report)
+            if judgement.verdict is Verdict.CONFORMS:
+                weaker = f"; by signals, a weaker layer, nothing was found in {report.tally}"
+                judgement = _not_tested(fault, untested + weaker)
+            return judgement, self._evidence(fault, judgement.detail)
+        report = self._struck(sweep, fault)
+        judgement = judged(fault, report)
+        if report.beside:
+            told = f"{report.layer.value}: {report.beside}"
+        elif report.clean:
+            told = f"{report.layer.value}: {report.tally}; {_HOW[fault.layer in _LAYERS]}"
+        else:
+            told = judgement.detail
+        return judgement, self._evidence(fault, told)
+
+    def _evidence(self, fault: FaultCase, told: str) -> tuple[Record, ...]:
+        """What was exchanged while nothing went wrong, and what is told of the layer."""
+        done = {"kind": "done", "detail": told}
+        records = [*self._records, Record(0, fault.layer.value, 0, None, None, done, None, None)]
+        return tuple(replace(record, n=number) for number, record in enumerate(records))
+
+    def _struck(self, sweep: Sweep, fault: FaultCase) -> Report:
+        seconds = self._setting.seconds
+        if fault.layer in _LAYERS:
+            return _LAYERS[fault.layer](sweep, seconds)
+        if fault.layer in _STEPS:
+            layer, step = _STEPS[fault.layer]
+            return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, step)
+        return _WITHOUT[fault.layer](self._without(fault.promise), seconds)
+
+    def _without(self, promised: Judged) -> Dependencies:
+        """The layers that take something away, under a promise; what they begin with is made once for each."""
+        if promised not in self._dependencies:
+            promise = Promise.NEVER_WRONG if promised is Judged.NEVER_WRONG else Promise.DETECTS
+            # A store is provisioned by somebody else: who makes it anew has made one that nobody looked at.
+            self._dependencies[promised] = Dependencies(self._prepared(), promise=promise, made=Made.BY_OTHERS)
+        return self._dependencies[promised]
+
+    def _at(self, step: str) -> AdapterSubject:
+        return AdapterSubject(self._worker, self._terms, clock=shift(START, step))
+
+    def _prepared(self) -> Sweep:
+        """The sweep, with everything prepared the first time. Raises SubjectError."""
+        if self._sweep is not None:
+            return self._sweep
+        self._records.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        base, copy = self._folder / "base", self._folder / "copy"
+        base.mkdir(parents=True)
+        self._prepare(base)
+        # Looking may leave traces, an audit record of each question above all; so it is done beside.
+        shutil.copytree(base, copy, symlinks=True)
+        before = self._seen(copy)
+        shutil.rmtree(copy, ignore_errors=True)
+        try:
+            workload = workload_of(self._spec, self._terms.scopes, before)
+        except ValueError as error:
+            # Whoever hands out one nonce for all has made this so.
+            raise SubjectError(f"its answers leave the operations of the workload alike: {error}") from error
+        self._sweep = Sweep(
+            lambda: AdapterSubject(self._worker, self._terms),
+            workload,
+            traced=self._traced,
+            base=base,
+            seed=int(self._terms.digits, 16),
+            least=_LEAST,
+            parent=self._folder,
+            keep=self._setting.keep,
+        )
+        return self._sweep
+
+    def _prepare(self, base: Path) -> None:
+        subject = AdapterSubject(self._worker, self._terms, log=self._records)
+        try:
+            subject.open(base, "fresh")
+            scopes = {}
+            for number, scope in self._terms.scopes.items():
+                for step in self._spec.prepare:
+                    scope = subject.prepare(step, scope)
+                scopes[number] = scope
+            self._terms = replace(self._terms, scopes=scopes)
+            subject.close()
+        finally:
+            with suppress(SubjectError):
+                subject.stop()
+
+    def _seen(self, folder: Path) -> Mapping[str, str]:
+        subject = AdapterSubject(self._worker, self._terms)
+        try:
+            subject.start(folder)
+            return subject.dump()
+        finally:
+            with suppress(SubjectError):
+                subject.stop()
+
+    def _traced(self) -> AdapterSubject:
+        usual = self._setting.command.deadlines
+        # The tracer ends once its program has, and is waited for as long as that takes.
+        slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
+        # The first run is the one in which nothing goes wrong.
+        log, self._recorded = None if self._recorded else self._records, True
+
+        def spawn(under: Sequence[str]) -> Worker:
+            return self._started(under, slower)
+
+        return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
+
+    def _worker(self, under: Sequence[str]) -> Worker:
+        """A process that was never opened. The next one starts meanwhile: most of a restart is an interpreter's."""
+        deadlines = self._setting.command.deadlines
+        if under:
+            return self._started(under, deadlines)
+        worker, self._spare = self._spare, None
+        if worker is None or worker.dead is not None:
+            worker = self._started((), deadlines)
+        self._spare = self._started((), deadlines)
+        return worker
+
+    def _started(self, under: Sequence[str], deadlines: Deadlines) -> Worker:
+        command = self._setting.command
+        command = replace(command, argv=(*under, *command.argv), deadlines=deadlines)
+        return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
+
+
+def stepped(
+    sweep: Sweep, finished: Callable[[], Finished], subject: Callable[[str], AdapterSubject], layer: Layer, step: str
+) -> Report:
+    """The clock goes by `step` while the store stays: what was acknowledged must not be taken for new, nor be gone."""
+
+    def work(tally: Tally) -> None:
+        begun = finished()
+        tally.tried = tally.total = 1
+        with sweep.workspace.folder(begun.folder) as folder:
+            without = judge_deprived(
+                subject(step), folder, sweep.workload, begun.acknowledged, begun.acknowledged, begun.late
+            )
+            verdict = without.verdict
+            if verdict.kind is Kind.CLEAN:
+                there = begun.acknowledged | without.done
+                verdict = judge(subject("+0s"), folder, sweep.workload, there, there | {begun.late.number})
+        if verdict.kind is not Kind.CLEAN:
+            tally.findings.append(Finding(1, verdict, f"The clock had gone by {step}.", what="step"))
+
+    return sweep.tally(layer).reported(work)
+
+
+def _not_tested(fault: FaultCase, why: str) -> Judgement:
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail=f"{fault.layer.value} NOT TESTED: {why}",
+        advice="Run it on Linux on x86-64 where a process may trace its own children (docs/crash.md).",
+    )
+
+
+@cache
+def not_tested() -> str:
+    """Why nothing that rests on recordings can be judged on this machine; empty if it can."""
+    return probed().tracer.reason or self_test()
+
+
+@cache
+def probed() -> Probe:
+    """What this machine allows, asked once."""
+    return probe()

@@ -1,0 +1,90 @@
+"""A workload of a contract as operations and facts: what is asked for, and by what it shows that it was done.
+
+The name of each fact begins with the name that faults.yaml gives it, and a space.
+
+Everything here is pure: the same seed and the same prepared answers give the same requests and the same facts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from conformance.cases.interpret import START
+from conformance.cases.values import Scope, at_path, is_missing
+from conformance.faults.subject import Facts, Op, Workload
+from specs.model import FaultWorkload
+from specs.strictjson import canonical
+
+
+def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Scope]:
+    """The names of each operation by its number, the probe's as the last: the same values, each with its own digits."""
+    return {
+        number: Scope(
+            seed=seed,
+            case=f"{contract}/{spec.name}/{number}",
+            side="main",
+            defined=spec.values,
+            opened=START,
+            now=START,
+        )
+        for number in range(1, spec.operations + 2)
+    }
+
+
+def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """A call as it travels. Raises CaseError."""
+    return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}
+
+
+def workload_of(spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts) -> Workload:
+    """The operations with the facts that they set; `before` is what was there when all was prepared."""
+
+    def made(number: int) -> Op:
+        text = f"{spec.operation['call']} {number}"
+        return Op(number, text, dict(_set_by(spec, scopes[number], number)))
+
+    *ops, probe = map(made, sorted(scopes))
+    return Workload(tuple(ops), probe, before=before, once=spec.operation.get("once", False))
+
+
+def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[str, str]]:
+    for name, fact in spec.facts.items():
+        if "rows" in fact:
+            yield from facts_of_rows(name, fact, [scope.resolve(fact["columns"])]).items()
+        else:
+            yield told_name(name, number), fact["done"]
+
+
+def told_name(name: str, number: int) -> str:
+    """The name of what a method says of one operation."""
+    return f"{name} of operation {number}"
+
+
+def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Each column of each row as a fact. A second row of the same key is one of its own, unless it may be there."""
+    facts: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for row in rows:
+        key = _text(row.get(fact["key"]))
+        told = {column: _text(row.get(column)) for column in fact["columns"] if column != fact["key"]}
+        if fact.get("repeats") and seen[key] and all(facts[f"{name} {key} {c}"] == v for c, v in told.items()):
+            continue
+        seen[key] += 1
+        place = f"{name} {key}" if seen[key] == 1 else f"{name} {key} again ({seen[key]})"
+        facts |= {f"{place} {column}": value for column, value in told.items()}
+    return facts
+
+
+def _text(value: Any) -> str:
+    """A value as it is compared: text as it stands, anything else as JSON that no text is equal to."""
+    return value if isinstance(value, str) else f"={canonical(value).decode()}"
+
+
+def rows_in(value: Any, path: str) -> list[Mapping[str, Any]] | None:
+    """The rows in the value of an observation; None if there are none such."""
+    found = at_path(value, path)
+    if is_missing(found) or not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
+        return None
+    return found

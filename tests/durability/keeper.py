@@ -1,0 +1,207 @@
+"""An adapter that keeps a ledger in one file of its workdir, rightly, or with one bug planted by its argument.
+
+Standard library only, so that a restart takes a moment. `right` writes a line with a check sum in one append, syncs it
+and answers then. A torn last line is what a crash leaves and is cut off; anything else that does not fit is damage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+BUG = sys.argv[1]
+HEAD = b"ledger 1\n"
+
+
+class OutOfReachError(Exception):
+    """The ledger cannot be read or written."""
+
+
+class UncertainError(Exception):
+    """A write failed, and so did undoing it."""
+
+
+def line_of(key: str, value: str) -> bytes:
+    body = f"{key} {value} {value}"
+    return f"{body} {zlib.crc32(body.encode()):08x}\n".encode()
+
+
+class Ledger:
+    """One open session."""
+
+    def __init__(self, workdir: Path, state: str) -> None:
+        home = Path(sys.argv[2]) if BUG == "elsewhere" else workdir
+        self.path = home / "ledger"
+        if state == "fresh":
+            self.path.write_bytes(HEAD)
+            self._sync_folder()
+        elif BUG == "made-anew" and not self.path.exists():
+            self.path.write_bytes(HEAD)
+        if BUG == "stale-lock":
+            os.close(os.open(home / "lock", os.O_CREAT | os.O_EXCL))
+        self.unseen: set[str] = set()
+        self.lock = home / "lock"
+        if BUG == "hangs" and self.path.stat().st_size > len(HEAD) + 100:
+            time.sleep(60)
+        self.recover()
+        self.known = {row["key"]: row["value"] for row in self.rows()}
+
+    def _sync_folder(self) -> None:
+        handle = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+    def recover(self) -> None:
+        """Cut a torn last line off."""
+        data = self._read()
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+                os.fsync(file.fileno())
+
+    def _read(self) -> bytes:
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            if BUG == "unreadable-is-empty":
+                return HEAD
+            raise OutOfReachError(str(error)) from error
+        if not data.startswith(HEAD):
+            if BUG == "unreadable-is-empty":
+                return HEAD
+            raise OutOfReachError("no ledger")
+        return data
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        if BUG == "two-writes":
+            pairs = [line.split() for line in self._read()[len(HEAD) :].decode().splitlines()]
+            copies = {key: value[1:] for key, value in pairs if value.startswith("=")}
+            firsts = {key: value for key, value in pairs if not value.startswith("=")}
+            yield from ({"key": key, "value": value, "copy": copies.get(key, "")} for key, value in firsts.items())
+            return
+        for line in self._read()[len(HEAD) :].splitlines():
+            body, _, check = line.rpartition(b" ")
+            if BUG != "unchecked" and f"{zlib.crc32(body):08x}".encode() != check:
+                raise OutOfReachError("damaged")
+            parts = [part.decode("latin-1") for part in body.split(b" ")]
+            if len(parts) == 3:
+                yield dict(zip(("key", "value", "copy"), parts, strict=True))
+
+    def record(self, key: str, value: str) -> dict[str, Any]:
+        if BUG != "index-in-memory":
+            self.known = {row["key"]: row["value"] for row in self.rows()}
+        elif key not in self.unseen:
+            self.known.pop(key, None)
+            self.unseen.add(key)
+        if key in self.known:
+            same = self.known[key] == value
+            return {"effect": "prior"} if same else {"reason": "TAKEN"}
+        try:
+            self._append(key, value)
+        except OSError as error:
+            raise OutOfReachError(str(error)) from error
+        self.known[key] = value
+        return {"effect": "new"}
+
+    def _append(self, key: str, value: str) -> None:
+        size = self.path.stat().st_size
+        with self.path.open("r+b", buffering=0) as file:
+            file.seek(0, os.SEEK_END)
+            if BUG == "two-writes":
+                for half in (f"{key} {value}\n", f"{key} ={value}\n"):
+                    file.write(half.encode())
+                    os.fsync(file.fileno())
+                return
+            line = line_of(key, value)
+            try:
+                if file.write(line) != len(line) and BUG != "short-ignored":
+                    raise OSError("a short write")
+                if BUG != "unsynced":
+                    os.fsync(file.fileno())
+            except OSError as error:
+                if BUG == "failure-is-success":
+                    return
+                try:
+                    # What is there of it must not be taken for a line, nor for the beginning of the next.
+                    file.truncate(size)
+                    os.fsync(file.fileno())
+                except OSError:
+                    raise UncertainError from error
+                raise
+
+    def find(self, key: str) -> str:
+        return "yes" if any(row["key"] == key for row in self.rows()) else "no"
+
+
+class Keeper:
+    """The protocol's loop."""
+
+    def __init__(self) -> None:
+        self.ledger: Ledger | None = None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["op"] == "hello":
+            return {
+                "ok": {
+                    "protocol": 1,
+                    "challenge": request["challenge"],
+                    "implementation": {"name": "keeper", "version": "1", "language": "python"},
+                    "claims": [{"contract": "ledger", "version": "0.1.0", "not_claimed": {}}],
+                    "limits": {"workers": 1},
+                }
+            }
+        try:
+            return self._session(request)
+        except OutOfReachError as error:
+            if request["op"] == "call" and request["method"] != "state":
+                return {"outcome": "refused", "reason": "OUT_OF_REACH", "detail": str(error)}
+            return {"outcome": "fault", "detail": str(error)}
+        except UncertainError:
+            return {"outcome": "indeterminate"}
+        except OSError as error:
+            return {"outcome": "fault", "detail": str(error)}
+
+    def _session(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["op"] == "open":
+            self.ledger = Ledger(Path(request["workdir"]), request["state"])
+        elif request["op"] == "call":
+            assert self.ledger is not None
+            return self._call(self.ledger, request["method"], request["args"])
+        elif request["op"] == "close":
+            if self.ledger is not None and BUG == "stale-lock":
+                self.ledger.lock.unlink()
+            self.ledger = None
+        return {"outcome": "ok"}
+
+    def _call(self, ledger: Ledger, method: str, args: dict[str, str]) -> dict[str, Any]:
+        if method == "state":
+            return {"outcome": "ok", "value": {"entry": list(ledger.rows())}}
+        if method == "find":
+            return {"outcome": "accepted", "effect": "prior", "value": {"found": ledger.find(args["key"])}}
+        said = ledger.record(args["key"], args["value"])
+        if "reason" in said:
+            return {"outcome": "refused", **said}
+        return {"outcome": "accepted", "value": {}, **said}
+
+
+def main() -> None:
+    keeper = Keeper()
+    for line in sys.stdin:
+        request = json.loads(line)
+        late = BUG == "answers-first" and request.get("method") == "record"
+        answer = {"outcome": "accepted", "effect": "new", "value": {}} if late else keeper.answer(request)
+        print(json.dumps({"id": request["id"], **answer}), flush=True)
+        if late:
+            keeper.answer(request)
+        if request["op"] == "bye":
+            return
+
+
+main()
