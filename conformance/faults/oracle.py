@@ -122,16 +122,13 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     whole = workload.after(seen | must)
     if found == whole:
         return _CLEAN
-    missing = [
-        op
-        for op in _every(workload)
-        if op.number in must - seen and any(whole[name] == value for name, value in op.facts.items())
-    ]
+    # What later ones cover is missed by nobody.
+    due = [op for op in _every(workload) if op.number in must and op.facts.items() & whole.items()]
+    missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):
         gone = _list(f"operation {op.number} ({_short(op.text)})" for op in missing)
-        return Verdict(
-            Kind.LOST, expected, f"{len(must) - len(missing)} of {len(must)} acknowledged operations: gone is {gone}"
-        )
+        held = f"{len(due) - len(missing)} of {len(due)} acknowledged operations"
+        return Verdict(Kind.LOST, expected, f"{held}: gone is {gone}")
     return Verdict(Kind.TORN, expected, _differences(whole, found))
 
 
