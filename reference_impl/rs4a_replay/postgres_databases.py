@@ -12,13 +12,15 @@ import psycopg
 from psycopg import errors, sql
 
 from reference_impl.patience import Patience
-from reference_impl.postgres import Link, describe, with_database
+from reference_impl.postgres import Link, connect, describe, with_database
 from reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"
 # The kit grants `open` 30 s; making a database takes its time on a busy machine.
 _OPEN_S = 20.0
+# `open` has the time to wait for the recovery of a database; the operations after it have not.
+_RECOVERY_S = 8.0
 # PostgreSQL's own empty template, for a session without a surface.
 EMPTY = "template0"
 
@@ -74,6 +76,7 @@ class SessionDatabases:
         """The session's database, a new clone if `fresh` is wanted. Raises OpenError."""
         name = session_database(template, request.workdir)
         if request.state is StateWanted.EXISTING:
+            _await_recovery(with_database(dsn, name))
             return name
         maintenance = with_database(dsn, MAINTENANCE)
         link = self._links.setdefault(maintenance, Link(maintenance, patience=self._patience))
@@ -119,3 +122,9 @@ class SessionDatabases:
                     drop_database(self._links[maintenance].connection(), name)
         for link in self._links.values():
             link.drop()
+
+
+def _await_recovery(dsn: str) -> None:
+    """Wait for a server that restarts after a crash. One that stays away is for the operations to refuse."""
+    with contextlib.suppress(psycopg.Error), connect(dsn, patience=Patience(_RECOVERY_S)):
+        pass

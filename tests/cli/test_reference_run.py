@@ -14,6 +14,9 @@ from reference_impl.embedded import EmbeddedServer
 from reports.evidence import read_evidence
 from specs import contract_names, load_contract
 
+# One worker runs it once for all tests; two at the same time would also be too much for two cores.
+pytestmark = pytest.mark.xdist_group("reference-run")
+
 
 def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command line in `folder`."""
@@ -26,7 +29,7 @@ def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def verified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """One whole run on the default store."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, holdfast("verify", "reference", "--jobs", "2", folder=folder)
+    return folder, holdfast("verify", "reference", "--jobs", "2", "--fault-seconds", "1", folder=folder)
 
 
 def test_the_reference_conforms_in_every_case(

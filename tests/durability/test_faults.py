@@ -62,9 +62,17 @@ def run(folder: Path, *keeper: str, layer: str = "", seconds: float = 0.5, befor
     return Outcome(ended.returncode, ended.stdout + ended.stderr, tuple(map(json.loads, text.splitlines())))
 
 
-@pytest.mark.usefixtures("tracer")
-def test_a_right_adapter_withstands_every_layer(tmp_path: Path) -> None:
-    found = run(tmp_path, "right")
+@pytest.fixture(scope="module")
+def withstood(tmp_path_factory: pytest.TempPathFactory, tracer: object) -> tuple[Path, Outcome]:
+    """The run of a right adapter under every layer."""
+    del tracer
+    folder = tmp_path_factory.mktemp("right")
+    return folder, run(folder, "right")
+
+
+@pytest.mark.xdist_group("ledger")
+def test_a_right_adapter_withstands_every_layer(withstood: tuple[Path, Outcome]) -> None:
+    _, found = withstood
     assert {layer: verdict for layer, verdict in found.verdicts.items() if verdict != "conforms"} == {}, found.said
     assert found.exit == 0
     struck = [line for line in found.lines if line["type"] == "exchange" and line["event"] is not None]
@@ -76,15 +84,15 @@ def test_a_right_adapter_withstands_every_layer(tmp_path: Path) -> None:
     assert header["deadlines"]["faults"] == 0.5
 
 
-@pytest.mark.usefixtures("tracer")
+@pytest.mark.xdist_group("ledger")
 def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    withstood: tuple[Path, Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_SPECS", str(HERE / "contracts"))
-    found = run(tmp_path, "right")
+    folder, found = withstood
     required = parse_requirement("ledger")
     now = datetime.now(UTC)
-    evidence = read_evidence(tmp_path / "run.jsonl")
+    evidence = read_evidence(folder / "run.jsonl")
     assert decide(evidence, [required], now=now).can_proceed == "YES", found.said
     fault = required.contract.fault("ledger/faults/kill")
     assert fault is not None

@@ -105,7 +105,8 @@ def _as_account() -> list[str]:
     gone = ["setpriv", "--pdeathsig", "QUIT"]
     if os.geteuid():
         return gone
-    rights = ["--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
+    # It asks access(2) whether it may run its own programs, and that looks at rights only with this bit.
+    rights = ["--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
     apart = ["unshare", "--ipc"]
     may = subprocess.run([*apart, "true"], capture_output=True, check=False).returncode == 0
     return [*(apart if may else []), *gone, "--reuid", _ACCOUNT, "--regid", _GROUP, "--clear-groups", *rights]
