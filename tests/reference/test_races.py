@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reference_impl.answers import Accepted, Answer, Effect, Refused
+from reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Refused
 from tests.reference.conftest import Desk, Opener, submission
 
 LEVELS = ("read_committed", "repeatable_read", "serializable")
@@ -119,6 +119,9 @@ def test_a_collision_is_decided_only_after_the_first_ones_outcome(
     winner, loser = ("first", "second") if released else ("second", "first")
     assert isinstance(answers[winner], Accepted)
     assert answers[winner].effect is Effect.NEW  # type: ignore[union-attr]
-    assert isinstance(answers[loser], Refused)
-    assert answers[loser].reason == ("ATTEMPT_COLLISION" if released else "COMMIT_FAILED")  # type: ignore[union-attr]
+    lost = answers[loser]
+    if released or not isinstance(lost, Indeterminate):
+        assert isinstance(lost, Refused)
+        assert lost.reason == ("ATTEMPT_COLLISION" if released else "COMMIT_FAILED")
+    # Else the backend had let go of its locks and not yet of its socket: it took the COMMIT, and never answered.
     assert second.counts() == (1, 1)
