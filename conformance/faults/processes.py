@@ -18,6 +18,8 @@ MARK = "HOLDFAST_DEPENDENCIES_OF"
 # Seconds until a process that was killed is gone, on a busy machine.
 _GONE_S = 10.0
 _POLL_S = 0.005
+# Seconds that a process may need, on a busy machine, to become another program.
+_EXEC_S = 0.05
 
 
 class Marked:
@@ -45,9 +47,8 @@ class Marked:
 
         To be asked for the first time once the implementation has started, while it runs.
         """
-        name, _, value = self._word.partition("=")
         every = list(psutil.process_iter())
-        found = {one.pid: one for one in every if _has(one, lambda one: one.environ().get(name) == value)}
+        found = {one.pid: one for one in every if _has(one, self._bears)}
         if self._itself is None and found:
             self._itself = min(found.values(), key=lambda one: (one.create_time(), one.pid))
         if self._itself is None:
@@ -96,6 +97,12 @@ class Marked:
             return False
         return any(_input(one) == wanted for one in self.dependencies())
 
+    def _bears(self, process: psutil.Process) -> bool:
+        """Whether a process bears the mark, which nothing older than this program can. Raises OSError, psutil.Error."""
+        if process.create_time() < psutil.Process().create_time():
+            return False
+        return self._word in environment_of(process.pid)
+
     def _works(self, process: psutil.Process) -> bool:
         """Whether a process works on the folder. Raises OSError for one that is gone, or another user's."""
         links = [f"/proc/{process.pid}/cwd", *(entry.path for entry in os.scandir(f"/proc/{process.pid}/fd"))]
@@ -117,6 +124,28 @@ class Marked:
                 _signal(one, number)
             time.sleep(_POLL_S)
         return len(struck)
+
+
+def environment_of(pid: int) -> list[str]:
+    """The variables that a process was started with, as `NAME=value`. Raises OSError for one that is gone.
+
+    While a process becomes another program it shows none at all; that is waited for.
+    """
+    until = time.monotonic() + _EXEC_S
+    while True:
+        variables = Path(f"/proc/{pid}/environ").read_bytes()
+        if variables or not _is_a_program(pid) or time.monotonic() > until:
+            return os.fsdecode(variables).split("\0")
+        time.sleep(_POLL_S)
+
+
+def _is_a_program(pid: int) -> bool:
+    """Not a part of the kernel, and not a zombie."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _has(process: psutil.Process, what: Callable[[psutil.Process], bool]) -> bool:

@@ -21,7 +21,7 @@ from conformance.faults import mounts, stored
 from conformance.faults.locks import locked
 from conformance.faults.mounts import Disk
 from conformance.faults.probe import mounting
-from conformance.faults.processes import Marked
+from conformance.faults.processes import Marked, environment_of
 from conformance.faults.stored import Stored
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT
@@ -292,6 +292,29 @@ def test_no_process_can_hide_by_leaving_its_parent(text: str, tmp_path: Path) ->
             assert child.poll() is None
         finally:
             marked.kill()
+            child.kill()
+
+
+def test_a_process_that_becomes_another_program_keeps_its_mark() -> None:
+    again = 'i=$1; [ $i -gt 0 ] && exec sh -c "$0" "$0" $((i-1)); echo done; exec sleep 60'
+    with subprocess.Popen(["sh", "-c", again, again, "2000"], stdout=subprocess.PIPE, env={"MARK": "yes"}) as child:
+        try:
+            assert child.stdout is not None
+            until = time.monotonic() + 1.0
+            seen = 0
+            while time.monotonic() < until:
+                assert "MARK=yes" in environment_of(child.pid)
+                seen += 1
+            assert seen > 100
+        finally:
+            child.kill()
+
+
+def test_a_process_without_variables_has_none() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, env={}) as child:
+        try:
+            assert [one for one in environment_of(child.pid) if one] == []
+        finally:
             child.kill()
 
 
