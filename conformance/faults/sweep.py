@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from conformance.faults import fidelity, story
@@ -23,7 +24,7 @@ from conformance.faults.model import Candidate, Stage
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.model import Plan as States
 from conformance.faults.oracle import Kind, Promises, UnplacedError, acknowledgements, judge
-from conformance.faults.recording import Recording, RecordingError, Sync, read
+from conformance.faults.recording import Names, Recording, RecordingError, Sync, SyncAll, read
 from conformance.faults.report import Finding, Layer, Report, RunError, Tally
 from conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
 from conformance.faults.timeline import Marks
@@ -102,6 +103,11 @@ class Sweep:
         """For a layer to count in."""
         return Tally(layer, seed=self.seed, least=self._least, most=MOST_FINDINGS)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the run in which nothing goes wrong has been made."""
+        return self._baseline is not None
+
     def baseline(self) -> Run:
         """A run in which nothing goes wrong; the same for all layers. Raises RunError."""
         if self._baseline is None:
@@ -150,7 +156,10 @@ class Sweep:
         return self.tally(Layer.RECOVERY).reported(lambda report: self._nested(report, seconds))
 
     def kills(self, seconds: float, *, torn: bool = False) -> Report:
-        """SIGKILL before operations of the run, spread over all of it; with `torn` in the middle of writes."""
+        """SIGKILL before operations of the run, first where half of an operation may have been made final.
+
+        With `torn` in the middle of writes, spread over all of the run.
+        """
         layer = Layer.TORN_KILL if torn else Layer.KILL
         return self.tally(layer).reported(
             lambda report: self._struck(report, seconds, lambda number: Fault(kill=number, torn=torn), "killed before"),
@@ -252,7 +261,10 @@ class Sweep:
         numbers = [one.number for one in run.recording.operations]
         until = time.monotonic() + seconds
         tally.total = len(numbers)
-        for number in spread(numbers, self.seed):
+        ordered = spread(numbers, self.seed)
+        if tally.layer is Layer.KILL:
+            ordered = halves_first(run, ordered, self.seed)
+        for number in ordered:
             if tally.over(until):
                 break
             struck = self._run(fault(number), whole=False)
@@ -378,6 +390,27 @@ def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
     """All of them, in an order that covers the whole range early: wherever the time ends, it ended everywhere."""
     drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
     return drawn.sample(numbers, len(numbers))
+
+
+def halves_first(run: Run, ordered: Sequence[int], seed: int) -> Sequence[int]:
+    """Numbers in this order, but those first that come right behind a sync or a change of names within an operation.
+
+    There one of two transactions is final and the other is not. All such numbers of one operation come first; those of
+    the others by turns with the rest, which has its own to show.
+    """
+    windows: dict[int, range] = {}
+    with suppress(RunError):
+        promises = run.promises
+        windows = {op: range(promises.sent[op], number + 1) for op, number in promises.acknowledged.items()}
+    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
+    # The first operation makes files that the others find.
+    chosen = drawn.choice([*windows][1:] or [*windows, 0])
+    settled = {one.number + 1 for one in run.recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
+    first = [number for number in ordered if number in settled and number in windows.get(chosen, ())]
+    others = [n for n in ordered if n in settled and n not in first and any(n in window for window in windows.values())]
+    rest = [number for number in ordered if number not in first and number not in others]
+    turns = [number for pair in zip_longest(rest, others) for number in pair if number is not None]
+    return [*first, *turns]
 
 
 def _struck_marks(struck: Run, fault: Fault) -> Marks:

@@ -265,3 +265,12 @@ def test_nothing_is_left_of_a_sweep(sweep_of: Make, tmp_path: Path) -> None:
     with pytest.raises((SubjectError, FileNotFoundError)):
         sweep.workspace.place()
     shutil.rmtree(tmp_path)
+
+
+def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: Make) -> None:
+    sweep = sweep_of(STORE["sqlite-two_commits"])
+    for seed in range(6):
+        sweep.seed = seed
+        report = sweep.kills(SECONDS)
+        assert {finding.verdict.kind for finding in report.findings} == {Kind.TORN}
+        assert report.tried <= 3, report.tally
