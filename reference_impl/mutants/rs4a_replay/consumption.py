@@ -249,6 +249,7 @@ MUTANTS = (
                 "RP-09 S4-1 S4-3 S4-5",
             ),
         },
+        faults={"kill": "lost_durability"},
     ),
     mutant(
         "effect-committed-first",
@@ -261,6 +262,7 @@ MUTANTS = (
             "S1-2": _TWO_STEPS,
             **also(_TWO_STEPS, "AUD-1 LAYER-2 RP-06 S2-1"),
         },
+        faults={"kill": "lost_durability"},
     ),
     mutant(
         "consumed-on-arrival",
@@ -434,6 +436,7 @@ MUTANTS = (
         {"S2-1": "lost_durability"},
         also("its case kills the database, which may have lost what it said before", "RP-06 S1-1 S1-2 S2-3"),
         store="postgres",
+        faults={"power-loss": "lost_durability"},
     ),
     mutant(
         "key-unique-with-attempt",

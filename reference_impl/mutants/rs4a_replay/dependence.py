@@ -117,7 +117,7 @@ MUTANTS = (
         part(service=DownIsUnseen),
         {"GATE-3": "fail_open"},
         also(_SURFACE_GONE, "GATE-2"),
-        faults={"store-missing": "fail_open"},
+        faults={"store-missing": "fail_open", "store-locked": "fail_open"},
     ),
     mutant(
         "patience-endless",

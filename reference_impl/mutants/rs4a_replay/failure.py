@@ -288,6 +288,7 @@ MUTANTS = (
             **also(_NO_RECORD, "LAYER-1 LAYER-2 RP-01 RP-02 RP-03 RP-03b RP-04 RP-05 RP-06 RP-07 RP-08 RP-09 S0-1"),
             **also(_NO_RECORD, "S0-2 S1-1 S1-2 S2-1 S3-3 S4-1 S4-3 S4-4 S4-5 TTL-1 TTL-2 TTL-3 TTL-4 TTL-5"),
         },
+        faults={"power-loss-audit": "lost_durability"},
     ),
     mutant(
         "audit-twice",
