@@ -110,7 +110,7 @@ def _kill(mutant: Mutant, contract: Contract, *, whole: bool, everything: bool, 
         run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses, faults, janitor=janitor)
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ())
-    kill = judge_kill(mutant, run, whole=whole)
+    kill = judge_kill(mutant, run, whole=whole, everything=everything)
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
@@ -162,8 +162,11 @@ def _verify(
         return run
 
 
-def judge_kill(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
-    """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases."""
+def judge_kill(mutant: Mutant, run: Run, *, whole: bool, everything: bool = False) -> Kill:
+    """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
+
+    `whole`: every case is due; the faults only with `everything`, else those that the mutant names.
+    """
     by_clause: dict[str, list[Verdict]] = {}
     for line in run.verdicts:
         for clause in line.clauses:
@@ -188,8 +191,8 @@ def judge_kill(mutant: Mutant, run: Run, *, whole: bool) -> Kill:
         stray.append(f"{line.case}: {verdict.value}, though its clauses are not declared: {line.detail[:160]}")
     if whole:
         ran = {line.case for line in run.verdicts}
-        struck = {fault.id for fault in load_contract(mutant.contract).faults}
-        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran | struck]
+        left_out = set() if everything else {fault.id for fault in load_contract(mutant.contract).faults}
+        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran | left_out]
         stray += [f"{case}: no result" for case in gone]
     return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
 

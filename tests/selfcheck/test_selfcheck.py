@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -16,7 +18,7 @@ from conformance.cli.mutants import Mutant, planted
 from conformance.cli.selfcheck import judge_kill
 from conformance.plan import plan_of
 from conformance.verdict import Verdict
-from reports.evidence import Run, VerdictLine
+from reports.evidence import Header, Run, VerdictLine
 from specs import load_contract, schema
 from specs.model import Basis, Proof
 
@@ -106,6 +108,19 @@ def test_a_fault_that_has_to_strike_must_be_there_with_its_verdict_and_is_no_str
     assert survived.missed == ("a/faults/kill: expected lost_durability, got 1 x conforms",)
     struck = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "lost_durability")), whole=False)
     assert struck.as_declared
+
+
+def test_where_every_fault_is_to_strike_each_that_is_missing_is_reported() -> None:
+    contract = load_contract("rs4a-replay")
+    plan = plan_of(contract)
+    faults = {fault.id for fault in contract.faults}
+    lines = [verdict_line(case.id, case.clauses, "conforms") for case in plan if case.id not in faults]
+    # Of a header nothing but the plan is asked for here.
+    header = cast(Header, SimpleNamespace(plan=tuple(case.id for case in plan)))
+    run = replace(run_of(*lines), header=header)
+    assert judge_kill(mutant({}), run, whole=True).stray == ()
+    stray = judge_kill(mutant({}), run, whole=True, everything=True).stray
+    assert set(stray) == {f"{fault}: no result" for fault in faults}
 
 
 @pytest.mark.parametrize(
