@@ -16,7 +16,7 @@ from conformance.adapter.janitor import Janitor
 from conformance.adapter.messages import Event
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
-from conformance.cases.interpret import START, worker_count
+from conformance.cases.interpret import START, located, open_request, worker_count
 from conformance.verdict import Silence
 from specs import contract_names, load_contract
 
@@ -130,16 +130,9 @@ def _session(
     worker: Worker, name: str, folder: Path, *, config: Mapping[str, str], deadlines: Deadlines
 ) -> list[Examination]:
     found: list[Examination] = []
-    open_: dict[str, object] = {
-        "op": "open",
-        "contract": name,
-        "state": "fresh",
-        "surface": "ready",
-        "workdir": str(folder),
-        "clock": START,
-        "seed": "doctor",
-        "config": dict(config),
-    }
+    open_: dict[str, object] = located(
+        open_request(name, "fresh", clock=START, seed="doctor", config={}), folder, config
+    )
     contract = load_contract(name)
     steps: list[tuple[str, dict[str, object], str, str]] = [
         ("open", open_, "ok", "`open` with state fresh answers outcome ok."),

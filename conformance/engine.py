@@ -23,7 +23,7 @@ from conformance.cases.interpret import interpret, worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.durability.proving import Proving, Setting
 from conformance.plan import PlannedCase
-from conformance.suites.bench import Bench, Limits
+from conformance.suites.bench import Bench, Limits, judge_volatile
 from conformance.verdict import Verdict
 from specs import Case, Contract
 from specs.model import FaultCase, Kind
@@ -230,8 +230,8 @@ class Engine:
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
-        if (kind := filesystem_of(self.root)) in _VOLATILE:
-            return CaseResult(fault.id, fault.clauses, _volatile(kind), (), (), 0.0)
+        if self._volatile is not None:
+            return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
         records: tuple[Record, ...] = ()
         try:
             judgement, records = self._proving(contract, fault).judge(fault)
@@ -260,12 +260,17 @@ class Engine:
         return self._provings[key]
 
     def _limits(self) -> Limits:
-        kind = filesystem_of(self.root)
         try:
             workers = self.greet().max_workers
         except (StartError, GreetingError, Exhausted):
             workers = 0
-        return Limits(workers, kind if kind in _VOLATILE else None)
+        return Limits(workers, self._volatile)
+
+    @property
+    def _volatile(self) -> str | None:
+        """The kind of file system that the workdirs lie on, if it keeps nothing."""
+        kind = filesystem_of(self.root)
+        return kind if kind in _VOLATILE else None
 
     def _result(
         self,
@@ -296,8 +301,8 @@ class Engine:
     def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
         if self.pool.exhausted:
             return _exhausted()
-        if case.kind is Kind.DURABILITY and (kind := filesystem_of(self.root)) in _VOLATILE:
-            return _volatile(kind)
+        if case.kind is Kind.DURABILITY and self._volatile is not None:
+            return judge_volatile(self._volatile)
         try:
             greeting = self.greet()
         except (StartError, GreetingError, Exhausted):
@@ -316,14 +321,6 @@ class Engine:
                 advice="Raise limits.workers in hello; concurrency is part of the contract.",
             )
         return None
-
-
-def _volatile(kind: str) -> Judgement:
-    return Judgement(
-        Verdict.NOT_REACHED,
-        detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
-        advice="Give --workdir a folder on a disk.",
-    )
 
 
 def twin_goes_first(case: Case, seed: str) -> bool:

@@ -79,9 +79,17 @@ def adapter_digest(argv: Sequence[str]) -> str | None:
 
 
 def header_of(
-    settings: RunSettings, contracts: Sequence[Contract], greeting: Greeting | None, *, expression: str | None
+    settings: RunSettings,
+    contracts: Sequence[Contract],
+    greeting: Greeting | None,
+    *,
+    expression: str | None,
+    faults: bool,
 ) -> Header:
-    """The header of a run; `greeting` is None if the adapter did not come as far as hello."""
+    """The header of a run; `greeting` is None if the adapter did not come as far as hello.
+
+    `faults`: whether any are to strike, so that what can be tried here is told.
+    """
     said = None if greeting is None else greeting.implementation
     return Header(
         kit=KitIdentity("holdfast", __version__, kit_digest()),
@@ -94,7 +102,7 @@ def header_of(
             if greeting is None
             else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
         ),
-        environment={**environment(), **_abilities(contracts)},
+        environment={**environment(), **(_abilities(contracts) if faults else {})},
         config=dict(settings.config),
         seed=settings.seed,
         deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},

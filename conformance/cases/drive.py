@@ -12,7 +12,7 @@ from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
 from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import Interpretation
+from conformance.cases.interpret import Interpretation, located
 from conformance.cases.record import Judgement, Record
 from conformance.verdict import Silence, Verdict
 
@@ -149,11 +149,7 @@ class Driver:
         return worker.receive(timeout=max(0.0, min(seconds, left)))
 
     def _located(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request as it is sent: the real workdir and the whole config are put in."""
-        if request.get("op") != "open":
-            return dict(request)
-        config = {**self._config, **request["config"]}
-        return {**request, "workdir": str(self._workdir), "config": config}
+        return located(request, self._workdir, self._config)
 
     # Local actions
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.cases import expect as ex
@@ -27,6 +28,30 @@ from specs.model import Observer
 START = "2026-01-01T00:00:00Z"
 # Stands for the workdir in requests as they are recorded: the real path differs from run to run.
 WORKDIR = "{workdir}"
+
+
+def open_request(
+    contract: str, state: str, *, clock: str, seed: str, config: Mapping[str, str], surface: str = "ready"
+) -> dict[str, Any]:
+    """An `open` as it is recorded, `fresh` or `existing`: with WORKDIR for the workdir, and nobody else's config."""
+    return {
+        "op": "open",
+        "contract": contract,
+        "state": state,
+        "surface": surface,
+        "workdir": WORKDIR,
+        "clock": clock,
+        "seed": seed,
+        "config": dict(config),
+    }
+
+
+def located(request: Mapping[str, Any], workdir: Path, config: Mapping[str, str]) -> dict[str, Any]:
+    """A request as it is sent: the real workdir is put in, and `config` under the session's own."""
+    if request.get("op") != "open":
+        return dict(request)
+    return {**request, "workdir": str(workdir), "config": {**config, **request["config"]}}
+
 
 Records = Sequence[Record]
 Interpretation = Generator[Action, Records, Judgement]
@@ -110,17 +135,10 @@ class _Reader:
             self._must_be_ok(records[0], "open")
 
     def _open_request(self, state: str, surface: str, config: Mapping[str, str]) -> dict[str, Any]:
-        return {
-            "op": "open",
-            "contract": self.contract.name,
-            "state": state,
-            "surface": surface,
-            "workdir": WORKDIR,
-            "clock": self.state.scope.now,
-            # Not the run's own seed: with it an adapter could compute which case and which side it is in.
-            "seed": self.state.scope.digits("adapter", "", 16),
-            "config": dict(config),
-        }
+        scope = self.state.scope
+        # Not the run's own seed: with it an adapter could compute which case and which side it is in.
+        digits = scope.digits("adapter", "", 16)
+        return open_request(self.contract.name, state, clock=scope.now, seed=digits, config=config, surface=surface)
 
     def _close(self) -> Generator[Action, Records, None]:
         for worker in reversed(range(self.workers)):

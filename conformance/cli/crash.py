@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, plain, stop
 from conformance.cli.target import found_here
 from conformance.faults.dependencies import Dependencies, Promise
+from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind
 from conformance.faults.probe import probe
@@ -45,30 +45,27 @@ class _Store:
     large: Dependencies
 
 
-_Run = Callable[[_Store, float], Report]
-# By their names on the command line, in the order in which they run; these need the tracer.
-_TRACED: dict[str, tuple[Layer, _Run]] = {
-    "power": (Layer.POWER, lambda store, seconds: store.sweep.power_loss(seconds)),
-    "kill": (Layer.KILL, lambda store, seconds: store.sweep.kills(seconds)),
-    "torn": (Layer.TORN_KILL, lambda store, seconds: store.sweep.kills(seconds, torn=True)),
-    "recovery": (Layer.RECOVERY, lambda store, seconds: store.sweep.recovery(seconds)),
-    "errors": (Layer.ERRORS, lambda store, seconds: store.sweep.errors(seconds, errno.ENOSPC)),
-    "short": (Layer.SHORT, lambda store, seconds: store.sweep.short_writes(seconds)),
-    "sync": (Layer.SYNC_ERRORS, lambda store, seconds: store.sweep.sync_errors(seconds)),
+# By their names on the command line, in the order in which they run.
+_LAYERS: dict[str, Layer] = {
+    "power": Layer.POWER,
+    "kill": Layer.KILL,
+    "torn": Layer.TORN_KILL,
+    "recovery": Layer.RECOVERY,
+    "errors": Layer.ERRORS,
+    "short": Layer.SHORT,
+    "sync": Layer.SYNC_ERRORS,
+    "missing": Layer.MISSING,
+    "truncated": Layer.TRUNCATED,
+    "corrupt": Layer.CORRUPT,
+    "foreign": Layer.FOREIGN,
+    "locked": Layer.LOCKED,
+    "readonly": Layer.READ_ONLY,
+    "full": Layer.FULL,
+    "damage": Layer.DAMAGE,
+    "down": Layer.DOWN,
+    "slow": Layer.SLOW,
 }
-_LAYERS: dict[str, _Run] = {
-    **{name: run for name, (_, run) in _TRACED.items()},
-    "missing": lambda store, seconds: store.without.missing(seconds),
-    "truncated": lambda store, seconds: store.without.truncated(seconds),
-    "corrupt": lambda store, seconds: store.without.corrupt(seconds),
-    "foreign": lambda store, seconds: store.without.foreign(seconds),
-    "locked": lambda store, seconds: store.without.locked(seconds),
-    "readonly": lambda store, seconds: store.without.read_only(seconds),
-    "full": lambda store, seconds: store.large.full(seconds),
-    "damage": lambda store, seconds: store.without.damage(seconds),
-    "down": lambda store, seconds: store.without.down(seconds),
-    "slow": lambda store, seconds: store.without.slow(seconds),
-}
+_TRACED = frozenset(name for name, layer in _LAYERS.items() if layer in RECORDED)
 
 
 def crash(
@@ -143,9 +140,13 @@ def crash(
 
 
 def _run(store: _Store, name: str, seconds: float, format_: Format, unable: str) -> Report:
-    if unable and name in _TRACED:
-        return Report(_TRACED[name][0], 0, 0, "not tested", unproven=(f"NOT TESTED: {unable}",))
-    report = _LAYERS[name](store, seconds)
+    layer = _LAYERS[name]
+    if layer not in RECORDED:
+        report = DEPRIVED[layer](store.large if layer is Layer.FULL else store.without, seconds)
+    elif unable:
+        return Report(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {unable}",))
+    else:
+        report = RECORDED[layer](store.sweep, seconds)
     if format_ is Format.TEXT:
         err().print(f"{report.layer.value}: {report.tally}, {report.seconds:.1f} s", markup=False)
     return report

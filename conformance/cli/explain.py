@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -73,7 +74,7 @@ def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
 
 
 def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
-    case, fault = contract.case(planned.id), contract.fault(planned.id)
+    script = _written(contract, planned.id)
     data: dict[str, Any] = {
         "case": planned.id,
         "contract": f"{contract.name} {contract.version}",
@@ -82,7 +83,7 @@ def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
         "scripted": planned.scripted,
         "provocations": sorted(planned.provocations),
         "form": planned.form.value,
-        "script": _struck(contract, fault) if fault is not None else None if case is None else _script(case),
+        "script": script,
     }
     if format_ is Format.JSON:
         print(json.dumps(data, ensure_ascii=False))
@@ -91,9 +92,17 @@ def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
     _fields(console, {key: value for key, value in data.items() if key != "script"})
     for name in planned.clauses:
         console.print(f"{name}: {contract.clauses[name].text}", markup=False)
-    if data["script"] is not None:
-        text = yaml.safe_dump(data["script"], sort_keys=False, allow_unicode=True, width=118)
+    if script is not None:
+        text = yaml.safe_dump(script, sort_keys=False, allow_unicode=True, width=118)
         console.print(text, markup=False)
+
+
+def _written(contract: Contract, name: str) -> dict[str, Any] | None:
+    """What is written of a case in the contract's files; nothing of a suite test."""
+    case, fault = contract.case(name), contract.fault(name)
+    if fault is not None:
+        return _struck(contract, fault)
+    return None if case is None else _script(case)
 
 
 def _script(case: Case) -> dict[str, Any]:
@@ -108,24 +117,29 @@ def _script(case: Case) -> dict[str, Any]:
     }
     if twin is not None:
         parts["twin"] = {"step": twin.step, "set": {twin.path: twin.value}, "at": twin.at, "expect": dict(twin.expect)}
-    plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
-    return plain
+    return _plain(parts)
 
 
 def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
     """What is done, during which work, and how it is judged."""
     workload = contract.workloads[fault.workload]
-    parts: dict[str, Any] = {
-        "layer": fault.layer.value,
-        "promise": fault.promise.value,
-        "workload": workload.name,
-        "title": workload.title,
-        "operations": workload.operations,
-        "config": dict(workload.config),
-        "prepare": [dict(step) for step in workload.prepare],
-        "operation": dict(workload.operation),
-        "facts": {name: dict(fact) for name, fact in workload.facts.items()},
-    }
+    return _plain(
+        {
+            "layer": fault.layer.value,
+            "promise": fault.promise.value,
+            "workload": workload.name,
+            "title": workload.title,
+            "operations": workload.operations,
+            "config": dict(workload.config),
+            "prepare": [dict(step) for step in workload.prepare],
+            "operation": dict(workload.operation),
+            "facts": {name: dict(fact) for name, fact in workload.facts.items()},
+        }
+    )
+
+
+def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is of the parts, as plain JSON."""
     plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
     return plain
 

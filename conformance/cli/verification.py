@@ -59,7 +59,10 @@ class Verification:
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
-        header = header_of(options.settings, contracts, greeting, expression=options.narrowed)
+        named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
+        header = header_of(
+            options.settings, contracts, greeting, expression=options.narrowed, faults=options.faults or named
+        )
         self._recorder = recorder_of(options)
         self._recorder.begin(header)
         self._face = Face(self._plan, quiet=options.format is Format.JSON)

@@ -169,7 +169,7 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
 
 def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
-    header = header_of(options.settings, contracts, None, expression=options.narrowed)
+    header = header_of(options.settings, contracts, None, expression=options.narrowed, faults=False)
     recorder = recorder_of(options)
     recorder.begin(header)
     for contract in contracts:

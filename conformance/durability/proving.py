@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +17,12 @@ from conformance.cases.interpret import START
 from conformance.cases.record import Judgement, Record
 from conformance.cases.values import shift
 from conformance.durability.subject import AdapterSubject, Terms
-from conformance.durability.verdicts import judged
+from conformance.durability.verdicts import LAYERS, is_recorded, judged
 from conformance.durability.workload import scopes_of, workload_of
+from conformance.faults.copying import copy
 from conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from conformance.faults.deprived import judge_deprived
+from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.oracle import Kind, judge
 from conformance.faults.probe import Probe, probe
 from conformance.faults.report import Finding, Layer, Report, Tally
@@ -40,36 +41,7 @@ _SLOWER = 10.0
 _LEAST = 3
 
 # What a clock that is stepped is stepped by: beyond every window, and beyond every retention of a day or a month.
-_STEPS = {
-    FaultLayer.CLOCK_BACK: (Layer.CLOCK_BACK, "-1d"),
-    FaultLayer.CLOCK_FORWARD: (Layer.CLOCK_FORWARD, "+400d"),
-}
-
-_LAYERS: Mapping[FaultLayer, Callable[[Sweep, float], Report]] = {
-    FaultLayer.POWER_LOSS: Sweep.power_loss,
-    FaultLayer.KILL: Sweep.kills,
-    FaultLayer.KILL_WITHIN_WRITE: lambda sweep, seconds: sweep.kills(seconds, torn=True),
-    FaultLayer.CRASH_IN_RECOVERY: Sweep.recovery,
-    FaultLayer.FULL_CALLS: lambda sweep, seconds: sweep.errors(seconds, errno.ENOSPC),
-    FaultLayer.SHORT_WRITES: Sweep.short_writes,
-    FaultLayer.FAILED_SYNC: Sweep.sync_errors,
-}
-_WITHOUT: Mapping[FaultLayer, Callable[[Dependencies, float], Report]] = {
-    FaultLayer.STORE_MISSING: Dependencies.missing,
-    FaultLayer.STORE_TRUNCATED: Dependencies.truncated,
-    FaultLayer.STORE_CORRUPT: Dependencies.corrupt,
-    FaultLayer.STORE_FOREIGN: Dependencies.foreign,
-    FaultLayer.STORE_LOCKED: Dependencies.locked,
-    FaultLayer.STORE_READ_ONLY: Dependencies.read_only,
-    FaultLayer.DISK_FULL: Dependencies.full,
-    FaultLayer.DAMAGED_BYTES: Dependencies.damage,
-    FaultLayer.DEPENDENCY_KILLED: Dependencies.down,
-    FaultLayer.DEPENDENCY_STOPPED: Dependencies.slow,
-}
-
-
-# Named in the evidence: what a verdict rests on.
-_HOW = {True: "recorded by ptrace", False: "by restarts"}
+_STEPS = {Layer.CLOCK_BACK: "-1d", Layer.CLOCK_FORWARD: "+400d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +70,12 @@ class Proving:
         self._dependencies: dict[Judged, Dependencies] = {}
         # Short: the path of a socket below it has little more than a hundred bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="f", dir=setting.root))
+        # A store may run under an account of its own, which has to come through.
         self._folder.chmod(0o755)
-        # What was exchanged while nothing went wrong, the same beside every layer.
-        self._records: list[Record] = []
-        self._recorded = False
+        # What was exchanged while nothing went wrong: when the store was made and looked at, the same beside every
+        # layer, and when it was recorded, beside the layers that rest on recordings.
+        self._made: list[Record] = []
+        self._recorded: list[Record] = []
         scopes = scopes_of(spec, contract=setting.contract.name, seed=setting.seed)
         self._terms = Terms(
             contract=setting.contract,
@@ -126,14 +100,14 @@ class Proving:
 
     def judge(self, fault: FaultCase) -> tuple[Judgement, tuple[Record, ...]]:
         """Let the fault of this case strike, and judge what was left; with everything that goes into the evidence."""
-        untested = not_tested() if fault.layer in _LAYERS else ""
+        untested = not_tested() if is_recorded(fault.layer) else ""
         if untested and fault.layer is not FaultLayer.KILL:
             return _not_tested(fault, untested), ()
         try:
             sweep = self._prepared()
         except SubjectError as error:
             detail = f"the workload could not be prepared while nothing went wrong: {error}"
-            return Judgement(Verdict.NOT_REACHED, detail=detail), tuple(self._records)
+            return Judgement(Verdict.NOT_REACHED, detail=detail), tuple(self._made)
         if untested:
             # The next rung down: it shows what a kill can show by itself, and proves nothing.
             report = kills_by_signal(sweep, self._setting.seconds)
@@ -147,7 +121,9 @@ class Proving:
         if report.beside:
             told = f"{report.layer.value}: {report.beside}"
         elif report.clean:
-            told = f"{report.layer.value}: {report.tally}; {_HOW[fault.layer in _LAYERS]}"
+            # Named in the evidence: what the verdict rests on.
+            how = "recorded by ptrace" if is_recorded(fault.layer) else "by restarts"
+            told = f"{report.layer.value}: {report.tally}; {how}"
         else:
             told = judgement.detail
         return judgement, self._evidence(fault, told)
@@ -155,17 +131,17 @@ class Proving:
     def _evidence(self, fault: FaultCase, told: str) -> tuple[Record, ...]:
         """What was exchanged while nothing went wrong, and what is told of the layer."""
         done = {"kind": "done", "detail": told}
-        records = [*self._records, Record(0, fault.layer.value, 0, None, None, done, None, None)]
+        recorded = self._recorded if is_recorded(fault.layer) else ()
+        records = [*self._made, *recorded, Record(0, fault.layer.value, 0, None, None, done, None, None)]
         return tuple(replace(record, n=number) for number, record in enumerate(records))
 
     def _struck(self, sweep: Sweep, fault: FaultCase) -> Report:
-        seconds = self._setting.seconds
-        if fault.layer in _LAYERS:
-            return _LAYERS[fault.layer](sweep, seconds)
-        if fault.layer in _STEPS:
-            layer, step = _STEPS[fault.layer]
-            return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, step)
-        return _WITHOUT[fault.layer](self._without(fault.promise), seconds)
+        layer, seconds = LAYERS[fault.layer], self._setting.seconds
+        if layer in RECORDED:
+            return RECORDED[layer](sweep, seconds)
+        if layer in _STEPS:
+            return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])
+        return DEPRIVED[layer](self._without(fault.promise), seconds)
 
     def _without(self, promised: Judged) -> Dependencies:
         """The layers that take something away, under a promise; what they begin with is made once for each."""
@@ -182,15 +158,17 @@ class Proving:
         """The sweep, with everything prepared the first time. Raises SubjectError."""
         if self._sweep is not None:
             return self._sweep
-        self._records.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        base, copy = self._folder / "base", self._folder / "copy"
-        base.mkdir(parents=True)
+        self._made.clear()
+        base, beside = self._folder / "base", self._folder / "beside"
+        for folder in (base, beside):
+            # Of an attempt that failed.
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
         self._prepare(base)
         # Looking may leave traces, an audit record of each question above all; so it is done beside.
-        shutil.copytree(base, copy, symlinks=True)
-        before = self._seen(copy)
-        shutil.rmtree(copy, ignore_errors=True)
+        copy(base, beside)
+        before = self._seen(beside)
+        shutil.rmtree(beside, ignore_errors=True)
         try:
             workload = workload_of(self._spec, self._terms.scopes, before)
         except ValueError as error:
@@ -209,7 +187,7 @@ class Proving:
         return self._sweep
 
     def _prepare(self, base: Path) -> None:
-        subject = AdapterSubject(self._worker, self._terms, log=self._records)
+        subject = AdapterSubject(self._worker, self._terms, log=self._made)
         try:
             subject.open(base, "fresh")
             scopes = {}
@@ -224,7 +202,7 @@ class Proving:
                 subject.stop()
 
     def _seen(self, folder: Path) -> Mapping[str, str]:
-        subject = AdapterSubject(self._worker, self._terms)
+        subject = AdapterSubject(self._worker, self._terms, log=self._made)
         try:
             subject.start(folder)
             return subject.dump()
@@ -236,8 +214,10 @@ class Proving:
         usual = self._setting.command.deadlines
         # The tracer ends once its program has, and is waited for as long as that takes.
         slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
-        # The first run is the one in which nothing goes wrong.
-        log, self._recorded = None if self._recorded else self._records, True
+        # Until it is there, each run is an attempt at the one in which nothing goes wrong.
+        log: list[Record] | None = None
+        if self._sweep is not None and not self._sweep.recorded:
+            log = self._recorded = []
 
         def spawn(under: Sequence[str]) -> Worker:
             return self._started(under, slower)

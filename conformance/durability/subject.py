@@ -12,7 +12,7 @@ from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import Deadlines, StartError
 from conformance.adapter.worker import GreetingError, Worker
 from conformance.cases import expect as ex
-from conformance.cases.interpret import START
+from conformance.cases.interpret import START, located, open_request
 from conformance.cases.record import Record
 from conformance.cases.values import Scope, at_path, is_missing
 from conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
@@ -53,6 +53,7 @@ class AdapterSubject:
         self._worker: Worker | None = None
         self._observed: dict[str, Any] = {}
         self._under = False
+        self._folder = Path()
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
@@ -71,16 +72,10 @@ class AdapterSubject:
         except GreetingError as error:
             self._end()
             raise _failed("no hello", error.event) from error
-        request = {
-            "op": "open",
-            "contract": self._terms.contract.name,
-            "state": state,
-            "surface": "ready",
-            "workdir": str(folder),
-            "clock": self._clock,
-            "seed": self._terms.digits,
-            "config": {**self._terms.config, **self._terms.spec.config},
-        }
+        self._folder = folder
+        request = open_request(
+            self._terms.contract.name, state, clock=self._clock, seed=self._terms.digits, config=self._terms.spec.config
+        )
         try:
             self._ok(self._exchange(f"open {state}", request, self._terms.deadlines.start))
         except SubjectError:
@@ -202,7 +197,7 @@ class AdapterSubject:
         if worker is None or worker.dead is not None:
             why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
             raise SubjectError(f"it does not run{why}")
-        reply = worker.exchange(request, timeout=seconds)
+        reply = worker.exchange(located(request, self._folder, self._terms.config), timeout=seconds)
         if self._log is not None:
             event = None if reply.event is None else reply.event.as_json()
             number = len(self._log)

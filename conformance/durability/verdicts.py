@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.cases.record import Judgement
+from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.oracle import Kind
-from conformance.faults.report import Finding, Report
+from conformance.faults.report import Finding, Layer, Report
 from conformance.verdict import Verdict
 from specs.model import FaultCase, FaultLayer
 
+# What the layers of contracts are called where they are run.
+LAYERS: Mapping[FaultLayer, Layer] = {
+    FaultLayer.POWER_LOSS: Layer.POWER,
+    FaultLayer.KILL: Layer.KILL,
+    FaultLayer.KILL_WITHIN_WRITE: Layer.TORN_KILL,
+    FaultLayer.CRASH_IN_RECOVERY: Layer.RECOVERY,
+    FaultLayer.FULL_CALLS: Layer.ERRORS,
+    FaultLayer.SHORT_WRITES: Layer.SHORT,
+    FaultLayer.FAILED_SYNC: Layer.SYNC_ERRORS,
+    FaultLayer.STORE_MISSING: Layer.MISSING,
+    FaultLayer.STORE_TRUNCATED: Layer.TRUNCATED,
+    FaultLayer.STORE_CORRUPT: Layer.CORRUPT,
+    FaultLayer.STORE_FOREIGN: Layer.FOREIGN,
+    FaultLayer.STORE_LOCKED: Layer.LOCKED,
+    FaultLayer.STORE_READ_ONLY: Layer.READ_ONLY,
+    FaultLayer.DISK_FULL: Layer.FULL,
+    FaultLayer.DAMAGED_BYTES: Layer.DAMAGE,
+    FaultLayer.DEPENDENCY_KILLED: Layer.DOWN,
+    FaultLayer.DEPENDENCY_STOPPED: Layer.SLOW,
+    FaultLayer.CLOCK_BACK: Layer.CLOCK_BACK,
+    FaultLayer.CLOCK_FORWARD: Layer.CLOCK_FORWARD,
+}
 # Where the store is out of reach, to answer that nothing is there is to admit it again.
-_DEPENDENCIES = frozenset(
-    {
-        FaultLayer.STORE_MISSING,
-        FaultLayer.STORE_TRUNCATED,
-        FaultLayer.STORE_CORRUPT,
-        FaultLayer.STORE_FOREIGN,
-        FaultLayer.STORE_LOCKED,
-        FaultLayer.STORE_READ_ONLY,
-        FaultLayer.DEPENDENCY_KILLED,
-        FaultLayer.DEPENDENCY_STOPPED,
-        FaultLayer.CLOCK_BACK,
-        FaultLayer.CLOCK_FORWARD,
-    }
-)
+_OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
+
+
+def is_recorded(layer: FaultLayer) -> bool:
+    """Whether it is judged from recordings, which need the tracer."""
+    return LAYERS[layer] in RECORDED
 
 
 def judged(fault: FaultCase, report: Report) -> Judgement:
@@ -54,6 +71,6 @@ def _graveness(fault: FaultCase, finding: Finding) -> int:
 def _verdict_of(fault: FaultCase, finding: Finding) -> Verdict:
     """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
     kind = finding.verdict.kind
-    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and fault.layer in _DEPENDENCIES):
+    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in _OUT_OF_REACH):
         return Verdict.FAIL_OPEN
     return Verdict.LOST_DURABILITY

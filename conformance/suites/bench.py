@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import START, WORKDIR
+from conformance.cases.interpret import START, open_request
 from conformance.cases.record import Finding, Judgement, Record
 from conformance.cases.values import Scope, shift
 from conformance.verdict import Verdict
@@ -68,17 +68,11 @@ class Session:
         return self._bench.execute(self._driver, action)[0]
 
     def _open(self, worker: int, state: str) -> None:
-        request = {
-            "op": "open",
-            "contract": self._bench.contract.name,
-            "state": state,
-            "surface": self._surface,
-            "workdir": WORKDIR,
-            "clock": self.now,
-            # Not the run's own seed, as in scripted cases.
-            "seed": self._bench.scope.digits("adapter", "", 16),
-            "config": self._config,
-        }
+        # Not the run's own seed, as in scripted cases.
+        digits = self._bench.scope.digits("adapter", "", 16)
+        request = open_request(
+            self._bench.contract.name, state, clock=self.now, seed=digits, config=self._config, surface=self._surface
+        )
         action = Action(Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True)
         self._must_be_ok(self._one(action))
 
@@ -266,10 +260,7 @@ class Bench:
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive anyway."""
         if self._limits.volatile is not None:
-            detail = (
-                f"the workdir lies on {self._limits.volatile}, which keeps nothing; durability cannot be judged there"
-            )
-            raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, advice="Give --workdir a folder on a disk."))
+            raise Finding(judge_volatile(self._limits.volatile))
 
     def conclude(self) -> Judgement:
         """The judgement of a test that ran to its end: it must have had a session that went through."""
@@ -282,6 +273,15 @@ class Bench:
         for driver in self._open_drivers:
             driver.finish(judgement)
         self._open_drivers.clear()
+
+
+def judge_volatile(kind: str) -> Judgement:
+    """What can be said of durability where the workdir lies on a file system of this kind."""
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
+        advice="Give --workdir a folder on a disk.",
+    )
 
 
 def base64url(data: bytes) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,47 +16,39 @@ from conformance.cases.record import Record
 from conformance.gate import decide, parse_requirement
 from conformance.gate_suites import doubt_of_fault
 from reports.evidence import read_evidence
+from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent
 KEEPER = HERE / "keeper.py"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run of `holdfast verify` left behind."""
-
-    exit: int
-    said: str
-    lines: tuple[Mapping[str, Any], ...]
-
-    @property
-    def verdicts(self) -> dict[str, str]:
-        """Verdict by layer."""
-        return {each["case"].rpartition("/")[2]: each["verdict"] for each in self.lines if each["type"] == "verdict"}
-
-    def of(self, layer: str) -> Mapping[str, Any]:
-        """The verdict's line of one layer."""
-        case = f"ledger/faults/{layer}"
-        return next(line for line in self.lines if line["type"] == "verdict" and line["case"] == case)
+# Of all layers, on a busy machine.
+LIMIT_S = 240.0
 
 
 def run(folder: Path, *keeper: str, layer: str = "", seconds: float = 0.5, before: tuple[str, ...] = ()) -> Outcome:
     """Verify the keeper with this bug, under one layer or all of them."""
-    evidence = folder / "run.jsonl"
-    words = ["verify", "--contract", "ledger", "--evidence", str(evidence), "--fault-seconds", str(seconds)]
-    words += ["--seed", "faults", *(("--case", f"ledger/faults/{layer}") if layer else ())]
-    ended = subprocess.run(
-        [*before, sys.executable, "-P", "-m", "conformance.cli", *words, "--", sys.executable, str(KEEPER), *keeper],
+    options = ["--fault-seconds", str(seconds), "--seed", "faults"]
+    options += ["--case", case_of(layer)] if layer else []
+    return verify(
+        [sys.executable, str(KEEPER), *keeper],
+        options=options,
         cwd=folder,
-        env={**os.environ, "HOLDFAST_SPECS": str(HERE / "contracts"), "NO_COLOR": "1", "COLUMNS": "200"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+        contract="ledger",
+        specs=HERE / "contracts",
+        before=before,
+        limit=LIMIT_S,
     )
-    text = evidence.read_text(encoding="utf-8") if evidence.exists() else ""
-    return Outcome(ended.returncode, ended.stdout + ended.stderr, tuple(map(json.loads, text.splitlines())))
+
+
+def case_of(layer: str) -> str:
+    """The case that a layer is in the ledger's contract."""
+    return f"ledger/faults/{layer}"
+
+
+def verdict_of(found: Outcome, layer: str) -> Mapping[str, Any]:
+    """The verdict's line of one layer."""
+    return next(line for line in found.lines if line["type"] == "verdict" and line["case"] == case_of(layer))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +62,9 @@ def withstood(tmp_path_factory: pytest.TempPathFactory, tracer: object) -> tuple
 @pytest.mark.xdist_group("ledger")
 def test_a_right_adapter_withstands_every_layer(withstood: tuple[Path, Outcome]) -> None:
     _, found = withstood
-    assert {layer: verdict for layer, verdict in found.verdicts.items() if verdict != "conforms"} == {}, found.said
+    assert {layer: verdict for layer, verdict in found.verdicts.items() if verdict != "conforms"} == {}, (
+        found.stdout + found.stderr
+    )
     assert found.exit == 0
     struck = [line for line in found.lines if line["type"] == "exchange" and line["event"] is not None]
     assert len(struck) == len(found.verdicts)
@@ -93,8 +84,8 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     required = parse_requirement("ledger")
     now = datetime.now(UTC)
     evidence = read_evidence(folder / "run.jsonl")
-    assert decide(evidence, [required], now=now).can_proceed == "YES", found.said
-    fault = required.contract.fault("ledger/faults/kill")
+    assert decide(evidence, [required], now=now).can_proceed == "YES", found.stdout + found.stderr
+    fault = required.contract.fault(case_of("kill"))
     assert fault is not None
     lines = [line for line in evidence.exchanges if line.case == fault.id]
     records = [Record(**{name: getattr(line, name) for name in Record.__slots__}) for line in lines]
@@ -128,7 +119,7 @@ def test_a_planted_bug_is_seen_by_the_layer_that_should(
     bug: str, layer: str, verdict: str, kind: str, tmp_path: Path
 ) -> None:
     found = run(tmp_path, bug, layer=layer, seconds=2.0)
-    line = found.of(layer)
-    assert line["verdict"] == verdict, found.said
+    line = verdict_of(found, layer)
+    assert line["verdict"] == verdict, found.stdout + found.stderr
     assert line["detail"].startswith(f"{kind} ("), line["detail"]
     assert found.exit == 10

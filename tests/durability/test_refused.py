@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.test_faults import run
+from tests.durability.test_faults import case_of, run, verdict_of
 
 # Puts a filter on itself under which ptrace(2) fails as in a hardened container, and becomes the command.
 REFUSING = """
@@ -30,9 +30,9 @@ BEFORE = (sys.executable, "-P", "-c", REFUSING)
 @pytest.mark.usefixtures("tracer")
 def test_where_tracing_is_refused_the_run_says_so_and_proves_nothing(tmp_path: Path) -> None:
     found = run(tmp_path, "right", before=BEFORE)
-    assert found.exit == 12, found.said
-    assert found.verdicts["power-loss"] == "not_reached"
-    assert "power-loss NOT TESTED: tracing a program of one's own failed" in found.of("power-loss")["detail"]
+    assert found.exit == 12, found.stdout + found.stderr
+    assert found.verdicts[case_of("power-loss")] == "not_reached"
+    assert "power-loss NOT TESTED: tracing a program of one's own failed" in verdict_of(found, "power-loss")["detail"]
     assert found.lines[0]["environment"]["power loss and kills"].startswith("NOT TESTED: tracing a program")
     gate = subprocess.run(
         [sys.executable, "-P", "-m", "conformance.cli", "gate", str(tmp_path / "run.jsonl"), "--require", "ledger"],
@@ -48,8 +48,8 @@ def test_where_tracing_is_refused_the_run_says_so_and_proves_nothing(tmp_path: P
 @pytest.mark.usefixtures("tracer")
 def test_a_weaker_layer_still_finds_what_a_kill_can_show(tmp_path: Path) -> None:
     found = run(tmp_path, "stale-lock", layer="kill", before=BEFORE)
-    line = found.of("kill")
-    assert line["verdict"] == "lost_durability", found.said
+    line = verdict_of(found, "kill")
+    assert line["verdict"] == "lost_durability", found.stdout + found.stderr
     assert "by signals" in line["detail"]
     assert found.exit == 10
 
@@ -57,7 +57,7 @@ def test_a_weaker_layer_still_finds_what_a_kill_can_show(tmp_path: Path) -> None
 @pytest.mark.usefixtures("tracer")
 def test_a_weaker_layer_that_finds_nothing_proves_nothing(tmp_path: Path) -> None:
     found = run(tmp_path, "right", layer="kill", before=BEFORE)
-    line = found.of("kill")
+    line = verdict_of(found, "kill")
     assert line["verdict"] == "not_reached"
     assert "kill NOT TESTED" in line["detail"]
     assert "by signals, a weaker layer, nothing was found in" in line["detail"]

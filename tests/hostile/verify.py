@@ -77,28 +77,43 @@ def environment(temp: Path) -> dict[str, str]:
 
 
 def holdfast(
-    *words: str, temp: Path, cwd: Path, extra: Mapping[str, str] | None = None
+    *words: str,
+    temp: Path,
+    cwd: Path,
+    extra: Mapping[str, str] | None = None,
+    before: Sequence[str] = (),
+    limit: float = LIMIT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
+    """Run the command line to its end, within `limit` seconds, behind the words `before`."""
     return subprocess.run(
-        [sys.executable, "-m", "conformance.cli", *words],
+        [*before, sys.executable, "-m", "conformance.cli", *words],
         cwd=cwd,
         env={**environment(temp), **(extra or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=LIMIT_S,
+        timeout=limit,
         check=False,
     )
 
 
-def verify(adapter: Sequence[str], *, options: Sequence[str] = (), cwd: Path) -> Outcome:
-    """`holdfast verify` on the toy contract. Whatever the adapter does, nothing of the run may remain."""
+def verify(
+    adapter: Sequence[str],
+    *,
+    options: Sequence[str] = (),
+    cwd: Path,
+    contract: str = "toy",
+    specs: Path = TOY,
+    before: Sequence[str] = (),
+    limit: float = LIMIT_S,
+) -> Outcome:
+    """`holdfast verify` on one contract. Whatever the adapter does, nothing of the run may remain."""
     evidence = cwd / "run.jsonl"
     with temp_folder() as temp:
-        words = ["verify", "--contract", "toy", "--evidence", str(evidence), *options, "--", *adapter]
-        ended = holdfast(*words, temp=temp, cwd=cwd)
+        words = ["verify", "--contract", contract, "--evidence", str(evidence), *options, "--", *adapter]
+        extra = {"HOLDFAST_SPECS": str(specs)}
+        ended = holdfast(*words, temp=temp, cwd=cwd, extra=extra, before=before, limit=limit)
         assert_nothing_remains(temp)
     text = evidence.read_text(encoding="utf-8") if evidence.exists() else ""
     lines = tuple(json.loads(line) for line in text.splitlines())
