@@ -20,8 +20,10 @@ from conformance.adapter.process import Deadlines, StartError, scrubbed_environm
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
 from conformance.cases.interpret import interpret, worker_count
+from conformance.cases.judge import both
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.durability.proving import Proving, Setting
+from conformance.inspection.helper import HELPER
 from conformance.plan import PlannedCase
 from conformance.suites.bench import Bench, Limits, judge_volatile
 from conformance.verdict import Verdict
@@ -118,6 +120,7 @@ class Engine:
             )
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
+            stack.callback(HELPER.close)
             self._stack = stack.pop_all()
         return self
 
@@ -201,7 +204,7 @@ class Engine:
         if judgement.verdict is Verdict.CONFORMS and case.twin is not None and not twin_first:
             twin_judgement, twin = self._side(contract, case, Side.TWIN)
         if judgement.verdict is Verdict.CONFORMS:
-            judgement = twin_judgement
+            judgement = both(judgement, twin_judgement)
         return self._result(case.id, case.clauses, judgement, main, twin, started)
 
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:

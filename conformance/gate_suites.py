@@ -15,6 +15,7 @@ from conformance.cases import expect as ex
 from conformance.cases.action import Action
 from conformance.cases.judge import foreign, unlike
 from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.cases.seen import TELLING, SeenError, read
 from conformance.durability.verdicts import is_recorded
 from conformance.plan import PlannedCase, suite_case_id, suite_tests
 from conformance.suites.bench import Bench, Limits
@@ -99,6 +100,9 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
         request, answer = record.request, record.answer
         if record.event is not None and record.event.get("kind") in _SILENT:
             return f"record {record.n} is a silence, which ends a test"
+        untold = _untold(record)
+        if untold is not None:
+            return f"record {record.n} tells nothing: {untold}"
         if request is None and answer is not None:
             if not awaited[record.worker]:
                 return f"record {record.n} answers worker {record.worker}, which was asked nothing"
@@ -122,6 +126,21 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
             sessions += _ends(request, record.worker, opened)
     if not sessions or not calls:
         return f"they hold {sessions} sessions that were opened fresh and closed, and {calls} answered calls"
+    return None
+
+
+def _untold(record: Record) -> str | None:
+    """Why a record cannot tell what the harness saw itself; None if it can, or tells of something else."""
+    verb = TELLING.get(record.action.partition(" ")[0])
+    if verb is None or record.request is not None or record.answer is not None:
+        return None
+    event = record.event or {}
+    if event.get("kind") != "done":
+        return f"an event of kind {event.get('kind')!r} ends a test"
+    try:
+        read(verb, event.get("detail"))
+    except SeenError as error:
+        return str(error)
     return None
 
 

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol, cast
 
 from reference_impl.session import Implementation
+
+
+class Operating(Protocol):
+    """A module `operate` of a contract's package: a command line for the operators of what it implements."""
+
+    NAME: str
+    TITLE: str
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run one command; the exit status."""
+
+
+def operators() -> Mapping[str, Operating]:
+    """The command lines for operators by name, of every contract that has one."""
+    modules = [f"{package_of(name)}.operate" for name in contract_names()]
+    found = [cast("Operating", import_module(module)) for module in modules if find_spec(module) is not None]
+    return {each.NAME: each for each in found}
 
 
 def contract_names() -> tuple[str, ...]:

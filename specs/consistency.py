@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specs.errors import SpecError
-from specs.model import Case, Contract, FaultWorkload, Group, Kind, Twin
+from specs.model import Case, Contract, FaultWorkload, Group, Inertness, Kind, Twin
 
 # Steps that name a method, by the group the method must be of.
 _STEP_GROUP = {
@@ -16,6 +16,10 @@ _STEP_GROUP = {
     "observe": Group.OBSERVATION,
     "provoke": Group.PROVOCATION,
 }
+
+# Steps by which the harness looks or acts itself, and those of them that need the contract's store.
+_OF_HARNESS = frozenset({"inspect", "file", "insert", "probe"})
+_OF_STORE = frozenset({"inspect", "insert", "probe"})
 
 # With one fact an operation is there or not; only with two can it be there by half.
 _LEAST_FACTS = 2
@@ -81,9 +85,17 @@ def _terms_problems(contract: Contract) -> Iterable[str]:
         for member in reason.data:
             if member not in declared:
                 yield f"reason {reason.name}: its data has {member}, which no method's refusal_data declares"
-    if contract.inertness is not None and contract.inertness.seen_by == "harness":
-        # Saying so would claim a trust that nothing here earns yet.
-        yield "inertness: seen_by harness needs an inspection of the store by the harness, which does not exist yet"
+    if contract.inertness is not None:
+        yield from _inertness_problems(contract, contract.inertness)
+
+
+def _inertness_problems(contract: Contract, inertness: Inertness) -> Iterable[str]:
+    if inertness.by_harness and contract.inspection is None:
+        yield "inertness: seen_by harness needs `inspection`, the store that the harness looks into"
+    if inertness.by_harness and inertness.observe is not None:
+        yield f"inertness: seen_by harness, so {inertness.observe} would not be looked at; leave `observe` out"
+    if not inertness.by_harness and inertness.observe is None:
+        yield "inertness: self-reported needs `observe`, the observation that shows the state"
 
 
 def _members(schema: Any) -> Iterable[str]:
@@ -118,6 +130,8 @@ def _state_problems(contract: Contract) -> Iterable[str]:
         )
     if contract.stateless is None:
         return
+    if contract.inspection is not None:
+        yield "stateless, yet it has inspection: there is no store to look into"
     for part in ("relations", "states", "transitions"):
         if contract.raw.get(part):
             yield f"stateless, yet it has {part}"
@@ -174,6 +188,9 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
         for action in ("worker", "kill", "reopen", "restart"):
             if step.get(action, 0) >= case.workers:
                 yield f"{action}: {step[action]} in a case with {case.workers} workers, which count from 0"
+        for action in sorted(_OF_STORE & step.keys()):
+            if contract.inspection is None:
+                yield f"{action}: the contract has no `inspection`, so nobody knows where its store lies"
         if "race" in step and case.workers < 2:
             yield "a race needs at least two workers"
         if "as" in step:
@@ -206,7 +223,8 @@ def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[st
             if reason not in (contract.reasons if method is None else method.reasons):
                 of = "the contract" if method is None else method.name
                 yield f"expects the reason {reason}, which is none of {of}'s"
-        if ("value" in option or "data" in option) and outcome is None and not {"observe", "provoke"} & step.keys():
+        told = {"observe", "provoke", *_OF_HARNESS} & step.keys()
+        if ("value" in option or "data" in option) and outcome is None and not told:
             yield "expects a value without an outcome; say `outcome: accepted`"
 
 

@@ -22,6 +22,7 @@ from specs.model import (
     FaultWorkload,
     Group,
     Inertness,
+    Inspection,
     Kind,
     Level,
     Method,
@@ -119,8 +120,9 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         cases=cases,
         workloads={} if faults is None else _workloads(faults),
         faults=() if faults is None else tuple(_fault(entry, name) for entry in faults["cases"]),
+        inspection=Inspection(**raw["inspection"]) if "inspection" in raw else None,
         inertness=Inertness(
-            observe=raw["inertness"]["observe"],
+            observe=raw["inertness"].get("observe"),
             audit=raw["inertness"].get("audit"),
             audit_list=raw["inertness"].get("audit_list"),
             audit_code=raw["inertness"].get("audit_code"),

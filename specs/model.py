@@ -144,14 +144,27 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Inertness:
-    """How the harness sees that a refusal changed nothing."""
+class Inspection:
+    """A store that the harness can look into itself: where it lies in the workdir, and what it is."""
 
-    observe: str
+    path: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inertness:
+    """How the harness sees that a refusal changed nothing: by an observation, or by looking into the store itself."""
+
+    observe: str | None
     audit: str | None
     audit_list: str | None
     audit_code: str | None
     seen_by: str
+
+    @property
+    def by_harness(self) -> bool:
+        """Whether the harness looks itself."""
+        return self.seen_by == "harness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +303,7 @@ class Contract:
     cases: tuple[Case, ...]
     workloads: Mapping[str, FaultWorkload]
     faults: tuple[FaultCase, ...]
+    inspection: Inspection | None
     inertness: Inertness | None
     stateless: str | None
     raw: Mapping[str, Any]

@@ -22,6 +22,11 @@ class Verb(Enum):
     REACHED = "reached"  # wait for a stop point
     RELEASE = "release"  # let a stop point go on
     TAMPER = "tamper"  # change a file in the workdir
+    INSPECT = "inspect"  # look into the store
+    FILE = "file"  # see what a file in the workdir is
+    PLACE = "place"  # write a file into the workdir
+    INSERT = "insert"  # put a row into the store
+    PROBE = "probe"  # put rows into a copy of the store
     EXPECT_DEATH = "expect-death"  # the worker died as expected; forget it without counting it
 
 
@@ -29,7 +34,8 @@ class Verb(Enum):
 class Action:
     """One action. `requests` are pairs of worker and request (without id); each yields one record.
 
-    An action without requests yields one record too, with an `event` of kind done or failed.
+    An action without requests yields one record too, with an `event` of kind done or failed. What INSPECT, FILE, PLACE,
+    INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
     `starting` says that the deadline for a start holds.
     """
 

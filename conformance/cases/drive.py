@@ -14,7 +14,10 @@ from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerP
 from conformance.cases.action import Action, Verb
 from conformance.cases.interpret import Interpretation, located
 from conformance.cases.record import Judgement, Record
+from conformance.cases.seen import content_of, written
+from conformance.inspection import store
 from conformance.verdict import Silence, Verdict
+from specs.errors import StrictJsonError
 
 # How often a stop point's file is looked for.
 POLL_S = 0.002
@@ -59,6 +62,13 @@ class Driver:
             Verb.RELEASE: self._release,
             Verb.TAMPER: self._tamper,
         }
+        telling = {
+            Verb.INSPECT: self._inspect,
+            Verb.FILE: self._file,
+            Verb.PLACE: self._place,
+            Verb.INSERT: self._insert,
+            Verb.PROBE: self._probe,
+        }
         start = len(self.records)
         if action.verb is Verb.EXCHANGE:
             self._exchange(action)
@@ -69,12 +79,16 @@ class Driver:
         elif action.verb is Verb.FINISH:
             self._write_reply(action, action.worker, None, self._receive(action.worker, self._pool.deadlines.op))
         else:
+            failure, told = None, ""
             try:
-                failure = local[action.verb](action)
-            except OSError as error:
+                if action.verb in telling:
+                    told = written(telling[action.verb](action.operand))
+                else:
+                    failure = local[action.verb](action)
+            except (OSError, StrictJsonError) as error:
                 # The workdir is the adapter's too: it may have removed or closed what the case wants to touch.
                 failure = f"{action.verb.value}: {error}"
-            event = {"kind": "failed" if failure else "done", "detail": failure or ""}
+            event = {"kind": "failed" if failure else "done", "detail": failure or told}
             now = self._now_us()
             self._write(action, action.worker, None, None, event, now, now)
         return self.records[start:]
@@ -207,6 +221,25 @@ class Driver:
                 file.seek(operand["flip"])
                 file.write(bytes([byte[0] ^ 0xFF]))
         return None
+
+    # Looking and acting on the store, without the adapter
+
+    def _inspect(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.inspect(self._workdir, operand["path"])
+
+    def _file(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.facts(self._workdir, operand["path"])
+
+    def _place(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.place(self._workdir, operand["path"], content_of(operand))
+
+    def _insert(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.insert(self._workdir, operand["path"], operand["table"], operand["rows"])
+
+    def _probe(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.probe(
+            self._workdir, operand["path"], operand["table"], operand["rows"], or_replace=operand["or_replace"]
+        )
 
     # Writing down
 

@@ -12,6 +12,8 @@ from specs import Contract, Method
 from specs.strictjson import canonical
 
 Seen = Mapping[str, Any]
+# Where the rows of the store stand in what was seen, if the harness looked itself.
+STORE = "the store"
 
 
 def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None) -> Judgement | None:
@@ -19,8 +21,9 @@ def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, a
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
-    if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
-        detail = f"refused with {reason}, yet the state changed: {_difference(before, after, inertness.observe)}"
+    state = inertness.observe or STORE
+    if canonical(before[state]) != canonical(after[state]):
+        detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
         return Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail)
     if inertness.audit is None or inertness.audit_list is None:
         return None
@@ -43,16 +46,19 @@ def judge_changed(contract: Contract, before: Seen, after: Seen | None) -> Judge
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
-    if canonical(before[inertness.observe]) != canonical(after[inertness.observe]):
+    state = inertness.observe or STORE
+    if canonical(before[state]) != canonical(after[state]):
         return None
-    detail = f"{inertness.observe} did not change although the twin was accepted with a new effect"
+    detail = f"{state} did not change although the twin was accepted with a new effect"
     return Judgement(
         Verdict.NOT_REACHED,
         None,
         f"{detail}; the observation is blind",
         "a change",
         "none",
-        "Let the observation show every stored row of the contract's relations.",
+        "Let the observation show every stored row of the contract's relations."
+        if inertness.observe
+        else "Keep the contract's relations in the database that the contract names, and commit before the answer.",
     )
 
 

@@ -14,10 +14,12 @@ from typing import Any
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
-from conformance.cases.inertness import judge_changed, judge_inert
+from conformance.cases.inertness import STORE, judge_changed, judge_inert
+from conformance.cases.looking import judge_seen, operand_of, state_of, store_path, value_of
 from conformance.cases.match import mismatch, same
 from conformance.cases.race import judge_race
 from conformance.cases.record import Finding, Judgement, Record, Side
+from conformance.cases.seen import TELLING
 from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path, shift
 from conformance.verdict import Verdict
 from specs import Case, Contract, Method
@@ -70,6 +72,10 @@ class _State:
     config: Mapping[str, str] = field(default_factory=dict)
     # What was started and answered where it had to wait; judged when it is finished, by what it was answered.
     hasty: set[str] = field(default_factory=set)
+    # The case itself changed the files of the store, or asked for none.
+    damaged: bool = False
+    # Why the side is at its end, and conforms: the store refused to hold what the case is about.
+    ended: str | None = None
 
 
 class _Reader:
@@ -109,6 +115,9 @@ class _Reader:
             self.state.phase = phase
             for index, step in enumerate(getattr(self.case, phase)):
                 yield from self._step(step, f"{phase}.{index}")
+                if self.state.ended is not None:
+                    yield from self._close()
+                    return Judgement(Verdict.CONFORMS, detail=self.state.ended)
                 if self._twin_ends_at(step):
                     yield from self._close()
                     return CONFORMS
@@ -127,6 +136,7 @@ class _Reader:
             put_path(target, twin.path, self.state.scope.resolve(twin.value))
             surface, config = target["open"]["surface"], target["open"]["config"]
         self.state.surface, self.state.config = surface, config
+        self.state.damaged = surface == "absent"
         for worker in range(self.workers):
             request = self._open_request("fresh" if worker == 0 else "existing", surface, config)
             records = yield Action(
@@ -184,6 +194,7 @@ class _Reader:
             "release": self._stop_point,
             "race": self._race,
             "tamper": self._tamper,
+            **dict.fromkeys(TELLING, self._telling),
         }
         if "check" in step:
             self._check(step)
@@ -277,8 +288,11 @@ class _Reader:
         self._bind(step, records[0])
 
     def _bind(self, step: Mapping[str, Any], record: Record) -> None:
+        self._bind_in(record.answer, step, record)
+
+    def _bind_in(self, told: Mapping[str, Any] | None, step: Mapping[str, Any], record: Record) -> None:
         for name, path in step.get("bind", {}).items():
-            found = at_path(record.answer, path)
+            found = at_path(told, path)
             if is_missing(found):
                 detail = f"the answer has no {path}, which later steps need"
                 raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, path, ex.shown(record)))
@@ -295,6 +309,11 @@ class _Reader:
         if inertness is None:
             return None
         seen: dict[str, Any] = {}
+        if inertness.by_harness:
+            operand = {"path": store_path(self.contract)}
+            looked = yield Action(Verb.INSPECT, f"inspect {when} [{note}]", operand=operand)
+            value = value_of(Verb.INSPECT, looked[0], operand)
+            seen[STORE] = state_of(value, when, damaged=self.state.damaged)
         # Through a worker that nothing else uses: looking at the one under test would refresh what it believes, write
         # out what it holds back, and tell it which calls are expected to be refused.
         if self.case.observer is Observer.APART:
@@ -407,9 +426,32 @@ class _Reader:
         self.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in outcome.losers])
         self._bind(step, outcome.winner)
 
-    # Files and plain assertions
+    # Files, the store itself, and plain assertions
+
+    def _telling(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        """What the harness sees or does itself; its record tells a value."""
+        verb = next(verb for name, verb in TELLING.items() if name in step)
+        operand = operand_of(verb, step, self.contract, self.state.scope)
+        if verb is Verb.PLACE:
+            self._touches(operand["path"])
+        records = yield Action(verb, note, operand=operand)
+        value = value_of(verb, records[0], operand)
+        twin = self.case.twin
+        # A twin that puts in another row is there to show that the store holds that one.
+        changed = self.side is Side.TWIN and twin is not None and step.get("label") == twin.step
+        if step.get("unstorable") == "ends" and value["inserted"] is False and not changed:
+            self.state.ended = f"{note}: a constraint of the store refuses the row: {value['error']}"
+            return
+        self._hold(judge_seen(verb, step, value, self.state.scope, kind=self.case.kind))
+        self._bind_in({"value": value}, step, records[0])
+
+    def _touches(self, path: str) -> None:
+        """Take note of a file that the case changes: the store may be unreadable from here on."""
+        if self.contract.inspection is not None and path.startswith(self.contract.inspection.path):
+            self.state.damaged = True
 
     def _tamper(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
+        self._touches(step["tamper"])
         operand = {key: step[key] for key in ("tamper", "flip", "truncate", "delete") if key in step}
         records = yield Action(Verb.TAMPER, note, operand=operand)
         self._must_be_done(records[0])
@@ -437,7 +479,9 @@ def worker_count(contract: Contract, case: Case) -> int:
     refused = any(
         step.get("malformed") or ex.expects_refusal(step.get("expect", {})) for step in steps if "call" in step
     )
-    observed = contract.inertness is not None and case.observer is Observer.APART and (refused or case.twin is not None)
+    # Where the harness looks into the store itself there may be nothing to ask.
+    asks = contract.inertness is not None and bool(contract.inertness.observe or contract.inertness.audit)
+    observed = asks and case.observer is Observer.APART and (refused or case.twin is not None)
     return case.workers + 1 if observed else case.workers
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from conformance.cases.action import Action, Verb
 from conformance.cases.interpret import interpret
 from conformance.cases.record import Judgement, Record, Side
+from conformance.cases.seen import TELLING, SeenError, read
 from conformance.cases.values import CaseError
 from conformance.verdict import Silence, Verdict
 from specs import Case, Contract
@@ -34,7 +35,12 @@ def judge_case(
     judgement = judge_side(contract, case, Side.MAIN, main, seed=seed, not_claimed=not_claimed)
     if judgement.verdict is not Verdict.CONFORMS or case.twin is None:
         return judgement
-    return judge_side(contract, case, Side.TWIN, twin, seed=seed, not_claimed=not_claimed)
+    return both(judgement, judge_side(contract, case, Side.TWIN, twin, seed=seed, not_claimed=not_claimed))
+
+
+def both(main: Judgement, twin: Judgement) -> Judgement:
+    """The judgement of a case whose main side conforms; why that ended early is not lost over the twin."""
+    return main if twin.verdict is Verdict.CONFORMS and main.detail else twin
 
 
 def judge_side(
@@ -96,6 +102,11 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
         return None if problem is None else f"its answer does not fit the protocol: {problem}"
     if kind is None:
         return None if action.verb is Verb.START else "it has neither an answer nor an event"
+    if action.verb.value in TELLING and kind == "done":
+        try:
+            read(action.verb, record.event.get("detail") if record.event else None, action.operand)
+        except SeenError as error:
+            return str(error)
     awaited = _SILENT if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
     return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
 

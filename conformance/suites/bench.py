@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
 from conformance.cases.interpret import START, open_request
+from conformance.cases.looking import operand_of, value_of
 from conformance.cases.record import Finding, Judgement, Record
 from conformance.cases.values import Scope, shift
 from conformance.verdict import Verdict
@@ -154,6 +155,42 @@ class Session:
         record = self._one(Action(verb, f"{verb.value} {point}", operand={"point": point}))
         if record.event is None or record.event["kind"] != "done":
             self._bench.fail("not_reached", str((record.event or {}).get("detail", "no record")))
+
+    def inspect(self, *, damaged: bool = False) -> dict[str, Any]:
+        """What the harness sees in the store (docs/case-language.md).
+
+        One that cannot be read ends the test as not reached; with `damaged` its `error` tells why it cannot.
+        """
+        value = self._told(Verb.INSPECT, "store", {})
+        if value["error"] is not None and not damaged:
+            self._bench.fail("not_reached", f"the store cannot be looked into: {value['error']}")
+        return value
+
+    def file(self, path: str) -> dict[str, Any]:
+        """What a file in the workdir is: {exists, kind, mode, size, sha256, ignored}."""
+        return self._told(Verb.FILE, path, {"file": path})
+
+    def place(self, path: str, data: bytes) -> None:
+        """Write a file into the workdir."""
+        self._told(Verb.PLACE, path, {"place": path, "content": base64url(data)})
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Put a row into the store itself: {inserted, error}. What fails without a constraint ends the test."""
+        return self._tried(Verb.INSERT, table, {"insert": table, "row": row})
+
+    def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
+        """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""
+        return self._tried(Verb.PROBE, table, {"probe": table, "rows": rows, "or_replace": or_replace})
+
+    def _tried(self, verb: Verb, table: str, step: Mapping[str, Any]) -> dict[str, Any]:
+        value = self._told(verb, table, step)
+        if value["inserted"] is None:
+            self._bench.fail("not_reached", f"{verb.value} {table} came to nothing: {value['error']}")
+        return value
+
+    def _told(self, verb: Verb, what: str, step: Mapping[str, Any]) -> dict[str, Any]:
+        operand = operand_of(verb, step, self._bench.contract, self._bench.scope)
+        return value_of(verb, self._one(Action(verb, f"{verb.value} {what}", operand=operand)), operand)
 
     def clock(self, step: str) -> None:
         """Move the clock of every worker by a span such as `+300s`, or to an instant."""

@@ -71,6 +71,9 @@ def test_a_missing_file_is_named(toy: Spoilt) -> None:
         read_contract(toy.folder)
 
 
+STORE = {"path": "data/store.db", "format": "sqlite"}
+
+
 def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
     """One step of a case."""
     found: dict[str, Any] = toy.case(words)[phase][index]
@@ -98,6 +101,18 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
         (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
         (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),
+        (lambda t: t.contract["inertness"].pop("observe"), "self-reported needs `observe`"),
+        (lambda t: t.contract["inertness"].update(seen_by="harness"), "seen_by harness needs `inspection`"),
+        (
+            lambda t: t.contract.update(inspection=STORE) or t.contract["inertness"].update(seen_by="harness"),
+            "state would not be looked at",
+        ),
+        (lambda t: t.contract.update(inspection={**STORE, "format": "xml"}), "does not fit contract.schema.json"),
+        (lambda t: t.contract.update(inspection={**STORE, "path": "../x"}), "does not fit contract.schema.json"),
+        (lambda t: t.case(AGAIN)["then"].append({"inspect": "store"}), "inspect: the contract has no `inspection`"),
+        (lambda t: t.case(AGAIN)["then"].append({"insert": "t", "row": {"a": 1}}), "insert: the contract has no"),
+        (lambda t: t.case(AGAIN)["then"].append({"probe": "t", "row": {"a": 1}}), "does not fit cases.schema.json"),
+        (lambda t: t.case(AGAIN)["then"].append({"file": "x", "bind": {"y": "mode"}}), "does not fit cases"),
         (lambda t: t.contract.pop("inertness"), "expected either `inertness`"),
         (lambda t: t.contract.update(stateless="none"), "expected either `inertness`"),
         (lambda t: t.contract.update(stateless=""), "does not fit contract.schema.json"),

@@ -1,0 +1,90 @@
+"""What the harness saw or did itself, as it is written down: RFC 8785 JSON in the detail of a record's event. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jsonschema.protocols import Validator
+
+from conformance.cases.action import Verb
+from specs.errors import StrictJsonError
+from specs.schema import explain, published_schema, trusted_validator
+from specs.strictjson import canonical, loads
+
+# The verbs whose record tells a value, by the name of the step.
+TELLING = {
+    verb.value: verb for verb in (Verb.INSPECT, Verb.FILE, Verb.PLACE, Verb.INSERT, Verb.PROBE)
+}  # fmt: skip
+
+
+class SeenError(Exception):
+    """A detail that is not what the harness writes down."""
+
+
+@cache
+def _validator(verb: Verb) -> Validator:
+    definitions = published_schema("inspection")["$defs"]
+    return trusted_validator({"$defs": definitions, "$ref": f"#/$defs/{verb.value}"})
+
+
+def written(value: Mapping[str, Any]) -> str:
+    """The detail that tells `value`."""
+    return canonical(value).decode("utf-8")
+
+
+def read(verb: Verb, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The value that a detail tells. Raises SeenError.
+
+    With the action's operand it is held to that, too: what was placed is what the case places.
+    """
+    try:
+        value = loads(detail) if isinstance(detail, str) else None
+        if not isinstance(value, dict) or written(value) != detail:
+            raise SeenError("its detail is not the RFC 8785 form of an object")
+    except StrictJsonError as error:
+        raise SeenError(f"its detail is not JSON: {error}") from error
+    problem = explain(_validator(verb), value) or _contradiction(verb, value)
+    if problem is None and verb is Verb.PLACE and operand is not None and value["sha256"] != digest_of(operand):
+        problem = "other bytes were placed than the case has"
+    if problem is not None:
+        raise SeenError(f"its detail is no value of {verb.value}: {problem}")
+    return value
+
+
+def _contradiction(verb: Verb, value: Mapping[str, Any]) -> str | None:
+    """What the schema cannot say."""
+    if verb in {Verb.INSERT, Verb.PROBE} and (value["inserted"] is True) is not (value["error"] is None):
+        return "an error stands beside a row that was inserted, or none beside one that was not"
+    if verb is Verb.FILE and not value["exists"] and any(value[part] is not None for part in ("kind", "mode", "size")):
+        return "a file that is not there has properties"
+    if verb is Verb.INSPECT:
+        readable = value["exists"] and value["error"] is None
+        if not readable and (value["tables"] or value["rows"] or value["triggers"]):
+            return "a database that could not be read has contents"
+        if readable and None in (value["digest"], value["journal_mode"], value["integrity"]):
+            return "a database that was read lacks its digest, journal_mode or integrity"
+        if not value["exists"] and value["error"] is not None:
+            return "a database that is not there has an error"
+        if not value["rows"].keys() <= value["tables"].keys():
+            return "there are rows of no table"
+    return None
+
+
+def content_of(operand: Mapping[str, Any]) -> bytes:
+    """The bytes that a `place` step writes. Raises ValueError for what is not base64url without padding."""
+    text = operand["content"]
+    if not isinstance(text, str):
+        raise ValueError(f"expected bytes as base64url, got {type(text).__name__}")
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii") != text:
+        raise ValueError(f"not base64url without padding: {text[:40]!r}")
+    return data
+
+
+def digest_of(operand: Mapping[str, Any]) -> str:
+    """The SHA-256 of what a `place` step writes."""
+    return hashlib.sha256(content_of(operand)).hexdigest()

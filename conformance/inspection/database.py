@@ -1,0 +1,300 @@
+"""What is done with a database that somebody else made: looked into, or a row put into it. Standard library only.
+
+`python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
+input ends. It is a process of its own because a database may be made to hang or to crash whoever opens it. A request
+has `op` (`inspect`, `add` or `ignored`) and the arguments of that function; an answer is what the function returns.
+
+A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
+{"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
+{"blob_sha256": hex, "bytes": n} and {"text_sha256": hex, "bytes": n} (longer than MAX_CELL bytes).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import resource
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+MAX_ROWS = 10_000
+MAX_OBJECTS = 1_000
+# Bytes of a cell that are shown as they are.
+MAX_CELL = 8192
+# Bytes of one look in all; with its quotes escaped it still fits into a line of evidence.
+MAX_LOOK = 1_500_000
+_MAX_VALUE = 64 * 1024 * 1024
+_MEMORY = 1024 * 1024 * 1024
+_FILE = 256 * 1024 * 1024
+_MAX_SAFE = 2**53 - 1
+# So many instructions of SQLite's machine go by between two looks at the time.
+_INSTRUCTIONS = 10_000
+# What the time limit inside SQLite cannot end is ended by a signal, so many seconds later.
+_GRACE_S = 2
+
+
+class LookError(Exception):
+    """There is more in the database than a look takes in."""
+
+
+class _Text(bytes):
+    """Bytes that SQLite calls text."""
+
+
+def nothing(*, exists: bool, error: str | None, digest: str | None = None) -> dict[str, Any]:
+    """What a look shows that saw no database: it is not there, or `error` says why it cannot be read."""
+    return {
+        "exists": exists,
+        "error": error,
+        "digest": digest,
+        "journal_mode": None,
+        "integrity": None,
+        "tables": {},
+        "triggers": [],
+        "rows": {},
+    }
+
+
+@contextlib.contextmanager
+def _opened(path: str, seconds: float, busy: float) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(f"{Path(path).as_uri()}?mode=rw", uri=True, timeout=busy, isolation_level=None)
+    try:
+        ends = time.monotonic() + seconds
+        connection.set_progress_handler(lambda: time.monotonic() > ends, _INSTRUCTIONS)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 50)
+        connection.text_factory = _Text
+        # What the schema calls may have side effects or be made to mislead; only built-in, harmless functions run.
+        connection.execute("PRAGMA trusted_schema=OFF")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _name(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def cell(value: Any) -> Any:
+    """A stored value as JSON."""
+    if isinstance(value, int):
+        return value if abs(value) <= _MAX_SAFE else {"integer": str(value)}
+    if isinstance(value, float):
+        # JSON would not tell 1.0 from 1, and has no infinity.
+        return {"real": repr(value)} if math.isinf(value) or value == int(value) else value
+    if isinstance(value, bytes):
+        kind = "text" if isinstance(value, _Text) else "blob"
+        if len(value) > MAX_CELL:
+            return {f"{kind}_sha256": hashlib.sha256(value).hexdigest(), "bytes": len(value)}
+        if isinstance(value, _Text):
+            with contextlib.suppress(UnicodeDecodeError):
+                return value.decode("utf-8")
+        return {kind: value.hex()}
+    return None
+
+
+def _stored(given: Any) -> tuple[str, Any]:
+    """The place and the value of a cell in a statement. Raises ValueError."""
+    if isinstance(given, Mapping):
+        ((kind, text),) = given.items()
+        if kind == "blob":
+            return "?", bytes.fromhex(text)
+        if kind == "text":
+            return "CAST(? AS TEXT)", bytes.fromhex(text)
+        if kind == "integer":
+            return "?", int(text)
+        if kind == "real":
+            return "?", float(text)
+        raise ValueError(f"expected blob, text, integer or real, got {kind}")
+    return "?", given
+
+
+def inspect(path: str, seconds: float) -> dict[str, Any]:
+    """Everything there is to see in the database at `path`, a copy that nobody else uses."""
+    try:
+        with _opened(path, seconds, busy=0.0) as connection:
+            return _look(connection)
+    except (sqlite3.Error, LookError, MemoryError, OverflowError) as error:
+        return nothing(exists=True, error=_words(error))
+
+
+def _words(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    return "it took too long" if text == "interrupted" else text[:500]
+
+
+def _look(connection: sqlite3.Connection) -> dict[str, Any]:
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    objects = connection.execute(
+        f"SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name LIMIT {MAX_OBJECTS + 1}"  # noqa: S608
+    ).fetchall()
+    if len(objects) > MAX_OBJECTS:
+        raise LookError(f"it has more than {MAX_OBJECTS} tables, indexes, views and triggers")
+    sql = {_name(name): _name(text) for kind, name, _, text in objects if _name(kind) == "table"}
+    found = nothing(exists=True, error=None)
+    found["journal_mode"] = _name(mode)
+    found["integrity"] = _integrity(connection)
+    found["triggers"] = [
+        {"name": _name(name), "table": _name(table), "sql": _name(text)}
+        for kind, name, table, text in objects
+        if _name(kind) == "trigger"
+    ]
+    listed = connection.execute("PRAGMA main.table_list").fetchall()
+    left = MAX_LOOK
+    for _, raw, kind, _, without_rowid, strict in sorted(listed):
+        name = _name(raw)
+        if _name(kind) == "view" or name.startswith("sqlite_"):
+            continue
+        found["tables"][name] = {
+            "columns": _columns(connection, name),
+            "strict": bool(strict),
+            "without_rowid": bool(without_rowid),
+            "indexes": _indexes(connection, name),
+            "sql": sql.get(name, ""),
+        }
+        if _name(kind) != "virtual":
+            found["rows"][name], left = _rows(connection, name, found["tables"][name]["columns"], left)
+    return found
+
+
+def _integrity(connection: sqlite3.Connection) -> str:
+    try:
+        return "\n".join(_name(line) for (line,) in connection.execute("PRAGMA integrity_check(20)"))[:4000]
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise
+        # A constraint may call what only its owner knows.
+        return f"not checked: {_words(error)}"
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    return [
+        {"name": _name(name), "type": _name(kind), "notnull": bool(notnull), "pk": pk, "hidden": hidden}
+        for _, name, kind, notnull, _, pk, hidden in connection.execute(f"PRAGMA main.table_xinfo({_quoted(table)})")
+    ]
+
+
+def _indexes(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    found = []
+    for _, raw, unique, origin, partial in connection.execute(f"PRAGMA main.index_list({_quoted(table)})").fetchall():
+        name = _name(raw)
+        parts = connection.execute(f"PRAGMA main.index_xinfo({_quoted(name)})").fetchall()
+        # Sequence, column, name, descending, collation, whether it belongs to the key.
+        columns = [None if part[2] is None else _name(part[2]) for part in parts if part[5]]
+        found.append(
+            {
+                "name": name,
+                "unique": bool(unique),
+                "partial": bool(partial),
+                "origin": _name(origin),
+                "columns": columns,
+                "expressions": any(part[1] == -2 for part in parts if part[5]),
+            }
+        )
+    return sorted(found, key=lambda index: str(index["name"]))
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, columns: Sequence[Mapping[str, Any]], left: int
+) -> tuple[list[dict[str, Any]], int]:
+    """The rows in the order of their text, because a table has none; and how many bytes are left for others."""
+    names = [column["name"] for column in columns if column["hidden"] != 1]
+    wanted = ", ".join(map(_quoted, names))
+    found: list[tuple[str, dict[str, Any]]] = []
+    for values in connection.execute(f"SELECT {wanted} FROM main.{_quoted(table)}"):  # noqa: S608 - its own names
+        if len(found) == MAX_ROWS:
+            raise LookError(f"{table} has more than {MAX_ROWS} rows")
+        row = dict(zip(names, map(cell, values), strict=True))
+        text = json.dumps(row, sort_keys=True)
+        left -= len(text)
+        if left < 0:
+            raise LookError(f"its rows take more than {MAX_LOOK} bytes")
+        found.append((text, row))
+    return [row for _, row in sorted(found, key=lambda pair: pair[0])], left
+
+
+def add(
+    path: str,
+    table: str,
+    rows: Sequence[Mapping[str, Any]],
+    or_replace: bool,  # noqa: FBT001 - a member of a request
+    seconds: float,
+) -> dict[str, Any]:
+    """Put rows into a table, all or none. `inserted` is false where a constraint refused one, null where anything else.
+
+    Foreign keys are enforced, and triggers run.
+    """
+    verb = "INSERT OR REPLACE" if or_replace else "INSERT"
+    try:
+        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
+            connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("BEGIN IMMEDIATE")
+            for row in rows:
+                places = [_stored(value) for value in row.values()]
+                names, marks = ", ".join(map(_quoted, row)), ", ".join(place for place, _ in places)
+                into = f"{verb} INTO main.{_quoted(table)} ({names}) VALUES ({marks})"
+                connection.execute(into, [value for _, value in places])
+                if connection.execute("SELECT changes()").fetchone() != (1,):
+                    return {"inserted": None, "error": "no constraint refused the row, and yet it was not stored"}
+            connection.execute("COMMIT")
+    except sqlite3.IntegrityError as error:
+        return {"inserted": False, "error": _words(error)}
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+        return {"inserted": None, "error": _words(error)}
+    return {"inserted": True, "error": None}
+
+
+def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa: FBT001 - a member of a request
+    """Whether git would ignore `path`. `rules` are the .gitignore texts by the folder they lie in ("" for the top).
+
+    As in git: what lies in an ignored folder is ignored; of several files the one nearest to the path decides.
+    """
+    from pathspec import GitIgnoreSpec
+
+    specs = {where: GitIgnoreSpec.from_lines(text.splitlines()) for where, text in rules.items()}
+    parts = path.split("/")
+    for depth in range(1, len(parts) + 1):
+        tail = "/" if depth < len(parts) or folder else ""
+        for height in range(depth - 1, -1, -1):
+            spec = specs.get("/".join(parts[:height]))
+            said = None if spec is None else spec.check_file("/".join(parts[height:depth]) + tail).include
+            if said is not None:
+                if said:
+                    return True
+                break
+    return False
+
+
+_OPERATIONS = {"inspect": inspect, "add": add, "ignored": ignored}
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, _FILE), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(what, (most, most))
+    for line in sys.stdin:
+        request = json.loads(line)
+        operation = _OPERATIONS[request.pop("op")]
+        seconds = request["seconds"] if "seconds" in request else request.pop("limit")
+        signal.alarm(math.ceil(seconds) + _GRACE_S)
+        answer: Any = operation(**request)  # type: ignore[operator]
+        signal.alarm(0)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

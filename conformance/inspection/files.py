@@ -1,0 +1,204 @@
+"""Reaching into a workdir that belongs to somebody else: no link is followed, nothing but plain files is opened.
+
+Paths are relative to the workdir, with slashes. Everything raises OSError, FileNotFoundError where nothing is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Beyond this a file is neither hashed nor copied.
+MAX_FILE = 64 * 1024 * 1024
+_MAX_RULES = 64 * 1024
+_TRIES = 6
+_PIECE = 1 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A FIFO must not make the kit wait.
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+_KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The parts of a path inside a workdir. Raises ValueError for any other."""
+    parts = tuple(path.split("/"))
+    if not path or "\x00" in path or any(part in {"", ".", ".."} for part in parts):
+        raise ValueError(f"expected a path inside the workdir, such as runtime/store.db, got {path!r}")
+    return parts
+
+
+@contextlib.contextmanager
+def _folder_of(workdir: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """A descriptor of the folder that holds `path`, and the last part of the path."""
+    *folders, last = parts_of(path)
+    at = os.open(workdir, _FOLDER)
+    try:
+        for name in folders:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=at)
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=at)
+            except NotADirectoryError as error:
+                if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+                    raise OSError(errno.ELOOP, f"{name} in {path} is a symbolic link") from error
+                raise
+            os.close(at)
+            at = inner
+        yield at, last
+    finally:
+        os.close(at)
+
+
+def facts_of(workdir: Path, path: str) -> dict[str, Any]:
+    """What a file is: {exists, kind, mode, size, sha256}; size and sha256 are null for what is no plain file."""
+    found: dict[str, Any] = {"exists": False, "kind": None, "mode": None, "size": None, "sha256": None}
+    try:
+        with _folder_of(workdir, path) as (folder, name):
+            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            found["exists"] = True
+            found["kind"] = next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
+            found["mode"] = f"{stat.S_IMODE(state.st_mode):04o}"
+            if found["kind"] == "file":
+                found["size"] = state.st_size
+                if state.st_size <= MAX_FILE:
+                    found["sha256"] = hashlib.sha256(_read(folder, name, MAX_FILE)).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    return found
+
+
+def _read(folder: int, name: str, most: int) -> bytes:
+    with open(os.open(name, os.O_RDONLY | _PLAIN, dir_fd=folder), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, f"{name} is no plain file")
+        return file.read(most)
+
+
+def rules_of(workdir: Path, path: str) -> dict[str, str]:
+    """The .gitignore files that may speak of `path`, by their folder; links and what is too long are left out."""
+    parts = parts_of(path)
+    found: dict[str, str] = {}
+    for depth in range(len(parts)):
+        where = "/".join(parts[:depth])
+        with contextlib.suppress(OSError), _folder_of(workdir, f"{where}/.gitignore".lstrip("/")) as (folder, name):
+            found[where] = _read(folder, name, _MAX_RULES).decode("utf-8", "replace")
+    return found
+
+
+def write(workdir: Path, path: str, content: bytes) -> None:
+    """Write a file, in place of one that is there; folders are made."""
+    with _folder_of(workdir, path, make=True) as (folder, name):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
+        with open(os.open(name, flags, 0o666, dir_fd=folder), "wb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, f"{path} is no plain file")
+            file.write(content)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of a database and its write-ahead log, or why there is none. `digest` covers the bytes of both."""
+
+    exists: bool
+    error: str | None = None
+    digest: str | None = None
+
+
+def copy_database(workdir: Path, path: str, into: Path) -> Copied:
+    """Copy the database at `path` to the file `into`, its -wal beside it. One that changes meanwhile is tried again."""
+    why = ""
+    for attempt in range(_TRIES):
+        time.sleep(0.02 * attempt)
+        try:
+            with _folder_of(workdir, path) as (folder, name):
+                before = _states(folder, name)
+                unfit = _unfit(*before)
+                if unfit is not None:
+                    return Copied(exists=True, error=unfit)
+                digest = _copy(folder, name, into)
+                why = "a rollback journal says that it is within a transaction" if _is_unfinished(folder, name) else ""
+                if before != _states(folder, name):
+                    why = "it changed while it was copied"
+                if not why:
+                    return Copied(exists=True, digest=digest)
+        except (FileNotFoundError, NotADirectoryError):
+            # Once is no proof: it may have been in the middle of being replaced.
+            if attempt:
+                return Copied(exists=False)
+        except OSError as error:
+            return Copied(exists=True, error=f"it cannot be read: {error.strerror}")
+    return Copied(exists=True, error=f"{why}, {_TRIES} times in a row")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A file as it is now. When it was last read is no part of it: copying changes that."""
+
+    mode: int
+    number: int
+    size: int
+    written_ns: int
+    changed_ns: int
+
+
+def _states(folder: int, name: str) -> tuple[_State | None, _State | None]:
+    """The database and its write-ahead log."""
+    return _state(folder, name), _state(folder, f"{name}-wal")
+
+
+def _state(folder: int, name: str) -> _State | None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return _State(found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _unfit(main: _State | None, log: _State | None) -> str | None:
+    """Why the database cannot be copied; None if it can. Raises FileNotFoundError."""
+    if main is None:
+        raise FileNotFoundError
+    for what, state in (("it", main), ("its -wal", log)):
+        if state is None:
+            continue
+        if not stat.S_ISREG(state.mode):
+            kind = next((kind for fits, kind in _KINDS if fits(state.mode)), "neither file nor folder")
+            return f"{what} is no plain file ({kind})"
+        if state.size > MAX_FILE:
+            return f"{what} has {state.size} bytes; at most {MAX_FILE} are looked into"
+    return None if main.size else "it is empty"
+
+
+def _copy(folder: int, name: str, into: Path) -> str:
+    state = hashlib.sha256()
+    for suffix in ("", "-wal"):
+        target = into.with_name(into.name + suffix)
+        try:
+            data = _read(folder, name + suffix, MAX_FILE)
+        except FileNotFoundError:
+            if not suffix:
+                raise
+            target.unlink(missing_ok=True)
+            data = b""
+        else:
+            target.write_bytes(data)
+        state.update(len(data).to_bytes(8, "big") + data)
+    return state.hexdigest()
+
+
+def _is_unfinished(folder: int, name: str) -> bool:
+    """Whether a rollback journal says that the database is in the middle of a transaction."""
+    try:
+        return _read(folder, f"{name}-journal", len(_JOURNAL)) == _JOURNAL
+    except OSError:
+        return False

@@ -1,0 +1,79 @@
+"""What a driver does to look: each function carries one step out and returns its value (docs/case-language.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.inspection import files
+from conformance.inspection.database import MAX_LOOK, nothing
+from conformance.inspection.helper import HELPER, HelperError
+from specs.strictjson import canonical
+
+Row = Mapping[str, Any]
+
+
+def inspect(workdir: Path, path: str) -> dict[str, Any]:
+    """What is in the database at `path` in the workdir. Nothing there is touched: a copy is opened. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="look-", dir=workdir.parent) as folder:
+        copy = Path(folder, "copy.db")
+        copied = files.copy_database(workdir, path, copy)
+        if copied.digest is None:
+            return nothing(exists=copied.exists, error=copied.error)
+        try:
+            found: dict[str, Any] = HELPER.ask("inspect", path=str(copy))
+        except HelperError as error:
+            return nothing(exists=True, error=str(error), digest=copied.digest)
+    found["digest"] = copied.digest
+    if len(canonical(found)) > MAX_LOOK:
+        return nothing(exists=True, error=f"a look at it takes more than {MAX_LOOK} bytes", digest=copied.digest)
+    return found
+
+
+def facts(workdir: Path, path: str) -> dict[str, Any]:
+    """What the file at `path` in the workdir is, and whether git would ignore it. Raises OSError."""
+    found = files.facts_of(workdir, path)
+    rules = files.rules_of(workdir, path)
+    try:
+        found["ignored"] = bool(
+            rules and HELPER.ask("ignored", path=path, folder=found["kind"] == "folder", rules=rules)
+        )
+    except HelperError as error:
+        raise OSError(f"the .gitignore files cannot be applied to {path}: {error}") from error
+    return found
+
+
+def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
+    """Write a file of these bytes into the workdir. Raises OSError."""
+    files.write(workdir, path, data)
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """Put rows into the database itself. Raises OSError."""
+    found = files.facts_of(workdir, path)
+    if found["kind"] != "file":
+        return {"inserted": None, "error": f"there is no database at {path}"}
+    return _added(workdir / path, table, rows, or_replace=False)
+
+
+def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
+    """Put rows into a copy of the database that is thrown away. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="probe-", dir=workdir.parent) as folder:
+        copy = Path(folder, "copy.db")
+        copied = files.copy_database(workdir, path, copy)
+        if copied.digest is None:
+            return {"inserted": None, "error": copied.error or f"there is no database at {path}"}
+        return _added(copy, table, rows, or_replace=or_replace)
+
+
+def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
+    plain = [dict(row) for row in rows]
+    try:
+        answer: dict[str, Any] = HELPER.ask("add", path=str(path), table=table, rows=plain, or_replace=or_replace)
+    except HelperError as error:
+        return {"inserted": None, "error": str(error)}
+    return answer

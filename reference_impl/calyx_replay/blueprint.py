@@ -1,0 +1,85 @@
+"""The parts that a mailbox is built from. A mutant is a blueprint with one part changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reference_impl.calyx_replay.codec import Codec
+from reference_impl.calyx_replay.command_line import CommandLine
+from reference_impl.calyx_replay.delivery import Delivery
+from reference_impl.calyx_replay.location import Location
+from reference_impl.calyx_replay.mailbox import Mailbox
+from reference_impl.calyx_replay.migration import Migration
+from reference_impl.calyx_replay.provision import Provisioner
+from reference_impl.calyx_replay.pruning import Pruning
+from reference_impl.calyx_replay.schema import Schema
+from reference_impl.calyx_replay.service import Parts, Service
+from reference_impl.calyx_replay.settings import Settings, load_settings
+from reference_impl.calyx_replay.signatures import Signatures
+from reference_impl.calyx_replay.stoppoints import StopPoints
+from reference_impl.calyx_replay.store import Store
+from reference_impl.calyx_replay.terms import CONTRACT
+from reference_impl.calyx_replay.timing import SeenAt, Window
+from reference_impl.patience import Patience
+from specs import load_terms
+
+
+def _as_loaded(settings: Settings) -> Settings:
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
+
+    codec: type[Codec] = Codec
+    signatures: type[Signatures] = Signatures
+    window: type[Window] = Window
+    seen_at: type[SeenAt] = SeenAt
+    location: type[Location] = Location
+    schema: type[Schema] = Schema
+    store: type[Store] = Store
+    delivery: type[Delivery] = Delivery
+    pruning: type[Pruning] = Pruning
+    mailbox: type[Mailbox] = Mailbox
+    migration: type[Migration] = Migration
+    provisioner: type[Provisioner] = Provisioner
+    command_line: type[CommandLine] = CommandLine
+    service: type[Service] = Service
+    patience: type[Patience] = Patience
+    loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
+
+    def settings(self, config: Mapping[str, str]) -> Settings:
+        """The settings for a session's config. Raises OpenError."""
+        return self.loaded(load_settings(config))
+
+    def parts(
+        self, root: Path, config: Mapping[str, str], *, mutant: str | None = None, configured: bool = True
+    ) -> Parts:
+        """Everything that one mailbox works with. `configured`: whether a database belongs to it. Raises OpenError."""
+        contract, settings = load_terms(CONTRACT), self.settings(config)
+        codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
+        location, delivery, stops = self.location(root, settings), self.delivery(), StopPoints(root, patience)
+        store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at(), configured=configured)
+        pruning = self.pruning(settings, store, stops, contract.methods["prune"].args)
+        mailbox = self.mailbox(
+            codec, self.signatures(), window, store, delivery, pruning, stops, contract.methods["accept"].args
+        )
+        return Parts(
+            contract=contract,
+            settings=settings,
+            codec=codec,
+            store=store,
+            delivery=delivery,
+            pruning=pruning,
+            mailbox=mailbox,
+            migration=self.migration(settings, codec, mailbox, store, stops),
+            stops=stops,
+            patience=patience,
+            command_line=self.command_line(root, config, mutant),
+        )
+
+
+REFERENCE = Blueprint()

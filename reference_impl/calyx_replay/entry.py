@@ -1,0 +1,85 @@
+"""How the adapter gets at this contract: opening sessions on a mailbox in the workdir."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.calyx_replay.location import LocationError
+from reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
+from reference_impl.calyx_replay.terms import CONTRACT
+from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from reference_impl.whole import Whole, planted
+
+_UTC = "UTC"
+_LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
+
+
+@dataclass(frozen=True, slots=True)
+class CalyxReplay(Whole):
+    """Implements `session.Implementation`. `mutant` is the name of the bug in the blueprint, for other processes."""
+
+    contract: ClassVar[str] = CONTRACT
+    blueprint: Blueprint = REFERENCE
+    mutant: str | None = None
+
+    def open(self, request: OpenRequest) -> Session:
+        """See `session.Implementation`. A database that cannot be asked is found out by the first call."""
+        settings = self.blueprint.settings(request.config)
+        if request.state is StateWanted.FRESH:
+            self._start_afresh(request, settings)
+        parts = self.blueprint.parts(
+            request.workdir,
+            request.config,
+            mutant=self.mutant,
+            configured=request.surface is SurfaceWanted.READY,
+        )
+        service = self.blueprint.service(parts, now=request.now, closing=live_in(settings.timezone))
+        service.begin()
+        return service
+
+    def _start_afresh(self, request: OpenRequest, settings: Settings) -> None:
+        location = self.blueprint.location(request.workdir, settings)
+        for path in location.files():
+            path.unlink(missing_ok=True)
+        if request.surface is SurfaceWanted.ABSENT:
+            return
+        template = request.config.get(TEMPLATE_KEY)
+        if not template:
+            raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
+        try:
+            self.blueprint.provisioner(self.blueprint.schema()).copy(Path(template), location, settings.database_path)
+        except (OSError, LocationError, shutil.Error) as error:
+            raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
+
+
+def live_in(timezone: str) -> Callable[[], None]:
+    """Make `timezone` the local one of this process; the way back is returned. Raises OpenError."""
+    if timezone != _UTC:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise OpenError(f"config timezone: expected a name of the IANA database, got {timezone!r}") from error
+    before = os.environ.get("TZ")
+
+    def set_zone(name: str | None) -> None:
+        if name is None:
+            os.environ.pop("TZ", None)
+        else:
+            os.environ["TZ"] = name
+        time.tzset()
+
+    set_zone(timezone)
+    return lambda: set_zone(before)
+
+
+def implementation(*, mutant: str | None = None) -> CalyxReplay:
+    """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
+    return CalyxReplay(planted(REFERENCE, mutant), mutant)

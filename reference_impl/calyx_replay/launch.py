@@ -1,0 +1,52 @@
+"""The launcher of this contract: one template of a mailbox, which sessions copy into their workdirs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.calyx_replay.settings import TEMPLATE_KEY
+from reference_impl.launching import Launched, Ready, Stores
+from reference_impl.mutants import find
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Implements `launching.Launched`: a folder."""
+
+    folder: Path
+
+    @property
+    def ready(self) -> Ready:
+        """See `launching.Launched`."""
+        return Ready({TEMPLATE_KEY: str(self.folder)}, (), (str(self.folder),))
+
+    def sweep(self) -> None:
+        """See `launching.Launched`. Sessions live in their workdirs."""
+
+    def stop(self) -> None:
+        """See `launching.Launched`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def launch(
+    config: Mapping[str, str],
+    *,
+    parent: Path,
+    stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - stores are always files in the workdir
+    mutant: str | None,
+) -> Launched:
+    """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
+    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    settings = blueprint.settings(config)
+    template = Template(Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent)))
+    try:
+        blueprint.provisioner(blueprint.schema()).make(blueprint.location(template.folder, settings))
+    except BaseException:
+        template.stop()
+        raise
+    return template

@@ -1,0 +1,193 @@
+"""Receiving one envelope (source sections 4.3 and 5): every guard is one method, in the contract's decision order."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+from jsonschema.protocols import Validator
+
+from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
+from reference_impl.calyx_replay.delivery import Delivery
+from reference_impl.calyx_replay.pruning import Pruning
+from reference_impl.calyx_replay.signatures import Signatures
+from reference_impl.calyx_replay.stoppoints import AbortedError, Point, StopPoints
+from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Row, Store, StoreError
+from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
+from specs.schema import explain
+
+
+class Mailbox:
+    """Accepts what it can prove to be new, and refuses everything else."""
+
+    def __init__(
+        self,
+        codec: Codec,
+        signatures: Signatures,
+        window: Window,
+        store: Store,
+        delivery: Delivery,
+        pruning: Pruning,
+        stops: StopPoints,
+        schema: Validator,
+    ) -> None:
+        """`schema` is that of the arguments of `accept`."""
+        self._codec = codec
+        self._signatures = signatures
+        self._window = window
+        self._store = store
+        self._delivery = delivery
+        self._pruning = pruning
+        self._stops = stops
+        self._schema = schema
+
+    def accept(self, args: Any, *, now: datetime) -> Answer:
+        """Receive one envelope as the adapter hands it over."""
+        try:
+            raw = self.read_args(args)
+        except RefusedError as error:
+            return error.answer()
+        return self.receive(raw, now=now)
+
+    def read_args(self, args: Any) -> bytes:
+        """The bytes in the arguments. Raises RefusedError."""
+        if not self._schema.is_valid(args):
+            raise RefusedError(Reason.REQUEST_MALFORMED, explain(self._schema, args) or "does not fit the schema")
+        try:
+            return from_base64url(args["envelope"])
+        except EnvelopeError as error:
+            raise RefusedError(Reason.REQUEST_MALFORMED, f"envelope: {error}") from error
+
+    def receive(self, raw: bytes, *, now: datetime) -> Answer:
+        """Receive the bytes of one envelope."""
+        receipt = secrets.token_hex(16)
+        try:
+            envelope = self.decode(raw)
+            timestamp = self.admit(envelope, now=now)
+            key = self._codec.replay_key(envelope)
+            accepted = Accepted(Effect.NEW, {"replay_key": key, "msg_id": envelope.msg_id})
+            try:
+                self.record(envelope, key, timestamp, receipt, now=now)
+            except CommitUncertainError as error:
+                answer = self.look_again(accepted, receipt, error)
+                if not isinstance(answer, Accepted):
+                    return answer
+        except RefusedError as error:
+            return error.answer()
+        except (StoreError, AbortedError) as error:
+            return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
+        self._pruning.automatic(now=now)
+        return accepted
+
+    # Before the store
+
+    def decode(self, raw: bytes) -> Envelope:
+        """The envelope. Raises RefusedError."""
+        try:
+            return self._codec.decode(raw)
+        except EnvelopeError as error:
+            raise RefusedError(Reason.ENVELOPE_MALFORMED, str(error)) from error
+
+    def admit(self, envelope: Envelope, *, now: datetime) -> datetime:
+        """The envelope's timestamp, if signature and time admit it. The store is not asked. Raises RefusedError."""
+        timestamp = self.timestamp(envelope, now=now)
+        self.guard_signature(envelope)
+        self.guard_window(timestamp, now=now)
+        return timestamp
+
+    def timestamp(self, envelope: Envelope, *, now: datetime) -> datetime:  # noqa: ARG002 - now is never guessed for it
+        """The instant of the header. Raises RefusedError."""
+        try:
+            return self._window.read(envelope.timestamp)
+        except TimestampError as error:
+            raise RefusedError(Reason.TIMESTAMP_UNREADABLE, str(error)) from error
+
+    def guard_signature(self, envelope: Envelope) -> None:
+        """Raises RefusedError."""
+        if not self._signatures.valid(envelope):
+            raise RefusedError(
+                Reason.SIGNATURE_INVALID, "expected the sender's Ed25519 signature in its canonical form"
+            )
+
+    def guard_window(self, timestamp: datetime, *, now: datetime) -> None:
+        """Raises RefusedError."""
+        if not self._window.admits(timestamp, now=now):
+            detail = f"expected at most {self._window.width} from {written(now)}, got {written(timestamp)}"
+            raise RefusedError(Reason.TIMESTAMP_OUT_OF_WINDOW, detail)
+
+    # In the store
+
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+        """Check, record and deliver in one transaction. Raises RefusedError, StoreError, AbortedError."""
+        with self._store.writing(Purpose.RECEIVE) as connection:
+            self.guard_duplicate(connection, key)
+            self.guard_blocked(connection, envelope, timestamp)
+            self.guard_provable(connection, timestamp)
+            self._stops.reach(Point.BEFORE_INSERT)
+            self.insert(connection, self.row(envelope, key, now=now))
+            self._stops.reach(Point.AFTER_INSERT)
+            self._delivery.deliver(connection, envelope, key, receipt)
+            self._stops.reach(Point.BEFORE_COMMIT)
+        try:
+            self._stops.reach(Point.AFTER_COMMIT)
+        except AbortedError as error:
+            raise CommitUncertainError(str(error)) from error
+
+    def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
+        """Raises RefusedError."""
+        if self._store.has(connection, key):
+            raise self.duplicate(key)
+
+    def duplicate(self, key: str) -> RefusedError:
+        """The refusal of a replay, naming the whole key."""
+        return RefusedError(Reason.REPLAY_DUPLICATE, f"envelope already seen: {key}", {"replay_key": key})
+
+    def guard_blocked(self, connection: sqlite3.Connection, envelope: Envelope, timestamp: datetime) -> None:
+        """Version 0 had seen the id: refuse every envelope that it may have been. Raises RefusedError."""
+        until = self._store.blocked_until(connection, envelope.msg_id)
+        if until is not None and written(timestamp) <= until:
+            detail = f"version 0 had seen this message id; refused with a timestamp until {until}"
+            raise RefusedError(Reason.MSG_ID_BLOCKED, detail, {"msg_id": envelope.msg_id})
+
+    def guard_provable(self, connection: sqlite3.Connection, timestamp: datetime) -> None:
+        """Its record may have been pruned: whatever was first seen before the cutoff is older. Raises RefusedError."""
+        cutoff = self._store.state(connection).pruned_before
+        if cutoff is None:
+            return
+        provable = shifted(datetime.fromisoformat(cutoff), self._window.width)
+        if timestamp < provable:
+            raise RefusedError(Reason.REPLAY_UNPROVABLE, f"records first seen before {cutoff} are pruned")
+
+    def insert(self, connection: sqlite3.Connection, row: Row) -> None:
+        """Write the row; a key that is there after all is a replay like any other. Raises RefusedError."""
+        try:
+            self._store.insert(connection, row)
+        except KeyTakenError as error:
+            raise self.duplicate(str(row["replay_key"])) from error
+
+    def row(self, envelope: Envelope, key: str, *, now: datetime) -> Row:
+        """The record of one envelope, first seen now by the receiver's clock."""
+        return {
+            "replay_key": key,
+            "msg_id": envelope.msg_id,
+            "sender_fp": envelope.sender_fp,
+            "recipient_fp": envelope.recipient_fp,
+            "seen_at": self._store.seen_at.write(now),
+            "envelope_timestamp": envelope.timestamp,
+        }
+
+    def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
+        """Whether a commit of unknown outcome happened, by the receipt that only this attempt has written.
+
+        That it is not there now proves nothing: a recovery from the log may bring it back.
+        """
+        try:
+            with self._store.reading(Purpose.RECEIVE) as connection:
+                found = self._delivery.delivered(connection, receipt)
+        except StoreError as again:
+            return Indeterminate(f"{error}; and the store cannot be asked: {again}")
+        return accepted if found else Indeterminate(str(error))

@@ -1,0 +1,163 @@
+"""Taking over what version 0 had seen (source section 8): all of it is read and checked first, then written at once."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from reference_impl.calyx_replay.codec import MAX_ENVELOPE, Codec, Envelope, EnvelopeError
+from reference_impl.calyx_replay.mailbox import Mailbox
+from reference_impl.calyx_replay.settings import Settings
+from reference_impl.calyx_replay.stoppoints import AbortedError, Point, StopPoints
+from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Store, StoreError
+from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.calyx_replay.timing import shifted, written
+from specs.errors import StrictJsonError
+from specs.strictjson import loads
+
+# methods.yaml, $defs/msg_id.
+_MOST_CHARACTERS = 256
+# No such file can be there; everything else that keeps it from being read is an error.
+_ABSENT = (errno.ENOENT, errno.ENAMETOOLONG)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """What version 0 left: the ids in their order, each once, and the envelopes of those that have one."""
+
+    listed: Sequence[str]
+    envelopes: Sequence[Envelope]
+    unmigrated: Sequence[str]
+
+
+class Migration:
+    """Reads version 0's files and never changes them."""
+
+    def __init__(self, settings: Settings, codec: Codec, mailbox: Mailbox, store: Store, stops: StopPoints) -> None:
+        self._settings = settings
+        self._codec = codec
+        self._mailbox = mailbox
+        self._store = store
+        self._stops = stops
+
+    def migrate(self, *, now: datetime) -> Answer:
+        """Migrate. Run again it finds its own records, so whoever was interrupted runs it again."""
+        try:
+            self.guard_store()
+            left = self.read(now=now)
+            migrated, blocked = self.write(left, now=now)
+        except RefusedError as error:
+            return error.answer()
+        except CommitUncertainError as error:
+            return Indeterminate(str(error))
+        except (StoreError, AbortedError) as error:
+            return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
+        value = {
+            "listed": len(left.listed),
+            "migrated": migrated,
+            "present": len(left.envelopes) - migrated,
+            "unmigrated": list(left.unmigrated),
+        }
+        return Accepted(Effect.NEW if migrated or blocked else Effect.PRIOR, value)
+
+    def guard_store(self) -> None:
+        """The database can be asked. Raises StoreError."""
+        with self._store.reading(Purpose.MIGRATE):
+            pass
+
+    # Reading
+
+    def read(self, *, now: datetime) -> LeftBehind:
+        """Everything that version 0 left, checked. Raises RefusedError."""
+        listed = self.read_list(self._store.location.seen_cache)
+        envelopes, unmigrated = [], []
+        for msg_id in listed:
+            raw = self.find(msg_id)
+            if raw is None:
+                unmigrated.append(msg_id)
+            else:
+                envelopes.append(self.check(msg_id, raw, now=now))
+        return LeftBehind(listed, envelopes, unmigrated)
+
+    def read_list(self, path: Path) -> Sequence[str]:
+        """The message ids. Raises RefusedError."""
+        try:
+            value = loads(path.read_bytes())
+        except FileNotFoundError:
+            raise RefusedError(Reason.NOTHING_TO_MIGRATE, f"there is no {self._settings.seen_cache_path}") from None
+        except (OSError, StrictJsonError) as error:
+            raise self.malformed(path.name, f"expected a JSON array of message ids: {error}") from error
+        if not isinstance(value, list):
+            raise self.malformed(path.name, f"expected an array, got {type(value).__name__}")
+        for entry in value:
+            if not isinstance(entry, str) or not 0 < len(entry) <= _MOST_CHARACTERS:
+                raise self.malformed(path.name, f"expected message ids, got {str(entry)[:64]!r} among them")
+        return list(dict.fromkeys(value))
+
+    def find(self, msg_id: str) -> bytes | None:
+        """The bytes of the envelope of that id; None if there is none. Raises RefusedError."""
+        # An id is no path: one that would name another folder names no envelope of version 0.
+        if "/" in msg_id or "\0" in msg_id:
+            return None
+        path = self._store.location.envelopes / f"{msg_id}.json"
+        try:
+            with path.open("rb") as file:
+                return file.read(MAX_ENVELOPE + 1)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise self.malformed(path.name, f"cannot be read: {error.strerror}") from error
+
+    def check(self, msg_id: str, raw: bytes, *, now: datetime) -> Envelope:
+        """The envelope, decoded and checked as if it arrived, but for the window. Raises RefusedError."""
+        try:
+            envelope = self._mailbox.decode(raw)
+            self._mailbox.timestamp(envelope, now=now)
+            self._mailbox.guard_signature(envelope)
+        except (RefusedError, EnvelopeError) as error:
+            raise self.malformed(f"{msg_id}.json", str(error)) from error
+        if envelope.msg_id != msg_id:
+            raise self.malformed(f"{msg_id}.json", f"holds the envelope of {envelope.msg_id}")
+        return envelope
+
+    def malformed(self, name: str, detail: str) -> RefusedError:
+        """The refusal of everything, because of one file."""
+        return RefusedError(Reason.MIGRATION_MALFORMED, f"{name}: {detail}; nothing was migrated")
+
+    # Writing
+
+    def write(self, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        """Record and block in one transaction; how many of each are new. Raises StoreError, AbortedError."""
+        migrated = 0
+        with self._store.writing(Purpose.MIGRATE) as connection:
+            self._stops.reach(Point.BEFORE_INSERT)
+            for envelope in left.envelopes:
+                migrated += self.take_over(connection, envelope, now=now)
+                self._stops.reach(Point.AFTER_INSERT)
+            blocked = sum(self.block(connection, msg_id, now=now) for msg_id in left.unmigrated)
+            self._stops.reach(Point.BEFORE_COMMIT)
+        # Behind the commit there is nothing left to fail.
+        with contextlib.suppress(AbortedError):
+            self._stops.reach(Point.AFTER_COMMIT)
+        return migrated, blocked
+
+    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
+        """Record one envelope as seen now, without delivering it; whether it had no record. The first record stays."""
+        key = self._codec.replay_key(envelope)
+        if self._store.has(connection, key):
+            return False
+        try:
+            self._store.insert(connection, self._mailbox.row(envelope, key, now=now))
+        except KeyTakenError:
+            return False
+        return True
+
+    def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
+        """Block an id while an envelope that version 0 may have seen is still admissible; whether it was not before."""
+        return self._store.block(connection, msg_id, written(shifted(now, self._settings.window)))

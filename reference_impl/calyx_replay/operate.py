@@ -1,0 +1,185 @@
+"""The operator's command line: `python -m reference_impl calyx COMMAND --root DIR`.
+
+Exit status: 0 when it was done, 1 when it was refused (the reason is on standard error), 2 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reference_impl.answers import Answer
+    from reference_impl.calyx_replay.blueprint import Blueprint
+    from reference_impl.calyx_replay.service import Parts
+
+NAME = "calyx"
+TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
+_DONE, _REFUSED, _USAGE = 0, 1, 2
+_WHAT_TO_DO = {
+    "ENVELOPE_MALFORMED": "ask the sender for the canonical encoding",
+    "TIMESTAMP_UNREADABLE": "ask the sender for a timestamp in UTC, like 2026-01-01T00:00:00Z",
+    "SIGNATURE_INVALID": "do not trust the sender that the envelope names",
+    "TIMESTAMP_OUT_OF_WINDOW": "compare the clocks; an old envelope is sent anew by its sender",
+    "STORE_UNAVAILABLE": "see `calyx inspect`; restore the database from a backup, or make one with `calyx init`",
+    "MSG_ID_BLOCKED": "wait until the window is over; the sender then sends the mail anew",
+    "REPLAY_UNPROVABLE": "compare the clock of this machine: it has gone back",
+    "REPLAY_DUPLICATE": "nothing: it was delivered before",
+    "RETENTION_TOO_SHORT": "choose a longer retention",
+    "NOTHING_TO_MIGRATE": "nothing, or put version 0's seen_cache.json where the contract has it",
+    "MIGRATION_MALFORMED": "mend or remove the file that is named, and run it again",
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m reference_impl {NAME}", description=TITLE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def command(name: str, run: Callable[[argparse.Namespace, Parts, datetime], int], text: str) -> Any:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(run=run)
+        made.add_argument("--root", type=Path, required=True, metavar="DIR", help="the runtime root of the mailbox")
+        # For the conformance kit, whose clock stands still: the clock, the session's config, and a planted bug.
+        made.add_argument("--clock", help=argparse.SUPPRESS)
+        made.add_argument("--config", default="{}", help=argparse.SUPPRESS)
+        made.add_argument("--mutant", help=argparse.SUPPRESS)
+        return made
+
+    command("init", _init, "Make the database of a mailbox; never overwrites one.")
+    receive = command("receive", _receive, "Receive one envelope from a file, or from standard input.")
+    receive.add_argument("file", metavar="FILE", help="the bytes of one envelope; - is standard input")
+    prune = command("prune", _prune, "Remove records that were first seen longer ago than the retention.")
+    prune.add_argument("--retention-hours", type=float, metavar="H", help="instead of the contract's retention")
+    command("migrate", _migrate, "Take over what version 0 had seen; its files stay as they are.")
+    command("inspect", _inspect, "Show what the mailbox holds and whether it can be used.")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as ended:
+        return _USAGE if ended.code else _DONE
+    # Only now: a wrong command line is told at once.
+    from reference_impl.session import OpenError
+
+    try:
+        if not options.root.is_dir():
+            return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
+        now = _clock(options.clock)
+        blueprint = _blueprint(options.mutant)
+        parts = blueprint.parts(options.root, json.loads(options.config))
+    except (OpenError, ValueError, KeyError) as error:
+        return _complain(str(error), _USAGE)
+    options.blueprint = blueprint
+    try:
+        status: int = options.run(options, parts, now)
+    finally:
+        parts.store.close()
+    return status
+
+
+def _clock(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC)
+    from reference_impl.instants import parse_instant
+
+    return parse_instant(text)
+
+
+def _blueprint(mutant: str | None) -> Blueprint:
+    from reference_impl.calyx_replay.blueprint import REFERENCE
+
+    if mutant is None:
+        return REFERENCE
+    from reference_impl.whole import planted
+
+    return planted(REFERENCE, mutant)
+
+
+def _complain(text: str, status: int = _REFUSED) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    return status
+
+
+def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
+    from reference_impl.answers import Accepted, Refused
+
+    if isinstance(answer, Accepted):
+        print(tell(answer.value))
+        return _DONE
+    if isinstance(answer, Refused):
+        to_do = _WHAT_TO_DO.get(answer.reason, "see --help")
+        return _complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
+    return _complain(f"nobody knows whether it was done: {answer}; to do: run it again, which is safe")
+
+
+def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
+    from reference_impl.calyx_replay.provision import ProvisionError
+
+    blueprint: Blueprint = options.blueprint
+    try:
+        blueprint.provisioner(blueprint.schema()).make(parts.store.location)
+    except ProvisionError as error:
+        return _complain(str(error))
+    print(f"made {parts.store.location.database}")
+    return _DONE
+
+
+def _receive(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
+    try:
+        raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+    except OSError as error:
+        return _complain(f"expected a readable file with one envelope: {error}", _USAGE)
+    return _answered(
+        parts.mailbox.receive(raw, now=now), lambda value: f"delivered {value['msg_id']} {value['replay_key']}"
+    )
+
+
+def _prune(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
+    args = {} if options.retention_hours is None else {"retention_hours": options.retention_hours}
+    return _answered(
+        parts.pruning.prune(args, now=now),
+        lambda value: f"removed {value['removed']}, kept {value['kept']}, unreadable {value['unreadable']}",
+    )
+
+
+def _migrate(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
+    def tell(value: Any) -> str:
+        lines = [f"listed {value['listed']}, migrated {value['migrated']}, present {value['present']}"]
+        lines += [f"no envelope, blocked for now: {msg_id!a}" for msg_id in value["unmigrated"]]
+        return "\n".join(lines)
+
+    return _answered(parts.migration.migrate(now=now), tell)
+
+
+def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
+    from reference_impl.calyx_replay.store import StoreError
+    from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+
+    store = parts.store
+    try:
+        with store.reading(Purpose.OBSERVE) as connection:
+            rows, unreadable = store.counts(connection)
+            state, delivered = store.state(connection), len(parts.delivery.deliveries(connection))
+            mode = store.pragmas(connection)["journal_mode"]
+    except (StoreError, sqlite3.Error) as error:
+        return _answered(RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(), str)
+    print(f"database {store.location.database}")
+    for path in store.location.files():
+        if path.exists():
+            print(f"mode {stat.S_IMODE(path.stat().st_mode):04o} {path.name}")
+    print(f"journal mode {mode}, integrity ok")
+    print(f"records {rows}, of these with an unreadable seen_at {unreadable}")
+    print(f"delivered {delivered}")
+    print(f"automatic prunes {state.automatic}, the last {state.last_automatic or 'never'}")
+    print(f"pruned before {state.pruned_before or 'never'}")
+    return _DONE

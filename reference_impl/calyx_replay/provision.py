@@ -1,0 +1,66 @@
+"""Making a mailbox's database, explicitly. Sessions never do; they copy a template or find what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+
+from reference_impl.calyx_replay.location import IGNORE_FILE, Location, LocationError
+from reference_impl.calyx_replay.schema import Schema
+
+
+class ProvisionError(Exception):
+    """The database cannot be made; the text says what was expected, what came, and what to do."""
+
+
+class Provisioner:
+    """Makes databases and copies them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def make(self, location: Location) -> None:
+        """Make the database of one mailbox where there is none. Raises ProvisionError."""
+        try:
+            location.make_folder()
+            location.make_file()
+            location.make_ignored()
+        except FileExistsError:
+            raise ProvisionError(
+                f"expected no database at {location.database}, got one; it is never overwritten, move it away first"
+            ) from None
+        except OSError as error:
+            raise ProvisionError(f"cannot make {location.database}: {error.strerror}") from error
+        try:
+            with contextlib.closing(sqlite3.connect(location.database, isolation_level=None)) as connection:
+                self.fill(connection)
+            location.tighten()
+        except (sqlite3.Error, OSError) as error:
+            raise ProvisionError(f"cannot fill {location.database}: {error}") from error
+
+    def fill(self, connection: sqlite3.Connection) -> None:
+        """Put the database into WAL mode and make its tables. Raises ProvisionError, sqlite3.Error."""
+        connection.execute("PRAGMA synchronous = FULL")
+        # SQLite answers with the mode that it has then, and raises nothing where it could not change it.
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise ProvisionError(f"expected journal mode wal, got {mode}; this file system may not allow it")
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in self._schema.statements():
+            connection.execute(statement)
+        connection.execute("COMMIT")
+
+    def copy(self, template: Path, location: Location, relative: str) -> None:
+        """A copy of the template in an empty place, with what git is to ignore. Raises OSError, LocationError."""
+        source = template / relative
+        if not source.is_file():
+            raise LocationError(f"expected a provisioned template at {source}")
+        location.make_folder()
+        location.make_file()
+        # The old time of the template goes along, so that whoever writes into the copy is seen to have.
+        shutil.copy2(source, location.database)
+        location.tighten()
+        if (template / IGNORE_FILE).is_file():
+            shutil.copyfile(template / IGNORE_FILE, location.root / IGNORE_FILE)

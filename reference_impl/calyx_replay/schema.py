@@ -1,0 +1,95 @@
+"""The tables (source section 3), and whether a database has exactly these."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import TypeAlias
+
+Catalogue: TypeAlias = Mapping[tuple[str, str], str]
+
+
+class Schema:
+    """The statements that make the database, one method for each table."""
+
+    def key_check(self) -> str:
+        """What keeps a second form of one key out: other types, cases and lengths, and anything after a NUL."""
+        return (
+            "typeof(replay_key) = 'text' AND length(replay_key) = 64 AND length(CAST(replay_key AS BLOB)) = 64 "
+            "AND replay_key NOT GLOB '*[^0-9a-f]*'"
+        )
+
+    def replay_state(self) -> str:
+        """The source's table. NOT NULL, because a TEXT PRIMARY KEY alone holds any number of NULLs in SQLite."""
+        return (
+            "CREATE TABLE replay_state (\n"
+            f"  replay_key TEXT PRIMARY KEY NOT NULL CHECK ({self.key_check()}),\n"
+            "  msg_id TEXT NOT NULL,\n"
+            "  sender_fp TEXT NOT NULL,\n"
+            "  recipient_fp TEXT NOT NULL,\n"
+            "  seen_at TIMESTAMP NOT NULL,\n"
+            "  envelope_timestamp TEXT NOT NULL,\n"
+            "  UNIQUE (replay_key)\n"
+            ")"
+        )
+
+    def indexes(self) -> tuple[str, ...]:
+        """The source's two indexes; neither is unique."""
+        return (
+            "CREATE INDEX idx_seen_at ON replay_state(seen_at)",
+            "CREATE INDEX idx_msg_id ON replay_state(msg_id)",
+        )
+
+    def inbox(self) -> str:
+        """What was delivered, in its order. `receipt` tells one attempt's delivery from that of another."""
+        return (
+            "CREATE TABLE inbox (\n"
+            "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+            "  replay_key TEXT NOT NULL,\n"
+            "  msg_id TEXT NOT NULL,\n"
+            "  envelope BLOB NOT NULL,\n"
+            "  receipt TEXT NOT NULL UNIQUE\n"
+            ") STRICT"
+        )
+
+    def blocked_msg_id(self) -> str:
+        """Message ids that version 0 had seen and whose envelopes are gone, and the last timestamp that is refused."""
+        return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
+
+    def mailbox_state(self) -> str:
+        """One row: the last automatic prune, how many there were, and the greatest cutoff of any prune."""
+        return (
+            "CREATE TABLE mailbox_state (\n"
+            "  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),\n"
+            "  last_automatic TEXT,\n"
+            "  automatic INTEGER NOT NULL,\n"
+            "  pruned_before TEXT\n"
+            ") STRICT"
+        )
+
+    def statements(self) -> tuple[str, ...]:
+        """Everything that provisioning runs, in order."""
+        return (
+            self.replay_state(),
+            *self.indexes(),
+            self.inbox(),
+            self.blocked_msg_id(),
+            self.mailbox_state(),
+            "INSERT INTO mailbox_state (only_row, automatic) VALUES (1, 0)",
+        )
+
+    def expected(self) -> Catalogue:
+        """The catalogue of a database that was made by these statements."""
+        with sqlite3.connect(":memory:", isolation_level=None) as made:
+            for statement in self.statements():
+                made.execute(statement)
+            found = self.catalogue(made)
+        made.close()
+        return found
+
+    def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
+        """Every object of a database that somebody made, by type and name, with its statement. Raises sqlite3.Error."""
+        rows = connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+        )
+        return {(str(kind), str(name)): str(text) for kind, name, text in rows.fetchall()}

@@ -1,0 +1,149 @@
+"""One session: the methods of methods.yaml, bound to the mailbox and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reference_impl.answers import Answer, Fault, Ok
+from reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
+from reference_impl.calyx_replay.command_line import CommandLine
+from reference_impl.calyx_replay.delivery import Delivery
+from reference_impl.calyx_replay.mailbox import Mailbox
+from reference_impl.calyx_replay.migration import Migration
+from reference_impl.calyx_replay.pruning import Pruning
+from reference_impl.calyx_replay.settings import Settings
+from reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
+from reference_impl.calyx_replay.store import Store, StoreError
+from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.patience import Patience
+from specs import Contract
+from specs.model import Group
+from specs.schema import explain
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything one mailbox works with."""
+
+    contract: Contract
+    settings: Settings
+    codec: Codec
+    store: Store
+    delivery: Delivery
+    pruning: Pruning
+    mailbox: Mailbox
+    migration: Migration
+    stops: StopPoints
+    patience: Patience
+    command_line: CommandLine
+
+
+class Service:
+    """Implements `session.Session` for calyx-replay."""
+
+    def __init__(self, parts: Parts, *, now: datetime, closing: Callable[[], None]) -> None:
+        """`closing` is called once, when the session ends."""
+        self._parts = parts
+        self._now = now
+        self._closing = closing
+        self._methods: Mapping[str, Callable[[Any], Answer]] = {
+            "accept": lambda args: parts.mailbox.accept(args, now=self._now),
+            "prune": lambda args: parts.pruning.prune(args, now=self._now),
+            "migrate": lambda args: self.migrate(args),
+            "replay_key": lambda args: self.replay_key(args["envelope"]),
+            "state": lambda _: self.state(),
+            "deliveries": lambda _: self.deliveries(),
+            "connections": lambda _: self.connections(),
+            "pruned": lambda _: self.pruned(),
+            "command_line": lambda args: Ok(parts.command_line.run(args["arguments"], now=self._now)),
+            "hold_at": lambda args: self.hold_at(Point(args["point"]), StopFault(args["fault"])),
+        }
+
+    def call(self, method: str, args: Any) -> Answer:
+        """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
+        known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
+        if known is None or bound is None:
+            return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        self._parts.patience.begin()
+        if known.group is Group.OPERATION:
+            try:
+                return bound(args)
+            finally:
+                self._parts.stops.disarm()
+        problem = explain(known.args, args)
+        if problem is not None:
+            return Fault(f"{method}: expected arguments that fit its schema: {problem}")
+        try:
+            return bound(args)
+        except StoreError as error:
+            # Nobody knows what is stored, which is not the same as nothing.
+            return Fault(f"{method}: the store cannot be asked: {error}")
+
+    def begin(self) -> None:
+        """The mailbox starts: prune if it is due."""
+        self._parts.patience.begin()
+        self._parts.pruning.automatic(now=self._now)
+
+    def set_clock(self, now: datetime) -> None:
+        """See `session.Session`."""
+        self._now = now
+
+    def close(self) -> None:
+        """See `session.Session`."""
+        self._parts.store.close()
+        self._closing()
+
+    def migrate(self, args: Any) -> Answer:
+        """The migration takes no arguments."""
+        schema = self._parts.contract.methods["migrate"].args
+        if not schema.is_valid(args):
+            return RefusedError(Reason.REQUEST_MALFORMED, explain(schema, args) or "does not fit").answer()
+        return self._parts.migration.migrate(now=self._now)
+
+    # Observations; each raises StoreError
+
+    def replay_key(self, text: str) -> Answer:
+        """The key of an envelope, whoever signed it and whenever."""
+        try:
+            envelope = self._parts.codec.decode(from_base64url(text))
+        except EnvelopeError as error:
+            return Fault(f"replay_key: {error}")
+        return Ok({"replay_key": self._parts.codec.replay_key(envelope)})
+
+    def state(self) -> Answer:
+        """Every row of replay_state, as stored; a BLOB, which the answer could not hold, as its hexadecimal digits."""
+        with self._parts.store.reading(Purpose.OBSERVE) as connection:
+            rows = self._parts.store.rows(connection)
+        return Ok({"replay_state": [{name: _shown(value) for name, value in row.items()} for row in rows]})
+
+    def deliveries(self) -> Answer:
+        """What was delivered, in order."""
+        with self._parts.store.reading(Purpose.OBSERVE) as connection:
+            return Ok({"delivered": list(self._parts.delivery.deliveries(connection))})
+
+    def connections(self) -> Answer:
+        """The pragmas of a connection of each purpose, asked on it."""
+        found: dict[str, Any] = {}
+        for purpose in Purpose:
+            with self._parts.store.reading(purpose) as connection:
+                found[purpose.value] = self._parts.store.pragmas(connection)
+        return Ok(found)
+
+    def pruned(self) -> Answer:
+        """How many automatic prunes there were."""
+        with self._parts.store.reading(Purpose.OBSERVE) as connection:
+            return Ok({"automatic": self._parts.store.state(connection).automatic})
+
+    # Provocations
+
+    def hold_at(self, point: Point, fault: StopFault) -> Answer:
+        """Arm one stop point inside the next operation of this worker."""
+        self._parts.stops.arm(point, fault)
+        return Ok()
+
+
+def _shown(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value

@@ -1,0 +1,82 @@
+"""Every value the mailbox works with: from the contract, overridden by the session's config, never from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Any
+
+from reference_impl.calyx_replay.terms import CONTRACT, check_reasons
+from reference_impl.session import OpenError
+from specs import load_terms
+
+# What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
+TEMPLATE_KEY = "template"
+# Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
+_MOST_SECONDS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Loaded values. Paths are relative to the runtime root."""
+
+    version: str
+    protocol_version: str
+    database_path: str
+    seen_cache_path: str
+    envelopes_path: str
+    window: timedelta
+    retention: timedelta
+    least_retention: timedelta
+    prune_interval: timedelta
+    busy_timeout: timedelta
+    timezone: str
+
+
+def _seconds(name: str, seconds: int) -> timedelta:
+    if seconds > _MOST_SECONDS:
+        raise OpenError(f"config {name}: expected at most {_MOST_SECONDS} seconds, got {seconds}")
+    return timedelta(seconds=seconds)
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
+    return int(text)
+
+
+def _relative(name: str, text: str) -> str:
+    path = PurePosixPath(text)
+    if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in text:
+        raise OpenError(f"config {name}: expected a path below the runtime root, got {text!r}")
+    return text
+
+
+def load_settings(config: Mapping[str, str]) -> Settings:
+    """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
+    contract = load_terms(CONTRACT)
+    check_reasons(contract.reasons)
+    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
+    for name, text in config.items():
+        if name == TEMPLATE_KEY:
+            continue
+        if name not in values:
+            raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
+        values[name] = text if isinstance(values[name], str) else _number(name, text)
+    window = _seconds("window_seconds", values["window_seconds"])
+    return Settings(
+        version=contract.version,
+        protocol_version=values["protocol_version"],
+        database_path=_relative("database_path", values["database_path"]),
+        seen_cache_path=_relative("seen_cache_path", values["seen_cache_path"]),
+        envelopes_path=_relative("envelopes_path", values["envelopes_path"]),
+        window=window,
+        retention=_seconds("retention_hours", values["retention_hours"] * 3600),
+        # An envelope from the receiver's future is admissible for twice the window: a wider window needs more.
+        least_retention=max(_seconds("least_retention_seconds", values["least_retention_seconds"]), 2 * window),
+        prune_interval=_seconds("prune_interval_seconds", values["prune_interval_seconds"]),
+        busy_timeout=_seconds("busy_timeout_seconds", values["busy_timeout_seconds"]),
+        timezone=values["timezone"],
+    )

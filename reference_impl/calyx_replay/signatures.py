@@ -1,0 +1,31 @@
+"""Whose an envelope is: Ed25519 (RFC 8032), strict in what it takes for a signature."""
+
+from __future__ import annotations
+
+from nacl.exceptions import BadSignatureError, CryptoError
+from nacl.signing import VerifyKey
+
+from reference_impl.calyx_replay.codec import Envelope
+
+SIGNATURE_BYTES = 64
+
+
+class Signatures:
+    """libsodium's check: S below the group's order, a canonical key not of small order, R compared as bytes.
+
+    Anything more lenient would let a stranger make a second valid signature, hence a second key, of the same mail.
+    """
+
+    def valid(self, envelope: Envelope) -> bool:
+        """Whether the signature is the sender's over everything but itself. Never raises."""
+        if len(envelope.signature) != SIGNATURE_BYTES:
+            return False
+        return self.verify(envelope.sender_key, envelope.signed, envelope.signature)
+
+    def verify(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        """Whether these 64 bytes are `key`'s signature of `message`. Never raises."""
+        try:
+            VerifyKey(key).verify(message, signature)
+        except (BadSignatureError, CryptoError, ValueError):
+            return False
+        return True

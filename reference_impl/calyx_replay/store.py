@@ -1,0 +1,329 @@
+"""The database: connections that are proven before they are trusted, one transaction each, and the statements.
+
+Whatever SQLite does not answer is StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not
+in WAL mode. None of these is ever "not seen", and nothing here makes a database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from reference_impl.calyx_replay.location import Identity, Location, LocationError
+from reference_impl.calyx_replay.schema import Schema
+from reference_impl.calyx_replay.settings import Settings
+from reference_impl.calyx_replay.terms import Purpose
+from reference_impl.calyx_replay.timing import SeenAt
+from reference_impl.patience import Patience
+
+Row: TypeAlias = Mapping[str, str | int | float | None]
+
+# PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
+SYNCHRONOUS_FULL = 2
+# How many steps of SQLite's machine lie between two looks at the deadline.
+_STEPS_BETWEEN_LOOKS = 20_000
+COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
+# Of an extended result code, the part that names the error.
+_PRIMARY_CODE = 0xFF
+# Without them the last frame of the log is not whole.
+_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+_KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
+
+
+class StoreError(Exception):
+    """The database cannot be asked or written now, and nothing was written."""
+
+
+class CommitUncertainError(StoreError):
+    """The commit failed in a way that leaves open whether it happened."""
+
+
+class KeyTakenError(Exception):
+    """The key is there already: the store itself said so when the row was to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxState:
+    """What the mailbox remembers besides its mail; times as written in the database."""
+
+    last_automatic: str | None
+    automatic: int
+    pruned_before: str | None
+
+
+@dataclass(slots=True)
+class _Held:
+    connection: sqlite3.Connection
+    identity: Identity
+    schema_version: int
+
+
+class Store:
+    """One connection for each purpose, opened when first needed, and again when the files are not the same any more."""
+
+    def __init__(
+        self,
+        location: Location,
+        schema: Schema,
+        settings: Settings,
+        patience: Patience,
+        *,
+        seen_at: SeenAt,
+        configured: bool = True,
+    ) -> None:
+        self.location = location
+        self.schema = schema
+        self.settings = settings
+        self.patience = patience
+        self.seen_at = seen_at
+        self._configured = configured
+        self._held: dict[Purpose, _Held] = {}
+        self._expected = schema.expected()
+
+    # Connections
+
+    def connection(self, purpose: Purpose) -> sqlite3.Connection:
+        """A proven connection. Raises sqlite3.Error, LocationError, OSError, StoreError."""
+        if not self._configured:
+            raise StoreError("no surface is configured")
+        identity, held = self.location.identity(), self._held.get(purpose)
+        if held is not None and held.identity == identity:
+            return held.connection
+        self.drop(purpose)
+        connection = self.connect(purpose)
+        try:
+            self.prepare(connection, purpose)
+            self.verify(connection)
+            self.location.tighten()
+            self._held[purpose] = _Held(connection, self.location.identity(), self.schema_version(connection))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
+        """A connection to the file that is there; `mode=rw` never makes one. Raises sqlite3.Error."""
+        return sqlite3.connect(
+            f"{self.location.database.as_uri()}?mode=rw",
+            uri=True,
+            isolation_level=None,
+            timeout=self.waits().total_seconds(),
+            # A session may be opened in one thread and used in another; only one at a time uses it.
+            check_same_thread=False,
+        )
+
+    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:  # noqa: ARG002 - see connect
+        """What SQLite forgets with each connection. Raises sqlite3.Error."""
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA recursive_triggers = ON")
+        # An index or a page that does not fit is an error, not an answer.
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.create_function("instant", 1, self.seen_at.read, deterministic=True)
+        connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
+
+    def _out_of_time(self) -> int:
+        return int(self.patience.left() <= 0)
+
+    def pragmas(self, connection: sqlite3.Connection) -> dict[str, int | str]:
+        """What the connection itself answers. Raises sqlite3.Error."""
+        return {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("foreign_keys", "journal_mode", "synchronous")
+        }
+
+    def verify(self, connection: sqlite3.Connection) -> None:
+        """The pragmas took, the tables are ours, the pages fit together. Raises sqlite3.Error, StoreError."""
+        self.verify_pragmas(self.pragmas(connection))
+        self.verify_schema(connection)
+        self.verify_integrity(connection)
+
+    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
+        """Raise StoreError unless the connection is in WAL mode, syncs, and enforces foreign keys."""
+        expected = {"foreign_keys": 1, "journal_mode": "wal", "synchronous": SYNCHRONOUS_FULL}
+        if found != expected:
+            raise StoreError(f"expected a connection with {expected}, got {dict(found)}")
+
+    def verify_schema(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError unless the database has exactly our tables and indexes."""
+        found = self.schema.catalogue(connection)
+        if found != self._expected:
+            differ = {name for (_, name), _ in found.items() ^ self._expected.items()}
+            raise StoreError(f"expected the tables of this version, these differ: {', '.join(sorted(differ))}")
+        if connection.execute("SELECT count(*) FROM mailbox_state").fetchone() != (1,):
+            raise StoreError("expected one row in mailbox_state")
+
+    def schema_version(self, connection: sqlite3.Connection) -> int:
+        """SQLite's own count of schema changes, of every process. Raises sqlite3.Error."""
+        (version,) = connection.execute("PRAGMA schema_version").fetchone()
+        return int(version)
+
+    def verify_unchanged(self, purpose: Purpose) -> None:
+        """Inside a transaction: raise StoreError if somebody changed the tables since they were last looked at."""
+        held = self._held[purpose]
+        version = self.schema_version(held.connection)
+        if version != held.schema_version:
+            self.verify_schema(held.connection)
+            held.schema_version = version
+
+    def verify_integrity(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError unless SQLite finds the whole database in order."""
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != ("ok",):
+            raise StoreError(f"expected a sound database, got: {found[0] if found else 'no answer'}")
+
+    def waits(self) -> timedelta:
+        """How long a statement may wait for somebody's lock: never beyond the operation's deadline."""
+        return min(self.settings.busy_timeout, timedelta(seconds=self.patience.left()))
+
+    def drop(self, purpose: Purpose) -> None:
+        """Close a connection; an open transaction rolls back. Never raises."""
+        held = self._held.pop(purpose, None)
+        if held is not None:
+            with contextlib.suppress(sqlite3.Error):
+                held.connection.close()
+
+    def close(self) -> None:
+        """Close every connection. Never raises."""
+        for purpose in tuple(self._held):
+            self.drop(purpose)
+
+    # Transactions
+
+    @contextlib.contextmanager
+    def _asked(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self.connection(purpose)
+            connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
+            yield connection
+        except (sqlite3.Error, LocationError, OSError) as error:
+            self.drop(purpose)
+            raise StoreError(f"{type(error).__name__}: {error}") from error
+        except StoreError:
+            self.drop(purpose)
+            raise
+
+    @contextlib.contextmanager
+    def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
+        """One transaction: it commits at the end of the block and rolls back if the block raises.
+
+        Raises StoreError where it did not happen, CommitUncertainError where that cannot be told.
+        """
+        with self._asked(purpose) as connection:
+            self.begin(connection)
+            try:
+                self.verify_unchanged(purpose)
+                yield connection
+            except BaseException:
+                self.roll_back(connection)
+                raise
+            self.commit(connection)
+            self._settle(purpose)
+
+    def _settle(self, purpose: Purpose) -> None:
+        """What a commit of ours did to the files is no reason to open them anew."""
+        with contextlib.suppress(LocationError):
+            self._held[purpose].identity = self.location.identity()
+
+    @contextlib.contextmanager
+    def reading(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
+        """One read transaction, hence one snapshot. Raises StoreError."""
+        with self._asked(purpose) as connection:
+            connection.execute("BEGIN")
+            try:
+                self.verify_unchanged(purpose)
+                yield connection
+            finally:
+                self.roll_back(connection)
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Take the one write lock before anything is read, so that what is read is still so when it is written."""
+        connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        """Commit. Raises sqlite3.Error where it certainly did not happen, else CommitUncertainError.
+
+        A commit fails for certain while the lock is to be had or the log is written. Whatever fails behind that, a sync
+        above all, leaves a log that is whole: SQLite forgets the transaction, and a recovery would bring it back.
+        """
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.roll_back(connection)
+            if error.sqlite_errorcode in _UNWRITTEN or error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY:
+                raise
+            raise CommitUncertainError(f"the commit failed: {error}") from error
+
+    def roll_back(self, connection: sqlite3.Connection) -> None:
+        """Roll back what is open. Never raises: the connection is dropped where that fails."""
+        with contextlib.suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    # Statements; each raises sqlite3.Error
+
+    def has(self, connection: sqlite3.Connection, key: str) -> bool:
+        """Whether the key is recorded."""
+        return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
+
+    def insert(self, connection: sqlite3.Connection, row: Row) -> None:
+        """Record one envelope. Raises KeyTakenError too."""
+        try:
+            connection.execute(self.insert_statement(), [row[name] for name in COLUMNS])
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode in _KEY_TAKEN:
+                raise KeyTakenError(str(error)) from error
+            raise
+
+    def insert_statement(self) -> str:
+        """The INSERT of one row, its values in the order of COLUMNS; a duplicate is an error."""
+        return f"INSERT INTO replay_state ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+    def blocked_until(self, connection: sqlite3.Connection, msg_id: str) -> str | None:
+        """The last timestamp with which an envelope of that id is refused; None if the id is not blocked."""
+        found = connection.execute('SELECT "until" FROM blocked_msg_id WHERE msg_id = ?', (msg_id,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def block(self, connection: sqlite3.Connection, msg_id: str, until: str) -> bool:
+        """Block a message id; whether it was not blocked before. The first block stays as it is."""
+        statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
+        return connection.execute(statement, (msg_id, until)).rowcount == 1
+
+    def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
+        """Forget blocks that ended before `cutoff`: what is older than that is refused as unprovable anyway."""
+        connection.execute('DELETE FROM blocked_msg_id WHERE "until" < ?', (cutoff,))
+
+    def state(self, connection: sqlite3.Connection) -> MailboxState:
+        """What the mailbox remembers."""
+        found = connection.execute("SELECT last_automatic, automatic, pruned_before FROM mailbox_state").fetchone()
+        return MailboxState(*found)
+
+    def remember(self, connection: sqlite3.Connection, state: MailboxState) -> None:
+        """Change what the mailbox remembers."""
+        connection.execute(
+            "UPDATE mailbox_state SET last_automatic = ?, automatic = ?, pruned_before = ?",
+            (state.last_automatic, state.automatic, state.pruned_before),
+        )
+
+    def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
+        """Remove what was first seen before `cutoff`, microseconds since 1970; how many that were.
+
+        `instant` is NULL for what is no instant, and NULL is before nothing.
+        """
+        return connection.execute("DELETE FROM replay_state WHERE instant(seen_at) < ?", (cutoff,)).rowcount
+
+    def counts(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """How many rows there are, and how many of them have a seen_at that is no instant."""
+        rows, unreadable = connection.execute(
+            "SELECT count(*), count(*) FILTER (WHERE instant(seen_at) IS NULL) FROM replay_state"
+        ).fetchone()
+        return int(rows), int(unreadable)
+
+    def rows(self, connection: sqlite3.Connection) -> Sequence[dict[str, Any]]:
+        """Every row of replay_state as stored, ordered by key."""
+        found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM replay_state ORDER BY replay_key").fetchall()
+        return [dict(zip(COLUMNS, row, strict=True)) for row in found]

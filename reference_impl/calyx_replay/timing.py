@@ -1,0 +1,107 @@
+"""Time: what a timestamp is, the window around the receiver's clock, and what older versions wrote into seen_at."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+
+from reference_impl.calyx_replay.settings import Settings
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+# Hours are spelt out: newer Pythons read 24:00 as the next day.
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z",
+)
+_SEEN_AT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]((?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"(?:Z|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))?",
+)
+
+
+class TimestampError(ValueError):
+    """Text is no instant in UTC."""
+
+
+def shifted(instant: datetime, by: timedelta) -> datetime:
+    """`instant + by`, at the first or last instant there is where that lies beyond."""
+    try:
+        return instant + by
+    except OverflowError:
+        return _FIRST if by < timedelta(0) else _LAST
+
+
+def microseconds(instant: datetime) -> int:
+    """Microseconds since 1970-01-01T00:00:00Z, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def written(instant: datetime) -> str:
+    """An instant as this version writes it: UTC, six fractional digits, the letter Z; texts sort like instants."""
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+class Window:
+    """Which timestamps are admissible now."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.width = settings.window
+
+    def read(self, text: str) -> datetime:
+        """The instant that a header's timestamp names. Raises TimestampError."""
+        if _TIMESTAMP.fullmatch(text) is None:
+            raise TimestampError(f"expected an instant like 2026-01-01T00:00:00Z, got {text[:64]!r}")
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError as error:
+            raise TimestampError(f"no such day or time: {text!r}") from error
+
+    def admits(self, timestamp: datetime, *, now: datetime) -> bool:
+        """Whether it lies in the closed window around the receiver's clock, to the microsecond."""
+        return abs(timestamp - now) <= self.width
+
+
+class SeenAt:
+    """The column seen_at: written in one form, read in every form that older versions left."""
+
+    def write(self, instant: datetime) -> str:
+        """The text of an instant."""
+        return written(instant)
+
+    def read(self, stored: object) -> int | None:
+        """Microseconds since 1970 of a stored value; None for what is no instant.
+
+        Text is RFC 3339 with T or a space, with or without a fraction, Z or an offset, without either in UTC. Integers
+        and reals are seconds since 1970, because a TIMESTAMP column has numeric affinity.
+        """
+        if isinstance(stored, str):
+            return self.read_text(stored)
+        if isinstance(stored, int | float):
+            return self.read_number(stored)
+        return None
+
+    def read_text(self, stored: str) -> int | None:
+        """See `read`."""
+        found = _SEEN_AT.fullmatch(stored)
+        if found is None:
+            return None
+        day, time, fraction, sign, hours, minutes = found.groups()
+        try:
+            whole = datetime.fromisoformat(f"{day}T{time}+00:00")
+        except ValueError:
+            return None
+        # Nanoseconds are cut: only whole microseconds are compared.
+        beyond = int((fraction or "").ljust(6, "0")[:6])
+        offset = 0 if sign is None else (int(hours) * 60 + int(minutes)) * 60_000_000
+        return microseconds(whole) + beyond + (offset if sign == "-" else -offset)
+
+    def read_number(self, stored: float) -> int | None:
+        """See `read`."""
+        if not math.isfinite(stored):
+            return None
+        # A double of today's seconds has steps of a quarter of a microsecond, so the nearest is what was meant.
+        found = stored * 1_000_000 if isinstance(stored, int) else round(stored * 1e6)
+        # Whoever wrote milliseconds did not write an instant of these years.
+        return found if microseconds(_FIRST) <= found <= microseconds(_LAST) else None

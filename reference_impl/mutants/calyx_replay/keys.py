@@ -1,0 +1,7 @@
+"""Bugs of calyx-replay: keys."""
+
+from __future__ import annotations
+
+from reference_impl.mutants.catalogue import Mutant
+
+MUTANTS: tuple[Mutant, ...] = ()

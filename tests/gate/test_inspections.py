@@ -1,0 +1,135 @@
+"""What the harness saw itself stands in the evidence as text; whoever edits it there does not open the gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cases.record import Side
+from conformance.gate import GateDecision, ReasonCode
+from conformance.gate_suites import doubt_of_suite
+from conformance.recorder import exchange_of
+from conformance.verdict import Exit, exit_of
+from reports.evidence import Claimed, EvidenceWriter, VerdictLine
+from specs.strictjson import canonical
+from tests.gate.conftest import SEED, STARTED, Bench, Json, Lines, forge
+from tests.gate.test_suites import TOLD, TOY, records
+from tests.harness.ledger import LEDGER, ONCE, ran
+
+
+@pytest.fixture(scope="module", params=["", "leaks"])
+def result(request: pytest.FixtureRequest) -> Any:
+    """A run of the ledger's case with the gate's seed."""
+    return next(iter(ran(ONCE, flaw=request.param, seed=SEED)))
+
+
+def evidence(result: Any, folder: Path) -> Path:
+    """The run as a file."""
+    path = folder / "run.jsonl"
+    judged = result.judgement
+    with EvidenceWriter(path) as writer:
+        header = Bench(LEDGER, folder).header()
+        writer.header(replace(header, adapter=replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),))))
+        for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
+            for record in records:
+                writer.write(exchange_of(ONCE.id, side, record))
+        told = judged.detail, judged.expected, judged.received, judged.advice
+        writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1))
+        writer.finish(verdict=judged.verdict.value, exit_status=int(exit_of(judged.verdict)), finished=STARTED)
+    return path
+
+
+def decided(result: Any, folder: Path, edit: Callable[[Lines], Lines | None]) -> GateDecision:
+    """The gate's decision on the run, edited and its chain mended."""
+    return Bench(LEDGER, folder).decide(forge(evidence(result, folder), edit))
+
+
+def looks(lines: Lines, words: str) -> list[Json]:
+    """The exchanges that tell what was seen."""
+    found = [line for line in lines if line["type"] == "exchange" and words in line["action"]]
+    assert found
+    return found
+
+
+def told(line: Json, change: Callable[[Json], object]) -> None:
+    """Change the value that an exchange tells."""
+    value = json.loads(line["event"]["detail"])
+    change(value)
+    line["event"]["detail"] = canonical(value).decode()
+
+
+def is_honest(result: Any) -> bool:
+    return bool(result.judgement.verdict.value == "conforms")
+
+
+def test_the_run_as_it_was_is_judged_as_it_was(result: Any, tmp_path: Path) -> None:
+    decision = decided(result, tmp_path, list.copy)
+    assert decision.can_proceed == ("YES" if is_honest(result) else "NO")
+
+
+def test_a_leak_that_was_edited_away_does_not_follow_any_more(result: Any, tmp_path: Path) -> None:
+    if is_honest(result):
+        pytest.skip("there is nothing to hide")
+
+    def hide(lines: Lines) -> None:
+        for line in lines:
+            if line["type"] == "verdict":
+                line.update(verdict="conforms", detail="", expected="", received="", advice="")
+        lines[-1]["exit"] = 0
+
+    decision = decided(result, tmp_path, hide)
+    assert decision.can_proceed == "NO"
+    assert ReasonCode.JUDGED_OTHERWISE in {reason.code for reason in decision.reasons}
+
+
+def rows_edited(value: Json) -> None:
+    value["rows"]["log"] = [{"n": 1, "what": "again"}]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda lines: told(looks(lines, "inspect after")[0], rows_edited),
+        lambda lines: told(looks(lines, "inspect store")[0], lambda value: value["rows"].update(entry=[])),
+        lambda lines: told(looks(lines, "inspect before")[0], lambda value: value.update(error="hidden")),
+        lambda lines: told(looks(lines, "inspect before")[0], lambda value: value.update(surprise=1)),
+        lambda lines: told(looks(lines, "inspect before")[0], lambda value: value.pop("digest")),
+        lambda lines: told(looks(lines, "inspect before")[0], lambda value: value["rows"].update(ghost=[])),
+        lambda lines: looks(lines, "inspect before")[0]["event"].update(detail=""),
+        lambda lines: looks(lines, "inspect before")[0]["event"].update(detail="{"),
+        lambda lines: looks(lines, "inspect before")[0]["event"].update(detail="[]"),
+        lambda lines: looks(lines, "inspect after")[0]["event"].update(kind="failed"),
+        lambda lines: looks(lines, "inspect after")[0]["event"].update(
+            detail=" " + looks(lines, "inspect after")[0]["event"]["detail"]
+        ),
+    ],
+)
+def test_an_edited_look_holds(result: Any, tmp_path: Path, edit: Callable[[Lines], None]) -> None:
+    if not is_honest(result):
+        pytest.skip("it holds anyway")
+    decision = decided(result, tmp_path, edit)
+    assert decision.can_proceed == "NO"
+    assert decision.exit in {Exit.INCOMPLETE, Exit.FAIL_OPEN}
+    assert {reason.code for reason in decision.reasons} == {ReasonCode.JUDGED_OTHERWISE}
+
+
+@pytest.mark.parametrize(
+    ("event", "doubt"),
+    [
+        ({"kind": "done", "detail": '{"error":null,"inserted":true}'}, None),
+        ({"kind": "done", "detail": '{"error":null,"inserted":false}'}, "an error stands beside"),
+        ({"kind": "done", "detail": '{"inserted":true,"error":null}'}, "not the RFC 8785 form"),
+        ({"kind": "done", "detail": "wonderful"}, "not JSON"),
+        ({"kind": "failed", "detail": "no disk"}, "ends a test"),
+    ],
+)
+def test_what_a_suite_test_saw_must_be_such_a_text_too(event: Json, doubt: str | None) -> None:
+    made = records(TOLD)
+    made.append(replace(made[0], n=len(made), action="probe entry", request=None, answer=None, event=event))
+    found = doubt_of_suite(TOY, made, {})
+    assert (found is None) if doubt is None else doubt in str(found)

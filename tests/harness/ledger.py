@@ -1,0 +1,47 @@
+"""Cases of the ledger contract, run on its adapter; whatever comes of them the gate's judge comes to the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from conformance.cases.judge import judge_case
+from conformance.engine import CaseResult, Engine, RunSettings
+from specs import Case
+from specs.loader import read_contract
+from specs.model import Kind
+from tests.hostile.verify import temp_folder
+
+FOLDER = Path(__file__).resolve().parent.parent / "ledger"
+LEDGER = read_contract(FOLDER / "ledger")
+ONCE = LEDGER.cases[0]
+SEED = "looked"
+
+Step = Mapping[str, Any]
+
+
+def case_of(*steps: Step, kind: Kind = Kind.BEHAVIOUR, **changes: Any) -> Case:
+    """A case of these steps."""
+    return replace(ONCE, **{"kind": kind, "given": (), "when": steps, "then": (), "twin": None, **changes})
+
+
+def ran(*cases: Case, flaw: str = "", seed: str = SEED) -> Iterator[CaseResult]:
+    """What the adapter with that flaw shows."""
+    with temp_folder() as folder:
+        settings = RunSettings(
+            (sys.executable, str(FOLDER / "adapter.py"), flaw), ("ledger",), seed=seed, workdir=str(folder)
+        )
+        with Engine(settings) as engine:
+            for case in cases:
+                result = engine.run_case(LEDGER, case)
+                assert judge_case(LEDGER, case, result.main, result.twin, seed=seed) == result.judgement
+                yield result
+
+
+def verdict(*steps: Step, flaw: str = "", **changes: Any) -> tuple[str, str]:
+    """The verdict of a case of these steps, and its detail."""
+    (result,) = ran(case_of(*steps, **changes), flaw=flaw)
+    return result.judgement.verdict.value, result.judgement.detail

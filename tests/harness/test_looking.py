@@ -1,0 +1,321 @@
+"""The steps by which the harness looks or acts itself, each used well and against what is there."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cases.looking import state_of
+from conformance.cases.record import Finding
+from conformance.inspection import store
+from conformance.inspection.database import nothing
+from conformance.inspection.helper import HELPER, Helper
+from specs.model import Twin
+from tests.harness.ledger import FOLDER, ONCE, case_of, ran, verdict
+from tests.hostile.verify import holdfast, verify
+
+PUT = {"call": "put", "args": {"key": "one"}}
+AGAIN = {"call": "put", "args": {"key": "one"}, "expect": {"outcome": "refused", "reason": "DUPLICATE"}}
+HASH = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def helper() -> Iterator[None]:
+    """No process is left behind."""
+    yield
+    HELPER.close()
+
+
+def inspect(**expected: Any) -> dict[str, Any]:
+    return {"inspect": "store", "expect": {"value": {key.replace("__", "."): value for key, value in expected.items()}}}
+
+
+def test_the_harness_sees_schema_and_rows_of_the_database_itself() -> None:
+    key = {"name": "key", "type": "TEXT", "notnull": True, "pk": 1, "hidden": 0}
+    lower = {"name": "entry_lower", "unique": True, "partial": True, "origin": "c", "expressions": True}
+    step = inspect(
+        exists=True,
+        error=None,
+        journal_mode="wal",
+        integrity="ok",
+        tables__entry__columns={"$contains": key},
+        tables__entry__indexes={"$contains": {**lower, "columns": [None]}},
+        tables__log__strict=True,
+        tables__kept__without_rowid=True,
+        tables__entry__strict=False,
+        triggers={"$contains": {"name": "no_zero", "table": "entry"}},
+        rows__entry=[{"key": "one", "seen": None, "raw": None}],
+        rows__log=[],
+    )
+    bound = {"inspect": "store", "bind": {"row": "value.rows.entry.0"}}
+    assert verdict(PUT, step, bound, {"check": "$row.key", "equals": "one"}) == ("conforms", "")
+
+
+@pytest.mark.parametrize(
+    ("step", "due", "words"),
+    [
+        (inspect(rows__entry={"$count": 2}), "wrong_reason", "expected 2 elements, got 1"),
+        ({**inspect(rows__entry=[]), "else": "state_leak"}, "state_leak", "value.rows.entry"),
+        ({"inspect": "store", "bind": {"x": "value.rows.nothing"}}, "not_reached", "no value.rows.nothing"),
+        ({"file": "data/none", "expect": {"value": {"exists": True}}}, "wrong_reason", "value.exists"),
+        ({"file": "data/ledger.db", "expect": {"value": {"mode": "0400"}}}, "wrong_reason", "value.mode"),
+        ({"file": "../secret", "expect": {"value": {"exists": False}}}, "kit_fault", "inside the workdir"),
+        ({"place": "a/b", "content": "no base64!"}, "kit_fault", "base64url"),
+        ({"place": "data", "content": "aGVsbG8"}, "not_reached", "Is a directory"),
+        ({"insert": "entry", "row": {"key": "one"}}, "not_reached", "UNIQUE constraint failed"),
+        ({"insert": "nothing", "row": {"key": "one"}}, "not_reached", "no such table"),
+        ({"insert": "entry", "row": {"key": True}}, "kit_fault", "cannot hold"),
+        (
+            {"probe": "entry", "row": {"key": "two"}, "expect": {"value": {"inserted": False}}},
+            "wrong_reason",
+            "value.inserted",
+        ),
+        (
+            {"probe": "entry", "row": {"none": "two"}, "expect": {"value": {"inserted": False}}},
+            "not_reached",
+            "no column named none",
+        ),
+        (
+            {"probe": "entry", "row": {"key": "hush"}, "expect": {"value": {"inserted": False}}},
+            "not_reached",
+            "not stored",
+        ),
+    ],
+)
+def test_what_is_otherwise_is_found(step: dict[str, Any], due: str, words: str) -> None:
+    found, detail = verdict(PUT, step)
+    assert (found, words in detail) == (due, True), detail
+
+
+def test_files_can_be_placed_and_seen() -> None:
+    modes = {"exists": True, "kind": "folder", "mode": "0700", "ignored": False, "size": None}
+    steps = (
+        {"place": ".gitignore", "content": {"$utf8": "/runtime/\n*.log\n!kept.log\n"}},
+        {"place": "runtime/deep/hello", "content": {"$utf8": "hello"}},
+        {"file": "runtime/deep/hello", "expect": {"value": {"size": 5, "sha256": HASH, "ignored": True}}},
+        {"file": "runtime", "expect": {"value": {"kind": "folder", "ignored": True}}},
+        {"file": "runtime/not/there", "expect": {"value": {"exists": False, "ignored": True}}},
+        {"file": "data", "expect": {"value": modes}},
+        {"file": "data/a.log", "expect": {"value": {"ignored": True}}},
+        {"file": "data/kept.log", "expect": {"value": {"ignored": False}}},
+        {"place": "data/.gitignore", "content": {"$utf8": "!a.log\n"}},
+        {"file": "data/a.log", "expect": {"value": {"ignored": False}}},
+        {"file": "deep/runtime/x", "expect": {"value": {"ignored": False}}},
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+def test_rows_can_be_inserted_and_probed() -> None:
+    refused = {"expect": {"value": {"inserted": False}}}
+    stored = {"expect": {"value": {"inserted": True, "error": None}}}
+    steps = (
+        PUT,
+        {"insert": "entry", "row": {"key": "two", "seen": 1.5, "raw": {"blob": "00ff"}}},
+        {"probe": "entry", "row": {"key": "two"}, **refused},
+        {"probe": "entry", "row": {"key": "two"}, "or_replace": True, **stored},
+        {"probe": "entry", "row": {"key": "x" * 64}, **refused},
+        {"probe": "entry", "row": {"key": None}, **refused},
+        {"probe": "entry", "row": {"key": "zero"}, **refused},
+        {"probe": "entry", "rows": [{"key": "three"}, {"key": "THREE"}], **refused},
+        {"probe": "entry", "rows": [{"key": "three"}, {"key": "four"}], **stored},
+        {"probe": "log", "row": {"n": "text", "what": "x"}, **refused},
+        inspect(rows__entry={"$count": 2}, rows__entry__1={"key": "two", "seen": 1.5, "raw": {"blob": "00ff"}}),
+        {"call": "put", "args": {"key": "two"}, "expect": {"outcome": "refused", "reason": "DUPLICATE"}},
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+def test_a_row_that_the_store_refuses_to_hold_ends_the_case_well() -> None:
+    row = {"insert": "entry", "row": {"key": "zero"}, "unstorable": "ends"}
+    found, detail = verdict(PUT, row, inspect(rows__entry=[]))
+    assert (found, "not zero" in detail) == ("conforms", True)
+    # What fails for any other reason is no prevention.
+    assert verdict({**row, "insert": "nothing"})[0] == "not_reached"
+    # Where it can be stored the case goes on.
+    assert verdict({**row, "row": {"key": "two"}}, inspect(rows__entry=[]))[0] == "wrong_reason"
+    # A twin that changes the row shows that another one can be stored.
+    step = {**row, "label": "stored", "row": {"key": "zero"}}
+    twin = Twin("stored", "row.key", "hush", "put", {"outcome": "accepted"})
+    case = case_of(step, {**PUT, "label": "put"}, twin=twin)
+    (result,) = ran(case)
+    assert result.judgement.verdict.value == "not_reached"
+    (result,) = ran(replace(case, twin=replace(twin, value="two")))
+    assert result.judgement.verdict.value == "conforms"
+
+
+# Looking around refusals
+
+
+def test_a_refusal_that_changed_nothing_is_seen_to() -> None:
+    (result,) = ran(ONCE)
+    assert result.judgement.verdict.value == "conforms"
+    # No worker is taken for the look.
+    assert {record.worker for record in (*result.main, *result.twin)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("flaw", "due", "words"),
+    [
+        ("leaks", "state_leak", "log 0 -> 1 rows"),
+        ("stores nothing", "fail_open", "value.rows.entry"),
+        ("link", "not_reached", "plain file (link)"),
+        ("linked folder", "not_reached", "cannot be read"),
+        ("fifo", "not_reached", "plain file"),
+        ("folder", "not_reached", "plain file (folder)"),
+        ("empty", "not_reached", "it is empty"),
+        ("foreign", "not_reached", "not a database"),
+        ("missing", "not_reached", "it is not there"),
+        ("many rows", "not_reached", "more than 10000 rows"),
+    ],
+)
+def test_an_adapter_that_says_all_the_right_things_is_not_believed(flaw: str, due: str, words: str) -> None:
+    (result,) = ran(replace(ONCE, twin=None), flaw=flaw)
+    found = result.judgement
+    assert (found.verdict.value, words in found.detail) == (due, True), found.detail
+
+
+def test_a_twin_that_is_accepted_must_be_seen_to_change_the_store() -> None:
+    (result,) = ran(replace(ONCE, then=()), flaw="stores nothing")
+    assert result.judgement.verdict.value == "not_reached"
+    assert "blind" in result.judgement.detail
+
+
+@pytest.mark.parametrize("flaw", ["unknown function", "cyclic views", "long values", "looping trigger"])
+def test_what_is_odd_in_a_database_does_not_keep_it_from_being_looked_into(flaw: str) -> None:
+    expected: dict[str, Any] = {"error": None, "rows__entry": {"$contains": {"key": "one"}}}
+    if flaw == "unknown function":
+        expected |= {"integrity": {"$matches": "not checked: .*known_here"}, "rows__own": [{"x": 1}]}
+    if flaw == "long values":
+        digest = {"blob_sha256": "9192c25b734fcbadbe32dadc28089c60db0e39f90cc20ce2e5733f57261acc0c", "bytes": 100_000}
+        expected["rows__entry"] = {"$contains": {"key": "big", "seen": 1.5, "raw": digest}}
+        odd = {"key": "odd", "seen": {"real": "inf"}, "raw": {"blob": "00ff"}}
+        whole = {"key": "whole", "seen": {"real": "2.0"}, "raw": 7}
+        step = inspect(rows__entry={"$contains": odd}), inspect(rows__entry={"$contains": whole})
+        assert verdict(*step, flaw=flaw) == ("conforms", "")
+    assert verdict(PUT, inspect(**expected), flaw=flaw) == ("conforms", "")
+
+
+def test_a_store_that_the_case_damaged_is_compared_by_its_bytes_and_no_other() -> None:
+    digest = "ab" * 32
+    damaged = nothing(exists=True, error="it is empty", digest=digest)
+    assert state_of(damaged, "before", damaged=True) == {"unreadable": digest}
+    assert state_of(nothing(exists=False, error=None), "before", damaged=True) == {"unreadable": "not there"}
+    for value, spoilt in (
+        (damaged, False),
+        (nothing(exists=False, error=None), False),
+        (nothing(exists=True, error="it is no plain file"), True),
+    ):
+        with pytest.raises(Finding, match="cannot be looked into"):
+            state_of(value, "before", damaged=spoilt)
+
+
+def test_a_case_may_damage_the_store_and_look_at_it() -> None:
+    # Closed first: as long as the write-ahead log holds all pages the database can be told from it alone.
+    spoilt = PUT, {"restart": 0}, {"tamper": "data/ledger.db", "truncate": 50}
+    assert verdict(*spoilt, inspect(exists=True, error={"$matches": "not a database|malformed"}))[0] == "conforms"
+    assert verdict(*spoilt, inspect(exists=True))[0] == "not_reached"
+    gone = {"tamper": "data/ledger.db", "delete": True}
+    assert verdict(PUT, gone, inspect(exists=False))[0] == "conforms"
+    assert verdict(PUT, gone, inspect(rows__nothing={"$absent": True})) == (
+        "wrong_reason",
+        "there is no database where the contract has it",
+    )
+
+
+def test_a_whole_run_leaves_no_process_and_calls_nothing_self_reported(tmp_path: Path) -> None:
+    adapter = (sys.executable, str(FOLDER / "adapter.py"))
+    outcome = verify(adapter, cwd=tmp_path, contract="ledger", specs=FOLDER)
+    assert outcome.exit == 0, outcome.stdout + outcome.stderr
+    assert "self-reported" not in outcome.stdout
+    details = [line["event"]["detail"] for line in outcome.exchanges if line["action"].startswith("inspect")]
+    assert len(details) == 4
+    explained = holdfast("explain", ONCE.id, temp=tmp_path, cwd=tmp_path, extra={"HOLDFAST_SPECS": str(FOLDER)})
+    assert (explained.returncode, "inspect" in explained.stdout) == (0, True), explained.stderr
+
+
+# What is hostile to whoever opens it
+
+
+def test_a_database_within_a_transaction_is_not_looked_into(workdir: Path) -> None:
+    make(workdir, "CREATE TABLE t (x);")
+    journal = workdir / "s.db-journal"
+    journal.write_bytes(bytes.fromhex("d9d505f920a163d7") + bytes(500))
+    value = store.inspect(workdir, "s.db")
+    assert value["rows"] == {}
+    assert "within a transaction" in value["error"]
+    journal.write_bytes(bytes(100))
+    assert store.inspect(workdir, "s.db")["error"] is None
+
+
+def make(folder: Path, script: str) -> Path:
+    with sqlite3.connect(folder / "s.db") as database:
+        database.executescript(script)
+    database.close()
+    return folder
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    """A workdir inside a folder where scratch copies may go."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def test_a_trigger_that_loops_is_ended_and_is_no_constraint(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """CREATE TABLE t (x); CREATE TRIGGER l AFTER INSERT ON t BEGIN
+    INSERT INTO t SELECT x FROM
+    (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) x FROM c);
+    END;"""
+    make(workdir, script)
+    ask = HELPER.ask
+    monkeypatch.setattr(HELPER, "ask", lambda op, **words: ask(op, seconds=0.5, **words))
+    before = (workdir / "s.db").read_bytes()
+    for value in (
+        store.probe(workdir, "s.db", "t", [{"x": 1}], or_replace=False),
+        store.insert(workdir, "s.db", "t", [{"x": 1}]),
+    ):
+        assert value == {"inserted": None, "error": "it took too long"}
+    assert (workdir / "s.db").read_bytes() == before
+
+
+def test_looking_leaves_the_workdir_and_the_scratch_as_they_were(workdir: Path) -> None:
+    make(workdir, "PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (9007199254740993);")
+
+    def shown() -> list[Any]:
+        states = [(path, os.stat(path, follow_symlinks=False)) for path in sorted(workdir.parent.rglob("*"))]
+        return [(path, state.st_mode, state.st_size, state.st_mtime_ns) for path, state in states if path.is_file()]
+
+    before = shown()
+    value = store.inspect(workdir, "s.db")
+    store.probe(workdir, "s.db", "t", [{"x": 1}], or_replace=False)
+    assert value["rows"] == {"t": [{"x": {"integer": "9007199254740993"}}]}
+    assert shown() == before
+    assert sorted(path.name for path in workdir.parent.iterdir()) == ["work"]
+
+
+def test_what_is_written_but_not_committed_is_not_seen(workdir: Path) -> None:
+    make(workdir, "PRAGMA journal_mode=WAL; CREATE TABLE t (x);")
+    database = sqlite3.connect(workdir / "s.db", isolation_level=None)
+    database.execute("INSERT INTO t VALUES (1)")
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("INSERT INTO t VALUES (2)")
+    assert store.inspect(workdir, "s.db")["rows"] == {"t": [{"x": 1}]}
+    busy = store.insert(workdir, "s.db", "t", [{"x": 3}])
+    assert busy == {"inserted": None, "error": "database is locked"}
+    database.close()
+
+
+def test_whoever_dies_of_a_request_is_replaced() -> None:
+    helper = Helper()
+    with pytest.raises(Exception, match="dies of it"):
+        helper.ask("no such operation")
+    assert helper.ask("ignored", path="a", folder=False, rules={"": "a"}) is True
+    helper.close()

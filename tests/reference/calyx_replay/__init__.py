@@ -1,0 +1,1 @@
+"""The reference of calyx-replay, without any harness."""

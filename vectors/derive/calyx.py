@@ -1,0 +1,305 @@
+"""Envelopes, keys and forgeries of `calyx-replay`, computed as the contract words them (methods.yaml, `$defs/bytes`).
+
+Bytes travel as base64url without padding. A sender is named by a label; its Ed25519 seed is the SHA-256 of that label.
+The canonical form is written out here (RFC 8785), and so is what a forger does to a signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PROTOCOL_VERSION = "calyx-mail/0.1"
+# RFC 8032 section 5.1: the prime of the field, and the order of the base point.
+_P = 2**255 - 19
+_L = 2**252 + 27742317777372353535851937790883648493
+_BYTES = frozenset({"ciphertext", "signature", "header.sender_key"})
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+# RFC 8785 section 3.2.2.2.
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2}:[0-9])([0-9])")
+
+
+def canonical(value: Any) -> str:
+    """The RFC 8785 text of `value`. Raises ValueError for fractions, which no envelope has."""
+    if isinstance(value, str):
+        return '"' + _ESCAPED.sub(_escape, value) + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, Mapping):
+        names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
+        return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
+    raise ValueError(f"an envelope cannot hold {value!r}")
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+
+def encoded(data: bytes) -> str:
+    """Bytes as base64url without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a base64url text without padding."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _seed(label: str) -> bytes:
+    return hashlib.sha256(label.encode("utf-8")).digest()
+
+
+def public_key(seed: bytes) -> bytes:
+    """The public key of a 32-byte seed (RFC 8032)."""
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+
+
+def sign(seed: bytes, message: bytes) -> bytes:
+    """The signature of `message`, 64 bytes (RFC 8032)."""
+    return Ed25519PrivateKey.from_private_bytes(seed).sign(message)
+
+
+def sender_key(label: str) -> str:
+    """The public key of the sender of that label, base64url."""
+    return encoded(public_key(_seed(label)))
+
+
+def sender_fp(label: str) -> str:
+    """The fingerprint of that sender: SHA-256 of its public key, 64 lower-case hex digits."""
+    return hashlib.sha256(public_key(_seed(label))).hexdigest()
+
+
+def msg_id(text: str) -> str:
+    """A message id, UUID version 4 in lower case, fixed by `text`."""
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8")).digest()[:16], version=4))
+
+
+def replay_key(envelope: str) -> str:
+    """The key of an envelope: SHA-256 over its bytes as they stand, 64 lower-case hex digits."""
+    return hashlib.sha256(decoded(envelope)).hexdigest()
+
+
+def _message(parts: Mapping[str, Any]) -> bytes:
+    """What is signed: everything but the signature."""
+    return canonical({name: part for name, part in parts.items() if name != "signature"}).encode("utf-8")
+
+
+def envelope(draft: Mapping[str, Any]) -> str:
+    """The bytes of an envelope that is signed: {key, header, ciphertext, protocol_version?, extra?, drop?}.
+
+    `header` needs no sender_key and no sender_fp; one that stands there is kept. `extra` are further members at the
+    top, `drop` lists members to leave out, as `header.msg_id`; both before it is signed. `drop: [signature]` is after.
+    """
+    unknown = draft.keys() - {"key", "header", "ciphertext", "protocol_version", "extra", "drop"}
+    if unknown:
+        raise ValueError(f"an envelope is not made of {', '.join(sorted(unknown))}")
+    label = draft["key"]
+    parts: dict[str, Any] = {
+        "protocol_version": draft.get("protocol_version", PROTOCOL_VERSION),
+        "header": {"sender_key": sender_key(label), "sender_fp": sender_fp(label), **draft["header"]},
+        "ciphertext": draft["ciphertext"],
+        **draft.get("extra", {}),
+    }
+    dropped = list(draft.get("drop", ()))
+    for path in dropped:
+        if path != "signature":
+            place, name = _place(parts, path)
+            del place[name]
+    if "signature" not in dropped:
+        parts["signature"] = encoded(sign(_seed(label), _message(parts)))
+    return encoded(canonical(parts).encode("utf-8"))
+
+
+def _place(parts: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    *way, name = path.split(".")
+    place = parts
+    for part in way:
+        place = place[part]
+    if name not in place:
+        raise ValueError(f"the envelope has no {path}")
+    return place, name
+
+
+def _parts(of: str) -> dict[str, Any]:
+    parts: dict[str, Any] = json.loads(decoded(of))
+    return parts
+
+
+def variant(asked: Mapping[str, str]) -> str:
+    """Another spelling of an envelope: {envelope, how}. What it says is the same, or would be to a lenient reader."""
+    how = asked["how"]
+    if how not in _VARIANTS:
+        raise ValueError(f"no variant is called {how!r}; known: {', '.join(_VARIANTS)}")
+    return encoded(_VARIANTS[how](decoded(asked["envelope"])))
+
+
+def _with(path: str, change: Callable[[str], str]) -> Callable[[bytes], bytes]:
+    def changed(data: bytes) -> bytes:
+        parts = json.loads(data)
+        place, name = _place(parts, path)
+        place[name] = change(place[name])
+        return canonical(parts).encode("utf-8")
+
+    return changed
+
+
+def _text(change: Callable[[str], str]) -> Callable[[bytes], bytes]:
+    return lambda data: change(data.decode("utf-8")).encode("utf-8")
+
+
+def _in_order(*names: str) -> Callable[[bytes], bytes]:
+    def ordered(data: bytes) -> bytes:
+        parts = json.loads(data)
+        return ("{" + ",".join(f"{canonical(name)}:{canonical(parts[name])}" for name in names) + "}").encode("utf-8")
+
+    return ordered
+
+
+def _spare_bits(text: str) -> str:
+    """The same bytes with one of the bits set that base64 does not use."""
+    if len(text) % 4 not in (2, 3):
+        raise ValueError("a text without spare bits: its bytes are a multiple of three")
+    return text[:-1] + _ALPHABET[_ALPHABET.index(text[-1]) | 1]
+
+
+def _padded(text: str) -> str:
+    return text + "=" * (-len(text) % 4)
+
+
+def _spaced(text: str) -> str:
+    return json.dumps(json.loads(text), ensure_ascii=False, sort_keys=True, separators=(", ", ": "))
+
+
+def _extended(data: bytes) -> bytes:
+    return canonical({**json.loads(data), "note": "beside"}).encode("utf-8")
+
+
+_VERSION = f'"{PROTOCOL_VERSION}"'
+_VARIANTS: dict[str, Callable[[bytes], bytes]] = {
+    "duplicate-member": _text(lambda text: f'{text[:-1]},"protocol_version":{_VERSION}}}'),
+    "member-order": _in_order("protocol_version", "header", "ciphertext", "signature"),
+    "whitespace": _text(_spaced),
+    "unicode-escape": _text(lambda text: text.replace(_VERSION, '"\\u0063' + _VERSION[2:])),
+    "escaped-solidus": _text(lambda text: text.replace(_VERSION, _VERSION.replace("/", "\\/"))),
+    "bom": lambda data: b"\xef\xbb\xbf" + data,
+    "leading-space": lambda data: b" " + data,
+    "trailing-newline": lambda data: data + b"\n",
+    "trailing-bytes": lambda data: data + b"{}",
+    "trailing-nul": lambda data: data + b"\x00",
+    "utf-16": lambda data: data.decode("utf-8").encode("utf-16"),
+    "padded-signature": _with("signature", _padded),
+    "spare-bits-signature": _with("signature", _spare_bits),
+    "padded-sender-key": _with("header.sender_key", _padded),
+    "spare-bits-sender-key": _with("header.sender_key", _spare_bits),
+    "padded-ciphertext": _with("ciphertext", _padded),
+    "spare-bits-ciphertext": _with("ciphertext", _spare_bits),
+    "uppercase-fp": _with("header.sender_fp", str.upper),
+    "uppercase-recipient": _with("header.recipient_fp", str.upper),
+    "uppercase-msg-id": _with("header.msg_id", str.upper),
+    "extra-member": _extended,
+}
+
+
+def malleated(asked: Mapping[str, str]) -> str:
+    """An envelope whose signature is another encoding of a good one: {envelope, how, key?}.
+
+    `s-plus-l` adds the group order to S; `trailing-bytes` puts a byte behind the signature; `r-reencoded` flips the
+    sign bit of R, or with the sender's `key` signs with R as the identity in an encoding beyond the field's prime,
+    which a verifier accepts that decodes R without asking whether its encoding is the canonical one.
+    """
+    parts = _parts(asked["envelope"])
+    how = asked["how"]
+    signature = decoded(parts["signature"])
+    r, s = signature[:32], int.from_bytes(signature[32:], "little")
+    if how == "s-plus-l":
+        signature = r + (s + _L).to_bytes(32, "little")
+    elif how == "trailing-bytes":
+        signature += b"\x00"
+    elif how == "r-reencoded":
+        signature = (
+            _signed_at_identity(_seed(asked["key"]), _message(parts))
+            if "key" in asked
+            else r[:31] + bytes([r[31] ^ 0x80]) + signature[32:]
+        )
+    else:
+        raise ValueError(f"no malleation is called {how!r}; known: s-plus-l, r-reencoded, trailing-bytes")
+    return encoded(canonical({**parts, "signature": encoded(signature)}).encode("utf-8"))
+
+
+def _signed_at_identity(seed: bytes, message: bytes) -> bytes:
+    """R is the identity, as y = p + 1; S = k a, so that S B = R + k A (RFC 8032 section 5.1.7)."""
+    r = (_P + 1).to_bytes(32, "little")
+    secret = bytearray(hashlib.sha512(seed).digest()[:32])
+    secret[0] &= 248
+    secret[31] = (secret[31] & 127) | 64
+    k = int.from_bytes(hashlib.sha512(r + public_key(seed) + message).digest(), "little")
+    return r + (k * int.from_bytes(secret, "little") % _L).to_bytes(32, "little")
+
+
+def altered(asked: Mapping[str, Any]) -> str:
+    """An envelope in which one thing is another: {envelope, part, resign, key?, to?, at?}.
+
+    `part` is a path such as `header.timestamp`; it becomes `to`, or the nearest other value of its kind. Of bytes one
+    bit is changed, `at` the `first` (as is usual), the `middle` or the `last` byte. `resign: true` signs it with `key`;
+    with the part `header.sender_key` it is then that key's envelope.
+    """
+    parts = copy.deepcopy(_parts(asked["envelope"]))
+    path, resign = asked["part"], asked["resign"]
+    place, name = _place(parts, path)
+    if resign and path == "header.sender_key":
+        parts["header"] |= {"sender_key": sender_key(asked["key"]), "sender_fp": sender_fp(asked["key"])}
+    else:
+        place[name] = asked["to"] if "to" in asked else _other(path, place[name], asked.get("at", "first"))
+    if resign:
+        parts["signature"] = encoded(sign(_seed(asked["key"]), _message(parts)))
+    return encoded(canonical(parts).encode("utf-8"))
+
+
+def _other(path: str, value: Any, at: str) -> str:
+    """Another value of the same kind, so that nothing but the signature tells the difference."""
+    if not isinstance(value, str):
+        raise ValueError(f"{path} is no text; say `to`")
+    if path in _BYTES:
+        data = bytearray(decoded(value))
+        if not data:
+            return encoded(b"\x00")
+        data[{"first": 0, "middle": len(data) // 2, "last": -1}[at]] ^= 1
+        return encoded(bytes(data))
+    if path == "header.timestamp":
+        return _SECONDS.sub(lambda match: f"{match[1]}{(int(match[2]) + 1) % 10}", value, count=1)
+    if path in {"header.msg_id", "header.sender_fp", "header.recipient_fp"}:
+        return value[:-1] + ("0" if value[-1] != "0" else "1")
+    return value + "x"
+
+
+def _checked(derivation: Callable[[Any], str]) -> Callable[[Any], str]:
+    """What a value lacks, or holds of a wrong kind, is a ValueError as everywhere."""
+
+    def checked(value: Any) -> str:
+        try:
+            return derivation(value)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{derivation.__name__} cannot be made of {value!r}: {error!r}") from error
+
+    return checked
+
+
+DERIVATIONS = {
+    function.__name__: _checked(function)
+    for function in (altered, envelope, malleated, msg_id, replay_key, sender_fp, sender_key, variant)
+}
