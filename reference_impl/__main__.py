@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from reference_impl.registry import contract_names, implementation, operators, package_of
+from reference_impl.registry import contract_names, implementation, operating, operators, package_of
 
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
@@ -112,17 +112,17 @@ def _parser() -> argparse.ArgumentParser:
     provision.add_argument("--writer", default="holdfast_registrar", help="role that may read and append (PostgreSQL)")
     mutants = command("mutants", _mutants, "List the planted bugs.")
     mutants.add_argument("--json", action="store_true")
-    for name, operate in operators().items():
+    for name, contract in operators().items():
         # It has a command line and exit statuses of its own, see `main`.
-        commands.add_parser(name, help=operate.TITLE, add_help=False)
+        commands.add_parser(name, help=f"For operators of {contract}.", add_help=False)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if words and words[0] in (operating := operators()):
-        return operating[words[0]].main(words[1:])
+    if words and words[0] in (known := operators()):
+        return operating(known[words[0]]).main(words[1:])
     try:
         options = _parser().parse_args(words)
     except SystemExit as ended:

@@ -15,18 +15,25 @@ from reference_impl.session import Implementation
 class Operating(Protocol):
     """A module `operate` of a contract's package: a command line for the operators of what it implements."""
 
-    NAME: str
-    TITLE: str
-
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run one command; the exit status."""
 
 
-def operators() -> Mapping[str, Operating]:
-    """The command lines for operators by name, of every contract that has one."""
-    modules = [f"{package_of(name)}.operate" for name in contract_names()]
-    found = [cast("Operating", import_module(module)) for module in modules if find_spec(module) is not None]
-    return {each.NAME: each for each in found}
+def operators() -> Mapping[str, str]:
+    """The contracts with a command line for operators, each by the first word of its name. Imports none of them.
+
+    Raises ValueError where two contracts begin alike.
+    """
+    having = [name for name in contract_names() if find_spec(f"{package_of(name)}.operate") is not None]
+    found = {name.partition("-")[0]: name for name in having}
+    if len(found) < len(having):
+        raise ValueError(f"expected contracts whose names begin with different words, got {', '.join(having)}")
+    return found
+
+
+def operating(contract: str) -> Operating:
+    """The command line for operators of this contract."""
+    return cast("Operating", import_module(f"{package_of(contract)}.operate"))
 
 
 def contract_names() -> tuple[str, ...]:

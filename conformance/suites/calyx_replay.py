@@ -8,23 +8,16 @@ import json
 import uuid
 from collections.abc import Mapping
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.cases.values import shift
 from conformance.suites import clause
 from conformance.suites.bench import Answer, Bench, Session, base64url
 from conformance.suites.calyx_history import OPENING, STEPS, Play, Step
+from conformance.suites.histories import DRAWN
 from vectors.derive import derive
 
-# As of all suites: fixed by the code, so that two runs have the same plan.
-_SETTINGS = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
 _RIVALS = 8
 
 
@@ -155,7 +148,7 @@ def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None
     with bench.session(workers=2) as session:
         count = 0
 
-        @settings(_SETTINGS, max_examples=60)
+        @settings(DRAWN, max_examples=60)
         @given(_EXTRAS)
         def run(extra: dict[str, str]) -> None:
             nonlocal count
@@ -198,7 +191,7 @@ def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
     with bench.session() as session:
         count = 0
 
-        @settings(_SETTINGS, max_examples=60)
+        @settings(DRAWN, max_examples=60)
         @given(st.integers(1, 63), st.booleans(), _EXTRAS)
         def run(ways: int, first: bool, extra: dict[str, str]) -> None:  # noqa: FBT001
             nonlocal count
@@ -249,7 +242,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
     with bench.session() as session:
         count = 0
 
-        @settings(_SETTINGS, max_examples=60)
+        @settings(DRAWN, max_examples=60)
         @given(st.one_of(edges, edges, st.integers(-700_000_000, 700_000_000)))
         def run(microseconds: int) -> None:
             nonlocal count
@@ -277,7 +270,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Envelopes, replays, skewed clocks, prunes, restarts and a second process, in any order."""
 
-    @settings(_SETTINGS, max_examples=12)
+    @settings(DRAWN, max_examples=12)
     @given(st.lists(STEPS, min_size=8, max_size=20))
     def run(history: list[Step]) -> None:
         with bench.session(workers=2) as session:

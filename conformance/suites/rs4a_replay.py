@@ -7,23 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.suites import clause
 from conformance.suites.bench import Answer, Bench, Session
+from conformance.suites.histories import DRAWN
 from conformance.suites.rs4a_history import OPENING, STEPS, Play, Step, issue, request, shown
 from vectors.derive import derive
-
-# Histories are fixed by the code, so that two runs have the same plan. Nothing is shrunk: a history is short, and
-# each try costs a session.
-_SETTINGS = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def _counts(session: Session, worker: int = 0) -> tuple[int, int]:
@@ -51,7 +42,7 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Registrations, retries, compensations, time and jobs in any order, with a restart now and then."""
 
-    @settings(_SETTINGS, max_examples=10)
+    @settings(DRAWN, max_examples=10)
     @given(st.lists(STEPS, min_size=10, max_size=20), st.sampled_from([None, None, None, 8]))
     def run(history: list[Step], restart: int | None) -> None:
         with bench.session() as session:
@@ -97,7 +88,7 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
     """Keys are compared with those that holdfast derives itself, for targets, owners and runs of any characters."""
     with bench.session() as session:
 
-        @settings(_SETTINGS, max_examples=60)
+        @settings(DRAWN, max_examples=60)
         @given(st.lists(st.tuples(_NAME, st.integers(0, 40)), min_size=1, max_size=4), _IDENTITY, _IDENTITY)
         def run(parts: list[tuple[str, int]], owner: str, run_id: str) -> None:
             plain = f"dot://acme/{'/'.join(name for name, _ in parts)}"

@@ -149,7 +149,7 @@ class Migration:
 
     def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
         """Record one envelope as seen now, without delivering it; whether it had no record. The first record stays."""
-        key = self._codec.replay_key(envelope)
+        key = self.key(envelope)
         if self._store.has(connection, key):
             return False
         try:
@@ -157,6 +157,10 @@ class Migration:
         except KeyTakenError:
             return False
         return True
+
+    def key(self, envelope: Envelope) -> str:
+        """The key that its next copy will be looked up by."""
+        return self._codec.replay_key(envelope)
 
     def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
         """Block an id while an envelope that version 0 may have seen is still admissible; whether it was not before."""

@@ -35,6 +35,10 @@ class Settings:
     timezone: str
 
 
+# A run has one config for all its contracts; these say where others keep their state, which here the source fixes.
+_OF_OTHERS = ("store", "dsn")
+
+
 def _seconds(name: str, seconds: int) -> timedelta:
     if seconds > _MOST_SECONDS:
         raise OpenError(f"config {name}: expected at most {_MOST_SECONDS} seconds, got {seconds}")
@@ -60,7 +64,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
     check_reasons(contract.reasons)
     values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
     for name, text in config.items():
-        if name == TEMPLATE_KEY:
+        if name == TEMPLATE_KEY or name in _OF_OTHERS:
             continue
         if name not in values:
             raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")

@@ -14,10 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
+
+from specs.errors import StrictJsonError
+from specs.strictjson import canonical, loads
 
 # What stands in the place of a secret.
 MARK = "***"
@@ -181,7 +185,7 @@ class Redactor:
                 **data,
                 "request": self._request(data["request"]),
                 "answer": self._answer(data["answer"]),
-                "event": self._freely(data["event"]),
+                "event": self._event(data["event"]),
             }
         if kind == "header":
             return self._header(data)
@@ -230,6 +234,16 @@ class Redactor:
 
     def _known(self, text: str) -> str:
         return text if self._judged is None else _until_stable(partial(self._judged.sub, MARK), text)
+
+    def _event(self, event: Mapping[str, Any] | None) -> Any:
+        """What the harness saw itself stands in the detail as JSON; it is judged like an answer."""
+        value = None
+        if event is not None and event["kind"] == "done":
+            with suppress(StrictJsonError):
+                value = loads(event["detail"])
+        if event is None or not isinstance(value, dict):
+            return self._freely(event)
+        return {**self._freely(event), "detail": canonical(self._narrowly(value)).decode("utf-8")}
 
     def _answer(self, answer: Mapping[str, Any] | None) -> Any:
         if answer is None:

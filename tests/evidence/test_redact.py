@@ -148,6 +148,24 @@ def test_targets_and_member_names_of_a_contract_stay_in_answers() -> None:
     assert redact_exchange(PLAIN, None, answer)["answer"] == answer
 
 
+def test_what_the_harness_saw_is_judged_like_an_answer() -> None:
+    seen: dict[str, Any] = {
+        "tables": {"t": {"columns": [{"name": "token", "type": "TEXT"}], "sql": "CREATE TABLE t (token: 'x')"}}
+    }
+    seen["rows"] = {"t": [{"token": "abcdef", "dsn": "postgres://me:hidden@host/db", "own": "users-own-secret"}]}
+    detail = strictjson.canonical(seen).decode()
+    redactor = Redactor(frozenset({"users-own-secret"}))
+    line = {"type": "exchange", "request": None, "answer": None, "event": {"kind": "done", "detail": detail}}
+    found = redactor.line(line)["event"]["detail"]
+    assert strictjson.loads(found)["tables"] == seen["tables"]
+    assert strictjson.loads(found)["rows"]["t"] == [
+        {"token": "abcdef", "dsn": "postgres://me:***@host/db", "own": "***"}
+    ]
+    assert strictjson.canonical(strictjson.loads(found)).decode() == found
+    failed = redactor.line({**line, "event": {"kind": "failed", "detail": "token=abcdef"}})
+    assert failed["event"]["detail"] == "token=***"
+
+
 def test_the_words_of_a_verdict_line_stay() -> None:
     line = {
         "type": "verdict", "case": "toy/secret/a-token-is-kept", "clauses": ["TOY-01"], "verdict": "conforms",

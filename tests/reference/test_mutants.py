@@ -26,6 +26,7 @@ CONTRACTS = contract_names()
 LOADED: Mapping[str, Callable[[Any], Any]] = {
     "rs4a-replay": lambda blueprint: blueprint.settings({}),
     "jcs": lambda blueprint: blueprint.limits(),
+    "calyx-replay": lambda blueprint: blueprint.settings({}),
 }
 
 
@@ -34,22 +35,30 @@ def reference(contract: str) -> Any:
     return import_module(f"{package_of(contract)}.blueprint").REFERENCE
 
 
+# How many methods a bug may take. The store of calyx-replay checks what its receiver does, so that a bug in one has to
+# get past the other, and a schema that lacks something has to be taken for the right one.
+MOST_METHODS: Mapping[str, int] = {"calyx-replay": 6}
+
+
+def overridden(bug: type[Any], honest: type[Any]) -> set[str]:
+    """The methods of the honest class that the bug, or a class between them, has in another form."""
+    between = bug.__mro__[: bug.__mro__.index(honest)]
+    return {name for one in between for name in vars(one) if not name.startswith("__") and hasattr(honest, name)}
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_changes_one_method_or_one_loaded_value(mutant: Mutant) -> None:
     whole = reference(mutant.contract)
     changed = mutant.apply(whole)
     parts = [f.name for f in fields(whole) if getattr(changed, f.name) is not getattr(whole, f.name)]
-    (part,) = parts
-    if part == "loaded":
+    if parts == ["loaded"]:
         before, after = LOADED[mutant.contract](whole), LOADED[mutant.contract](changed)
         values = [f.name for f in fields(before) if getattr(before, f.name) != getattr(after, f.name)]
         assert len(values) == 1
         return
-    bug, honest = getattr(changed, part), getattr(whole, part)
-    assert bug.__mro__[1] is honest
-    overridden = [name for name in vars(bug) if not name.startswith("__")]
-    (name,) = overridden
-    assert hasattr(honest, name), f"{name} is new; a mutant overrides"
+    methods = [overridden(getattr(changed, part), getattr(whole, part)) for part in parts]
+    assert all(methods), "a part is replaced by one that does the same"
+    assert 1 <= sum(map(len, methods)) <= MOST_METHODS.get(mutant.contract, 1), methods
 
 
 def test_names_are_unique_and_found() -> None:

@@ -88,9 +88,8 @@ def test_key_needs_no_nonce_and_no_attempt() -> None:
 
 
 def test_unknown_derivation_is_an_error_that_lists_the_known_ones() -> None:
-    found = [name for name in names() if not name.startswith("calyx.")]
-    assert found == ["mesh.fingerprint", "rs4a.logical_request_key", "rs4a.replay_key"]
-    with pytest.raises(ValueError, match=r"known names: .*mesh\.fingerprint, rs4a\.logical"):
+    assert {"mesh.fingerprint", "rs4a.logical_request_key", "rs4a.replay_key"} <= set(names())
+    with pytest.raises(ValueError, match=r"known names: .*mesh\.fingerprint, .*rs4a\.logical"):
         derive("rs4a.nothing", {})
 
 

@@ -1,0 +1,178 @@
+"""Envelopes accepted per second by the reference mailbox, against a bare INSERT into its file; and how lookups grow.
+
+Both sides work on one database in WAL mode with `synchronous` FULL, each through a connection of its own, one operation
+after the other. They take turns in small batches, and in turn go first, so that a busy machine slows both alike. What
+counts is the ratio of their medians.
+
+- *reference*: `receive` as the adapter calls it: strict decode, signature, window, BEGIN IMMEDIATE, check, row,
+  delivery with the envelope itself, COMMIT.
+- *bare*: what a program without any promise does: one INSERT of the same six columns, committed by itself.
+
+Lookups: a replay of what is there (`SELECT` by key through the reference's own store) among so many rows, each size in
+a database of its own, at random keys. A B-tree grows by a level for each factor of a hundred or so: the time stays
+flat while its pages are in memory.
+
+Run: `python bench/acceptances.py [--batches N] [--batch N] [--rows 1000,100000,10000000]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import itertools
+import os
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reference_impl.answers import Accepted
+from reference_impl.calyx_replay.blueprint import REFERENCE
+from reference_impl.calyx_replay.service import Parts
+from reference_impl.calyx_replay.terms import Purpose
+from vectors.derive import derive
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WARM_UP = 50
+LOOKUPS = 2000
+INSERT = (
+    "INSERT INTO replay_state (replay_key, msg_id, sender_fp, recipient_fp, seen_at, envelope_timestamp) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+def envelope(number: int) -> bytes:
+    """One valid envelope of its own, of about a kilobyte."""
+    header = {
+        "msg_id": str(uuid.UUID(int=number, version=4)),
+        "recipient_fp": "ab" * 32,
+        "timestamp": "2026-01-01T00:00:00Z",
+    }
+    text = base64.urlsafe_b64encode(hashlib.sha512(str(number).encode()).digest() * 8).rstrip(b"=").decode()
+    made = derive("calyx.envelope", {"key": "bench", "header": header, "ciphertext": text})
+    return base64.urlsafe_b64decode(made + "=" * (-len(made) % 4))
+
+
+def row(label: str, number: int) -> tuple[str, ...]:
+    """The six values of a row of its own."""
+    key = hashlib.sha256(f"{label} {number}".encode()).hexdigest()
+    name = str(uuid.UUID(int=number, version=4))
+    return key, name, "cd" * 32, "ab" * 32, "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00Z"
+
+
+def mailbox(root: Path) -> Parts:
+    """A provisioned mailbox in an empty folder."""
+    parts = REFERENCE.parts(root, {})
+    REFERENCE.provisioner(REFERENCE.schema()).make(parts.store.location)
+    return parts
+
+
+def seconds(action: Callable[[int], None], first: int, count: int) -> list[float]:
+    """How long each of `count` calls took."""
+    taken = []
+    for number in range(first, first + count):
+        began = time.perf_counter()
+        action(number)
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def acceptances(*, batches: int, batch: int) -> tuple[list[list[float]], list[list[float]]]:
+    """Seconds of each operation of the reference and of the bare side, batch by batch."""
+    total = WARM_UP + batches * batch
+    sent = [envelope(number) for number in range(total)]
+    with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
+        parts = mailbox(Path(scratch))
+
+        def receive(number: int) -> None:
+            parts.patience.begin()
+            answer = parts.mailbox.receive(sent[number], now=NOW)
+            assert isinstance(answer, Accepted), answer
+
+        connection = sqlite3.connect(parts.store.location.database, isolation_level=None)
+        connection.execute("PRAGMA synchronous = FULL")
+        ours: list[list[float]] = []
+        bare: list[list[float]] = []
+        sides: list[tuple[Callable[[int], None], list[list[float]]]] = [
+            (receive, ours),
+            (lambda number: connection.execute(INSERT, row("bare", number)).close(), bare),
+        ]
+        for action, _ in sides:
+            seconds(action, 0, WARM_UP)
+        for number in range(WARM_UP, total, batch):
+            for action, taken in sides:
+                taken.append(seconds(action, number, batch))
+            sides.reverse()
+        connection.close()
+        parts.store.close()
+    return ours, bare
+
+
+def lookup(rows: int) -> float:
+    """The median of the seconds of a lookup among so many rows."""
+    with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
+        parts = mailbox(Path(scratch))
+        with sqlite3.connect(parts.store.location.database, isolation_level=None) as filled:
+            filled.execute("PRAGMA synchronous = OFF")
+            filled.execute("PRAGMA cache_size = -1000000")
+            for chunk in _chunks(rows):
+                filled.execute("BEGIN")
+                filled.executemany(INSERT, chunk)
+                filled.execute("COMMIT")
+        filled.close()
+        drawn = random.Random(rows)
+        keys = [row("row", drawn.randrange(rows))[0] for _ in range(LOOKUPS + WARM_UP)]
+        parts.patience.begin()
+        taken = []
+        with parts.store.reading(Purpose.OBSERVE) as connection:
+            for key in keys:
+                began = time.perf_counter()
+                assert parts.store.has(connection, key)
+                taken.append(time.perf_counter() - began)
+        parts.store.close()
+    return statistics.median(taken[WARM_UP:])
+
+
+def _chunks(rows: int) -> Iterator[list[tuple[str, ...]]]:
+    # In the order of the keys a table this large is made in minutes instead of hours.
+    size = 1_000_000
+    for first in range(0, rows, size):
+        yield sorted(row("row", number) for number in range(first, min(rows, first + size)))
+
+
+def median(batches: list[list[float]]) -> float:
+    """The median of all batches together."""
+    return statistics.median(itertools.chain.from_iterable(batches))
+
+
+def main() -> None:
+    """Print the rates and their ratio, how it spreads over tenths of the run, and the lookups."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=10)
+    parser.add_argument("--rows", default="1000,100000,10000000", help="sizes, commas between them")
+    options = parser.parse_args()
+    ours, bare = acceptances(batches=options.batches, batch=options.batch)
+    for name, side in (("reference", ours), ("bare", bare)):
+        typical = median(side)
+        print(f"{name:<12} {1 / typical:8.0f} a second   median {typical * 1e6:6.0f} us")
+    tenth = max(1, options.batches // 10)
+    spread = sorted(
+        median(bare[at : at + tenth]) / median(ours[at : at + tenth]) for at in range(0, options.batches, tenth)
+    )
+    print(f"ratio        {median(bare) / median(ours):8.2f} of the bare rate")
+    print(f"in tenths    {' '.join(f'{ratio:.2f}' for ratio in spread)}   load {os.getloadavg()[0]:.1f}")
+    sizes = [int(size) for size in options.rows.split(",")]
+    found = {size: lookup(size) for size in sizes}
+    for size, typical in found.items():
+        print(f"lookup among {size:>10,} rows: {typical * 1e6:6.1f} us   ratio {typical / found[sizes[0]]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
