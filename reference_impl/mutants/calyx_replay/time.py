@@ -138,6 +138,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "The distance to the clock is cut to whole seconds",
         part(window=InWholeSeconds),
         {"ALG-7": "fail_open"},
+        also(_HISTORY, "ALG-3"),
     ),
     mutant(
         "window-one-sided",
