@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
+from conformance.gate_faults import judge_fault
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
 from conformance.gate_suites import doubt_of_fault, doubt_of_suite, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
@@ -122,7 +123,12 @@ def _judged_again(
         found = sides.get(planned.id, {})
         if not planned.scripted:
             yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
-        if planned.scripted or requirement.contract.stateless is not None:
+        fault = requirement.contract.fault(planned.id)
+        if fault is not None:
+            records = tuple(map(_record, found.get("main", ())))
+            again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
+            yield from _disputed(planned, line, again)
+        elif planned.scripted or requirement.contract.stateless is not None:
             again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
             yield from _disputed(planned, line, again)
 

@@ -54,7 +54,10 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
         text = f"the run was made by other code that calls itself {kit.version} too; run again with the installed one"
         yield GateReason(ReasonCode.OTHER_KIT, text, Exit.INCOMPLETE)
     if header.selection.expression is not None:
-        text = f"the run was narrowed by -k {header.selection.expression!r}; run again without it"
+        text = (
+            f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
+            "(-k, --clause, --case, --no-faults)"
+        )
         yield GateReason(ReasonCode.NARROWED, text, Exit.INCOMPLETE)
     yield from _age(run, header, now=now, max_age=max_age)
     yield from _end(run)

@@ -19,6 +19,7 @@ from conformance import __version__
 from conformance.adapter.worker import Greeting
 from conformance.cases.record import Record, Side
 from conformance.durability.proving import not_tested, probed
+from conformance.durability.verdicts import ABILITY, ABLE
 from conformance.engine import CaseResult, RunSettings
 from conformance.plan import plan_of
 from reports.evidence import (
@@ -130,7 +131,7 @@ def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
     if not any(contract.faults for contract in contracts):
         return {}
     untested = not_tested()
-    told = {"power loss and kills": f"NOT TESTED: {untested}" if untested else "by ptrace; the self-test passed"}
+    told = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
     return told | dict(line.split(": ", 1) for line in probed().lines())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from rich.table import Table
 
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, plain, stop
+from conformance.cli.places import unusable
 from conformance.cli.target import found_here
 from conformance.faults.dependencies import Dependencies, Promise
 from conformance.faults.layers import DEPRIVED, RECORDED
@@ -26,7 +28,7 @@ from conformance.faults.oracle import Kind
 from conformance.faults.probe import probe
 from conformance.faults.recording import RecordingError
 from conformance.faults.story import draw
-from conformance.faults.sweep import Finding, Layer, Report, Sweep, self_test
+from conformance.faults.sweep import Finding, Layer, Report, RunError, Sweep, self_test
 from conformance.verdict import Exit
 
 _OUTPUT = Path("holdfast-out/crash")
@@ -66,6 +68,8 @@ _LAYERS: dict[str, Layer] = {
     "slow": Layer.SLOW,
 }
 _TRACED = frozenset(name for name, layer in _LAYERS.items() if layer in RECORDED)
+# What is taken away while it works: these do not begin with what a finished run has left.
+_BY_THEMSELVES = frozenset({Layer.FULL, Layer.DOWN, Layer.SLOW})
 
 
 def crash(
@@ -101,6 +105,8 @@ def crash(
     if not command:
         stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")
     words = found_here(command)
+    if why := unusable(results):
+        stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")
     unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
     if unable:
         err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
@@ -124,32 +130,71 @@ def crash(
 
             small, promise = swept(0), Promise.DETECTS if detects else Promise.NEVER_WRONG
             store = _Store(small, Dependencies(small, promise=promise), Dependencies(swept(_LARGE)))
-            reports = [_run(store, name, seconds, format_, unable) for name in wanted]
+            running = _Running(store, seconds, format_, unable)
+            reports = [running.run(_LAYERS[name]) for name in wanted]
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
-    status = _status(reports, whole=len(wanted) == len(_LAYERS))
+    left_out = [name for name in _LAYERS if name not in wanted]
+    status = _status(reports, whole=not left_out)
     if format_ is Format.JSON:
         print(json.dumps(_json(reports, status, command, seed), ensure_ascii=False))
     else:
-        _print(reports, status)
-        again = ["holdfast", "crash", *(word for name in layer or () for word in ("--layer", name))]
+        _print(reports, status, left_out)
+        again = ["holdfast", "crash", *_each("--layer", layer), *_each("--scratch", scratch)]
         again += ["--detects"] if detects else []
+        again += ["--slow", f"{slow:g}"] if slow != 1.0 else []
+        again += ["--out", str(results)] if results != _OUTPUT else []
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
         out().print(f"again: {shlex.join(again)}", markup=False)
     raise typer.Exit(int(status))
 
 
-def _run(store: _Store, name: str, seconds: float, format_: Format, unable: str) -> Report:
-    layer = _LAYERS[name]
-    if layer not in RECORDED:
-        report = DEPRIVED[layer](store.large if layer is Layer.FULL else store.without, seconds)
-    elif unable:
-        return Report(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {unable}",))
-    else:
-        report = RECORDED[layer](store.sweep, seconds)
-    if format_ is Format.TEXT:
-        err().print(f"{report.layer.value}: {report.tally}, {report.seconds:.1f} s", markup=False)
-    return report
+def _each(option: str, values: Sequence[str] | None) -> list[str]:
+    """An option that is repeated, as words of a command line."""
+    return [word for value in values or () for word in (option, value)]
+
+
+class _Running:
+    """Runs one layer after the other. What the first could not begin with the others do not wait for again."""
+
+    def __init__(self, store: _Store, seconds: float, format_: Format, unable: str) -> None:
+        self._store, self._seconds, self._format, self._unable = store, seconds, format_, unable
+        # Why the run in which nothing goes wrong could not be recorded, and why there is none without the tracer.
+        self._unrecorded: tuple[str, ...] = ()
+        self._unfinished: tuple[str, ...] = ()
+
+    def run(self, layer: Layer) -> Report:
+        """The report of the layer; who waits is told which one is at work."""
+        if self._format is Format.TEXT:
+            err().print(f"{layer.value}: at work", markup=False)
+        report = self._recorded(layer) if layer in RECORDED else self._deprived(layer)
+        if self._format is Format.TEXT:
+            err().print(f"{report.layer.value}: {report.tally}, {report.seconds:.1f} s", markup=False)
+        return report
+
+    def _recorded(self, layer: Layer) -> Report:
+        if self._unable:
+            return Report(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self._unable}",))
+        if self._unrecorded:
+            return Report(layer, 0, 0, "not tried", unproven=self._unrecorded)
+        report = RECORDED[layer](self._store.sweep, self._seconds)
+        self._unrecorded = () if self._store.sweep.recorded else report.unproven
+        return report
+
+    def _deprived(self, layer: Layer) -> Report:
+        if layer is Layer.FULL:
+            return DEPRIVED[layer](self._store.large, self._seconds)
+        if layer not in _BY_THEMSELVES:
+            began = time.monotonic()
+            try:
+                if not self._unfinished:
+                    self._store.without.finished()
+            except (RunError, OSError) as error:
+                self._unfinished = (str(error),)
+            if self._unfinished:
+                seconds = time.monotonic() - began
+                return Report(layer, 0, 0, "not tried", unproven=self._unfinished, seconds=seconds)
+        return DEPRIVED[layer](self._store.without, self._seconds)
 
 
 def _status(reports: Sequence[Report], *, whole: bool) -> Exit:
@@ -229,7 +274,7 @@ def _state(report: Report) -> str:
     return "does not apply" if report.beside else "[green]nothing[/]"
 
 
-def _print(reports: Sequence[Report], status: Exit) -> None:
+def _print(reports: Sequence[Report], status: Exit, left_out: Sequence[str]) -> None:
     console = out()
     for report in reports:
         shown: set[Kind] = set()
@@ -245,7 +290,7 @@ def _print(reports: Sequence[Report], status: Exit) -> None:
     for report in reports:
         table.add_row(report.layer.value, escape(plain(report.beside or report.tally)), _state(report))
     console.print(table)
-    console.print(
-        {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(status, "not proven"),
-        markup=False,
-    )
+    said = {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(status, "not proven")
+    if status is Exit.INCOMPLETE and left_out and all(report.clean for report in reports):
+        said += f": nothing was found, but not all layers were asked for: {', '.join(left_out)} are left out"
+    console.print(said, markup=False)

@@ -19,6 +19,7 @@ from conformance.baselines import Policy
 from conformance.cases.record import Record
 from conformance.cases.values import at_path, is_missing
 from conformance.cli.console import err, out
+from conformance.durability.told import in_words
 from conformance.engine import FAULT_SECONDS, CaseResult
 from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
@@ -217,7 +218,7 @@ def _transcript(record: Record) -> str:
     if record.answer is not None:
         text += f"\n        < {_short(record.answer)}"
     elif record.event is not None:
-        text += f"\n        ! {record.event['kind']} {record.event['detail']}"
+        text += f"\n        ! {record.event['kind']} {in_words(str(record.event['detail']))}"
     return text
 
 

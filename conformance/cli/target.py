@@ -51,6 +51,12 @@ def found_here(command: Sequence[str]) -> tuple[str, ...]:
     """The command as it can be run from any folder. Ends with a message where its program is none on this machine."""
     program, *arguments = command
     if shutil.which(program) is None:
+        # Only a name with a slash is looked for here; any other one stands on PATH, or nowhere.
+        if "/" in program and Path(program).is_dir():
+            stop(Exit.ADAPTER, f"{program!r} is a folder; give the path of a program in it")
+        if "/" in program and Path(program).exists():
+            advice = f"allow that (chmod +x {shlex.quote(program)}), or name what runs it before it"
+            stop(Exit.ADAPTER, f"{program!r} is there and may not be executed; {advice}")
         stop(Exit.ADAPTER, f"{program!r} is no program here; give a path (./my-program) or a program on PATH")
     return (str(Path(program).absolute()) if "/" in program else program, *arguments)
 

@@ -17,8 +17,10 @@ from conformance.cases.interpret import START
 from conformance.cases.record import Judgement, Record
 from conformance.cases.values import shift
 from conformance.durability.subject import AdapterSubject, Terms
-from conformance.durability.verdicts import LAYERS, is_recorded, judged
-from conformance.durability.workload import scopes_of, workload_of
+from conformance.durability.told import BY_SIGNALS, Told, read, tell
+from conformance.durability.verdicts import LAYERS, how_of, is_recorded, judged
+from conformance.durability.verdicts import not_tested as judged_untested
+from conformance.durability.workload import scopes_of, seed_of, workload_of
 from conformance.faults.copying import copy
 from conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from conformance.faults.deprived import judge_deprived
@@ -76,6 +78,8 @@ class Proving:
         # layer, and when it was recorded, beside the layers that rest on recordings.
         self._made: list[Record] = []
         self._recorded: list[Record] = []
+        # Why the run in which nothing goes wrong could not be recorded; empty while nobody has failed to.
+        self._unmade: tuple[str, ...] = ()
         scopes = scopes_of(spec, contract=setting.contract.name, seed=setting.seed)
         self._terms = Terms(
             contract=setting.contract,
@@ -84,8 +88,7 @@ class Proving:
             config=setting.config,
             not_claimed=setting.not_claimed,
             deadlines=setting.command.deadlines,
-            # Not the run's own seed, which would tell the adapter what is to come.
-            digits=scopes[1].digits("adapter", "", 12),
+            digits=seed_of(scopes),
             epoch_us=setting.epoch_us,
         )
 
@@ -102,7 +105,7 @@ class Proving:
         """Let the fault of this case strike, and judge what was left; with everything that goes into the evidence."""
         untested = not_tested() if is_recorded(fault.layer) else ""
         if untested and fault.layer is not FaultLayer.KILL:
-            return _not_tested(fault, untested), ()
+            return judged_untested(fault, untested), ()
         try:
             sweep = self._prepared()
         except SubjectError as error:
@@ -111,26 +114,15 @@ class Proving:
         if untested:
             # The next rung down: it shows what a kill can show by itself, and proves nothing.
             report = kills_by_signal(sweep, self._setting.seconds)
-            judgement = judged(fault, report)
-            if judgement.verdict is Verdict.CONFORMS:
-                weaker = f"; by signals, a weaker layer, nothing was found in {report.tally}"
-                judgement = _not_tested(fault, untested + weaker)
-            return judgement, self._evidence(fault, judgement.detail)
-        report = self._struck(sweep, fault)
-        judgement = judged(fault, report)
-        if report.beside:
-            told = f"{report.layer.value}: {report.beside}"
-        elif report.clean:
-            # Named in the evidence: what the verdict rests on.
-            how = "recorded by ptrace" if is_recorded(fault.layer) else "by restarts"
-            told = f"{report.layer.value}: {report.tally}; {how}"
+            told = tell(report, how=BY_SIGNALS, seed=sweep.seed, untested=untested)
         else:
-            told = judgement.detail
-        return judgement, self._evidence(fault, told)
+            told = tell(self._struck(sweep, fault), how=how_of(fault.layer), seed=sweep.seed)
+        # By what is written down and nothing else: the gate judges it again from that.
+        return judged(fault, read(told.detail())), self._evidence(fault, told)
 
-    def _evidence(self, fault: FaultCase, told: str) -> tuple[Record, ...]:
+    def _evidence(self, fault: FaultCase, told: Told) -> tuple[Record, ...]:
         """What was exchanged while nothing went wrong, and what is told of the layer."""
-        done = {"kind": "done", "detail": told}
+        done = {"kind": "done", "detail": told.detail()}
         recorded = self._recorded if is_recorded(fault.layer) else ()
         records = [*self._made, *recorded, Record(0, fault.layer.value, 0, None, None, done, None, None)]
         return tuple(replace(record, n=number) for number, record in enumerate(records))
@@ -138,7 +130,12 @@ class Proving:
     def _struck(self, sweep: Sweep, fault: FaultCase) -> Report:
         layer, seconds = LAYERS[fault.layer], self._setting.seconds
         if layer in RECORDED:
-            return RECORDED[layer](sweep, seconds)
+            if self._unmade:
+                # Its time is long, and what it waited for in vain will not come for this layer either.
+                return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
+            report = RECORDED[layer](sweep, seconds)
+            self._unmade = () if sweep.recorded else report.unproven
+            return report
         if layer in _STEPS:
             return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])
         return DEPRIVED[layer](self._without(fault.promise), seconds)
@@ -261,14 +258,6 @@ def stepped(
             tally.findings.append(Finding(1, verdict, f"The clock had gone by {step}.", what="step"))
 
     return sweep.tally(layer).reported(work)
-
-
-def _not_tested(fault: FaultCase, why: str) -> Judgement:
-    return Judgement(
-        Verdict.NOT_REACHED,
-        detail=f"{fault.layer.value} NOT TESTED: {why}",
-        advice="Run it on Linux on x86-64 where a process may trace its own children (docs/crash.md).",
-    )
 
 
 @cache

@@ -1,13 +1,14 @@
-"""What the report of a fault layer means for the case that asked for it. Pure."""
+"""What is told of a fault layer means for the case that asked for it. Pure: the run and the gate judge by the same."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from conformance.cases.record import Judgement
+from conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
 from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.oracle import Kind
-from conformance.faults.report import Finding, Layer, Report
+from conformance.faults.report import Layer
 from conformance.verdict import Verdict
 from specs.model import FaultCase, FaultLayer
 
@@ -33,6 +34,10 @@ LAYERS: Mapping[FaultLayer, Layer] = {
     FaultLayer.CLOCK_BACK: Layer.CLOCK_BACK,
     FaultLayer.CLOCK_FORWARD: Layer.CLOCK_FORWARD,
 }
+# Where the header of a run says whether anything could be recorded, and how what it says begins if so.
+ABILITY, ABLE = "power loss and kills", "by ptrace"
+# What a store may not have: processes of its own, and files that no process of its own keeps. Anything else applies.
+_MAY_NOT_APPLY = frozenset({FaultLayer.DEPENDENCY_KILLED, FaultLayer.DEPENDENCY_STOPPED, FaultLayer.DAMAGED_BYTES})
 # Where the store is out of reach, to answer that nothing is there is to admit it again.
 _OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
 
@@ -42,35 +47,58 @@ def is_recorded(layer: FaultLayer) -> bool:
     return LAYERS[layer] in RECORDED
 
 
-def judged(fault: FaultCase, report: Report) -> Judgement:
-    """What the report of a layer means for its case."""
-    told = f"{report.layer.value}, {report.tally}"
-    if report.findings:
-        worst = min(report.findings, key=lambda one: _graveness(fault, one))
-        verdict = worst.verdict
-        others = f"; {len(report.findings) - 1} more" if len(report.findings) > 1 else ""
-        kept = f" The state is kept as {worst.kept}." if worst.kept is not None else ""
+def how_of(layer: FaultLayer) -> str:
+    """How a layer sees what it judges, where everything that it needs is there."""
+    return BY_PTRACE if is_recorded(layer) else BY_RESTARTS
+
+
+def judged(fault: FaultCase, told: Told) -> Judgement:
+    """What is told of a layer means for its case. Raises ToldError where it is told of another one."""
+    is_weaker = told.how == BY_SIGNALS and fault.layer is FaultLayer.KILL and told.untested is not None
+    due = (Layer.SIGNALS.value, BY_SIGNALS) if is_weaker else (LAYERS[fault.layer].value, how_of(fault.layer))
+    if (told.layer, told.how) != due or (told.untested is not None) is not is_weaker:
+        raise ToldError(f"it tells of {told.layer}, {told.how}, and {due[0]}, {due[1]} is due")
+    tally = f"{told.layer}, {told.words}"
+    if told.findings:
+        worst = min(told.findings, key=lambda one: _graveness(fault, one))
+        others = f"; {len(told.findings) - 1} more" if len(told.findings) > 1 else ""
         return Judgement(
             _verdict_of(fault, worst),
-            detail=f"{verdict.kind.value} ({told}{others}). {worst.story}{kept}",
-            expected=verdict.expected,
-            received=verdict.came,
+            detail=f"{worst.kind.value} ({tally}{others}). {worst.words}",
+            expected=worst.expected,
+            received=worst.came,
             advice="docs/crash.md says how a crash is judged, docs/crash-model.md what a disk may hold after one.",
         )
-    if report.unproven:
-        return Judgement(Verdict.INDETERMINATE, detail=f"{told}: {'; '.join(report.unproven)}")
-    if not report.clean:
-        return Judgement(Verdict.NOT_REACHED, detail=f"{told}: nothing could be tried")
+    if told.unproven:
+        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: {'; '.join(told.unproven)}")
+    if told.beside is not None:
+        # Beside something that was tried, or for a layer that always applies, it is no reason to pass.
+        if told.tried or told.total or fault.layer not in _MAY_NOT_APPLY:
+            return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: {told.beside}, which cannot be for this layer")
+        return Judgement(Verdict.CONFORMS, detail=told.sentence())
+    if not told.tried:
+        return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: nothing could be tried")
+    if is_weaker:
+        return not_tested(fault, f"{told.untested}; by signals, a weaker layer, nothing was found in {told.words}")
     return Judgement(Verdict.CONFORMS)
 
 
-def _graveness(fault: FaultCase, finding: Finding) -> int:
+def not_tested(fault: FaultCase, why: str) -> Judgement:
+    """The judgement where the machine does not let the layer be tried."""
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail=f"{fault.layer.value} NOT TESTED: {why}",
+        advice="Run it on Linux on x86-64 where a process may trace its own children (docs/crash.md).",
+    )
+
+
+def _graveness(fault: FaultCase, finding: ToldFinding) -> int:
     return list(Verdict).index(_verdict_of(fault, finding))
 
 
-def _verdict_of(fault: FaultCase, finding: Finding) -> Verdict:
+def _verdict_of(fault: FaultCase, finding: ToldFinding) -> Verdict:
     """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
-    kind = finding.verdict.kind
+    kind = finding.kind
     if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in _OUT_OF_REACH):
         return Verdict.FAIL_OPEN
     return Verdict.LOST_DURABILITY

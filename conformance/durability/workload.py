@@ -33,6 +33,14 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
     }
 
 
+def seed_of(scopes: Mapping[int, Scope]) -> str:
+    """The seed of everything that is drawn for the workload, in hexadecimal digits.
+
+    Not the run's own seed, which would tell the adapter what is to come.
+    """
+    return scopes[1].digits("adapter", "", 12)
+
+
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """A call as it travels. Raises CaseError."""
     return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}

@@ -13,6 +13,7 @@ from pathlib import Path
 from conformance.faults.copying import copy
 from conformance.faults.deprived import judge_running
 from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.probe import probe
 from conformance.faults.processes import Marked
 from conformance.faults.report import RunError, Tally
 from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
@@ -22,6 +23,11 @@ from conformance.faults.sweep import Sweep, accepted, spread
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1
 _CLEAN = Verdict(Kind.CLEAN)
 _NONE = "does not apply: it starts no process of its own"
+# Where nothing could be recorded, a process that hides well may have been missed.
+_NONE_FOUND = (
+    "does not apply: no process of its own was found, by its environment, its parent and its open files alone, as "
+    "nothing can be recorded here"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +69,8 @@ def _strike(
     until = time.monotonic() + seconds
     word = "stopped" if how is Marked.stop else "killed"
     if not took:
-        tally.beside = _NONE
-        tally.words = f"0 of 0 moments, seed {sweep.seed}: {_NONE}"
+        tally.beside = _none(sweep)
+        tally.words = f"0 of 0 moments, seed {sweep.seed}: {tally.beside}"
         return
     moments = [_Moment(op, None) for op in took]
     # Somewhere in the middle of it.
@@ -94,6 +100,20 @@ def _strike(
     tally.words = f"{tally.tried} of {tally.total} moments, seed {sweep.seed}"
     if not tally.tried:
         raise RunError("the processes that it starts were gone at every moment at which they were to be struck")
+
+
+def _none(sweep: Sweep) -> str:
+    """In words that none was found, where there is none. Raises RunError where a recording shows that there was one."""
+    if not sweep.recorded and probe().tracer.reason:
+        return _NONE_FOUND
+    count = sweep.beside()
+    if count:
+        word = "process" if count == 1 else "processes"
+        raise RunError(
+            f"it had {count} {word} beside itself while it was recorded, and none of them was found when they were to "
+            "be struck; have it leave them their environment or their parent"
+        )
+    return _NONE
 
 
 def undisturbed(sweep: Sweep) -> dict[int, float]:

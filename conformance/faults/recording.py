@@ -19,7 +19,7 @@ from enum import StrEnum, unique
 from pathlib import Path
 from typing import Any, ClassVar, TextIO, TypeAlias
 
-VERSION = 1
+VERSION = 2
 # The work directory itself, as a file number.
 ROOT = 0
 
@@ -175,15 +175,40 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A file outside of the work directory: its device and inode, and its path if that is known."""
+
+    device: int
+    inode: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A process beside the command itself: from when until when, CLOCK_MONOTONIC in nanoseconds."""
+
+    process: int
+    born: int
+    died: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How it ended: the exit status of the command (negative: the signal), and whether a planned fault was reached.
 
     `untraced` says in words what of the implementation could not be seen; with any of it a recording proves nothing.
+    `written` are the files outside of the work directory that it has written and that are there at its end; `read` are
+    those that the tracer was told to watch and that it opened so that they can be read. `strangers` says in words whom
+    it has talked to that it did not start. `beside` are the processes that it had beside itself.
     """
 
     status: int
     fired: bool = False
     untraced: tuple[str, ...] = ()
+    written: tuple[Place, ...] = ()
+    read: tuple[Place, ...] = ()
+    strangers: tuple[str, ...] = ()
+    beside: tuple[Life, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +247,7 @@ def operation_line(operation: Operation) -> str:
 
 def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
     """The last line. Without it a file is cut off and is no recording."""
-    return _line({"ending": _plain(ending), "refused": list(refused)})
+    return _line({"ending": dataclasses.asdict(ending), "refused": list(refused)})
 
 
 def read(path: Path) -> Recording:
@@ -247,8 +272,7 @@ def _read(stream: TextIO) -> Recording:
             if "ending" in raw:
                 if next(lines, None) is not None:
                     raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
-                told = raw["ending"]
-                ending = Ending(told["status"], told["fired"], tuple(told["untraced"]))
+                ending = _ending(raw["ending"])
                 snapshot = tuple(_entry(one) for one in header["snapshot"])
                 return Recording(tuple(header["command"]), snapshot, tuple(operations), ending, tuple(raw["refused"]))
             operations.append(_operation(raw))
@@ -278,6 +302,12 @@ def _operation(raw: Mapping[str, Any]) -> Operation:
     else:
         action = kind(**{name: _value(name, value) for name, value in told.items()})
     return Operation(raw["number"], raw["at"], raw["task"], raw["call"], action)
+
+
+def _ending(raw: Mapping[str, Any]) -> Ending:
+    written, read = (tuple(Place(**one) for one in raw[name]) for name in ("written", "read"))
+    beside = tuple(Life(**one) for one in raw["beside"])
+    return Ending(raw["status"], raw["fired"], tuple(raw["untraced"]), written, read, tuple(raw["strangers"]), beside)
 
 
 def _change(raw: Mapping[str, Any]) -> Change:

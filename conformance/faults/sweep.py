@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -37,6 +37,10 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 MOST_FINDINGS = 5
 # Fewer points than this show nothing: so many are tried whatever time they take, or all there are.
 LEAST_TRIED = 8
+# Of the files outside of the work directory, so many of the last are watched, and so many are named.
+_MOST_WATCHED, _MOST_SHOWN = 500, 3
+# What is refused so that a program falls back to calls that can be seen, and how a report calls it.
+_REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 # Of the states that a crash leaves, so many are the beginning of a recovery that is interrupted itself.
 NESTED_STATES = 6
 
@@ -87,6 +91,8 @@ class Sweep:
         self.workspace = Workspace(base, parent, keep)
         self._traced, self._least, self._send = traced or subject, least, send
         self._baseline: Run | None = None
+        # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
+        self._elsewhere: str | None = None
         self._is_confined = False
 
     def __enter__(self) -> Sweep:
@@ -116,7 +122,54 @@ class Sweep:
             self._faithful(run)
             self.confined()
             self._baseline = run
+        if self._elsewhere is None:
+            self._elsewhere = self._kept_elsewhere(self._baseline)
+        if self._elsewhere:
+            raise RunError(self._elsewhere)
         return self._baseline
+
+    def beside(self) -> int:
+        """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.
+
+        Raises RunError.
+        """
+        run = self.baseline()
+        times = [one.answer.acked_at for one in run.history.asked if one.answer.acked_at is not None]
+        return sum(any(life.born <= at < life.died for at in times) for life in run.recording.ending.beside)
+
+    def _kept_elsewhere(self, run: Run) -> str:
+        """Where it keeps what no power loss of its work directory reaches, in words; empty if nowhere. Raises RunError.
+
+        Of the files that it wrote elsewhere only those that a later start opens so that they can be read: a log that is
+        only ever appended to is no store.
+        """
+        ending = run.recording.ending
+        places = list(ending.strangers)
+        # Each operation may have made a file of its own; a start needs the last.
+        written = ending.written[-_MOST_WATCHED:]
+        if written:
+            folder, out = self.workspace.place()
+            copy(run.folder, folder)
+            subject = self._traced()
+            watch = tuple((one.device, one.inode) for one in written)
+            with suppress(SubjectError):
+                subject.start(folder, Fault(watch=watch).argv(out, folder))
+                subject.dump()
+            with suppress(SubjectError):
+                subject.stop()
+            again = _read(out)
+            _seen_whole(again)
+            read_again = {(one.device, one.inode) for one in again.ending.read}
+            places += [f"the file {one.path}" for one in written if (one.device, one.inode) in read_again]
+            shutil.rmtree(folder, ignore_errors=True)
+        if not places:
+            return ""
+        more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
+        return (
+            "what it keeps may lie outside of its work directory, where nothing that is lost is seen: "
+            f"{', '.join(places[:_MOST_SHOWN])}{more}; have it keep everything in its work directory, and start by "
+            "itself whatever it talks to"
+        )
 
     def confined(self) -> None:
         """That what it does lies in its work directory: in a folder in which nothing was done it must show nothing.
@@ -149,11 +202,11 @@ class Sweep:
 
         What is left at each acknowledgement of all that was not synced is always tried, whatever time it takes.
         """
-        return self.tally(Layer.POWER).reported(lambda report: self._power_loss(report, seconds))
+        return self._told(self.tally(Layer.POWER).reported(lambda report: self._power_loss(report, seconds)))
 
     def recovery(self, seconds: float) -> Report:
         """Power losses while it recovers from a power loss."""
-        return self.tally(Layer.RECOVERY).reported(lambda report: self._nested(report, seconds))
+        return self._told(self.tally(Layer.RECOVERY).reported(lambda report: self._nested(report, seconds)))
 
     def kills(self, seconds: float, *, torn: bool = False) -> Report:
         """SIGKILL before operations of the run, first where half of an operation may have been made final.
@@ -161,28 +214,40 @@ class Sweep:
         With `torn` in the middle of writes, spread over all of the run.
         """
         layer = Layer.TORN_KILL if torn else Layer.KILL
-        return self.tally(layer).reported(
+        report = self.tally(layer).reported(
             lambda report: self._struck(report, seconds, lambda number: Fault(kill=number, torn=torn), "killed before"),
         )
+        return self._told(report)
 
     def errors(self, seconds: float, error: int = errno.EIO) -> Report:
         """Calls on files that fail with `error` from an operation on. What is answered OK even so must be there."""
         name = errno.errorcode[error]
-        return self.tally(Layer.ERRORS).reported(
+        report = self.tally(Layer.ERRORS).reported(
             lambda report: self._struck(
                 report, seconds, lambda number: Fault(error=error, at=number), f"{name} from then on at"
             ),
         )
+        return self._told(report)
 
     def short_writes(self, seconds: float) -> Report:
         """Writes that do half of what they were asked, as on a disk that is about to be full."""
-        return self.tally(Layer.SHORT).reported(
+        report = self.tally(Layer.SHORT).reported(
             lambda report: self._struck(report, seconds, lambda number: Fault(short=number), "half a write at"),
         )
+        return self._told(report)
 
     def sync_errors(self, seconds: float) -> Report:
         """Syncs that fail once, and a power loss at the end: what a failed sync had to save is not saved by another."""
-        return self.tally(Layer.SYNC_ERRORS).reported(lambda report: self._sync_errors(report, seconds))
+        return self._told(self.tally(Layer.SYNC_ERRORS).reported(lambda report: self._sync_errors(report, seconds)))
+
+    def _told(self, report: Report) -> Report:
+        """The report of a layer that rests on the recording, with what was refused while it was made."""
+        refused = self._baseline.recording.refused if self._baseline is not None else ()
+        names = [words for call, words in _REFUSED.items() if call in refused]
+        if not names:
+            return report
+        words = f"{' and '.join(names)} was refused: what it does with it was not seen"
+        return replace(report, tally=f"{report.tally}; {words}")
 
     def _power_loss(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
@@ -205,8 +270,8 @@ class Sweep:
             candidate.state.write(folder)
             verdict = judge(self.subject(), folder, self.workload, promises.must(*numbers), promises.may(*numbers))
         if verdict.kind is not Kind.CLEAN:
-            kept = self.workspace.kept(tally, verdict, candidate.state.write, out)
-            words = prefix + story.of_power_loss(self.workload, promises, candidate, verdict)
+            kept, lost = self.workspace.kept(tally, verdict, candidate.state.write, out)
+            words = prefix + story.of_power_loss(self.workload, promises, candidate, verdict) + lost
             marks = story.marks(promises, candidate)
             tally.findings.append(Finding(numbers[-1], verdict, words, kept, marks=marks))
 
@@ -276,10 +341,10 @@ class Sweep:
             before = self._copied(struck.folder)
             verdict = judge(self.subject(), struck.folder, self.workload, struck.history.must, struck.history.may)
             if verdict.kind is not Kind.CLEAN:
-                kept = (
-                    None if before is None else self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                )
-                said = f"It was {words} operation {number}."
+                kept, lost = None, ""
+                if before is not None:
+                    kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
+                said = f"It was {words} operation {number}.{lost}"
                 tally.findings.append(Finding(number, verdict, said, kept, marks=_struck_marks(struck, fault(number))))
             for folder in filter(None, (before, struck.folder)):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -65,20 +65,26 @@ class Workspace:
 
     def kept(
         self, tally: Tally, verdict: Verdict, fill: Callable[[Path], object], recording: Path | None = None
-    ) -> Path | None:
-        """The tar file of what `fill` puts into a folder, if it is the first of its class in this layer."""
+    ) -> tuple[Path | None, str]:
+        """The tar file of what `fill` puts into a folder, if it is the first of its class in this layer.
+
+        And what is to be said beside the finding where it could not be kept: that takes nothing from the finding.
+        """
         if self.keep is None or any(one.verdict.kind is verdict.kind for one in tally.findings):
-            return None
-        self.keep.mkdir(parents=True, exist_ok=True)
+            return None, ""
         place = self.keep / f"{tally.layer.name.lower().replace('_', '-')}-{verdict.kind.value}"
-        if recording is not None:
-            shutil.copyfile(recording, place.with_suffix(".jsonl"))
-        with self.folder() as folder:
-            fill(folder)
-            return Path(shutil.make_archive(str(place), "tar", folder))
+        try:
+            self.keep.mkdir(parents=True, exist_ok=True)
+            if recording is not None:
+                shutil.copyfile(recording, place.with_suffix(".jsonl"))
+            with self.folder() as folder:
+                fill(folder)
+                return Path(shutil.make_archive(str(place), "tar", folder)), ""
+        except OSError as error:
+            return None, f" The state could not be kept: {error}."
 
     def note(self, tally: Tally, number: int, verdict: Verdict, story: str, fill: Callable[[Path], object]) -> None:
         """Take down what one way of depriving it came to; `fill` makes the state that it began on."""
         if verdict.kind is not Kind.CLEAN:
-            kept = self.kept(tally, verdict, fill)
-            tally.findings.append(Finding(number, verdict, story, kept, "variant"))
+            kept, lost = self.kept(tally, verdict, fill)
+            tally.findings.append(Finding(number, verdict, story + lost, kept, "variant"))

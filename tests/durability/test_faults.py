@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from conformance.cases.record import Record
-from conformance.gate import decide, parse_requirement
+from conformance.durability.told import ToldFinding, read
+from conformance.durability.verdicts import is_recorded
+from conformance.faults.oracle import Kind
+from conformance.gate import ReasonCode, decide, parse_requirement
 from conformance.gate_suites import doubt_of_fault
-from reports.evidence import read_evidence
+from reports.evidence import Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent
@@ -69,7 +72,11 @@ def test_a_right_adapter_withstands_every_layer(withstood: tuple[Path, Outcome])
     struck = [line for line in found.lines if line["type"] == "exchange" and line["event"] is not None]
     assert len(struck) == len(found.verdicts)
     for line in struck:
-        assert re.search(r"\d+ of \d+.*, seed \d+|does not apply", line["event"]["detail"]), line
+        told = read(line["event"]["detail"])
+        assert re.search(r"\d+ of \d+.*, seed \d+", told.words), line
+        said = next(one for one in found.lines if one["type"] == "verdict" and one["case"] == line["case"])
+        # Who did not try anything says why, in the verdict too.
+        assert (told.beside or "") in said["detail"], line
     header = found.lines[0]
     assert header["environment"]["power loss and kills"].startswith("by ptrace")
     assert header["deadlines"]["faults"] == 0.5
@@ -95,8 +102,83 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     assert "reports of the layer kill" in str(doubt_of_fault(fault, [*records[:-1], failed]))
     prepared = [record for record in records if record.action != "open existing"]
     assert "1 sessions" in str(doubt_of_fault(fault, prepared))
+    told = read((records[-1].event or {}).get("detail"))
+    lost = ToldFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
+    for forged in (
+        "nothing at all",
+        replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
+        replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
+        replace(told, layer="power loss").detail(),
+        replace(told, how="by restarts").detail(),
+        replace(told, seed=told.seed + 1).detail(),
+        replace(told, unproven=("not all of it could be seen",)).detail(),
+        replace(told, findings=(lost,)).detail(),
+        replace(told, layer="kill by signals", how="by signals", untested="no ptrace").detail(),
+    ):
+        decision = decide(_with_detail(evidence, fault.id, forged), [required], now=now)
+        reason = next(one for one in decision.reasons if one.code is ReasonCode.JUDGED_OTHERWISE)
+        assert (decision.can_proceed, reason.cases) == ("NO", (fault.id,)), forged
+        assert reason.exit == (10 if "gone is" in forged else 12)
+    header = evidence.header
+    assert header is not None
+    for ability in ({"power loss and kills": "NOT TESTED: no ptrace"}, {"power loss and kills": ""}, {}):
+        environment = {name: text for name, text in header.environment.items() if name != "power loss and kills"}
+        unable = replace(evidence, header=replace(header, environment={**environment, **ability}))
+        held = decide(unable, [required], now=now).reasons
+        recorded = {one.id for one in required.contract.faults if is_recorded(one.layer)}
+        assert {case for one in held for case in one.cases} == recorded
+        assert {one.code for one in held} == {ReasonCode.JUDGED_OTHERWISE}
     less = replace(evidence, verdicts=tuple(line for line in evidence.verdicts if line.case != fault.id))
     assert decide(less, [required], now=now).can_proceed == "NO"
+
+
+def _with_detail(evidence: Run, case: str, detail: str) -> Run:
+    """The run as a forger leaves it who mends the chain: the report of one layer is another."""
+    exchanges = tuple(
+        replace(line, event={"kind": "done", "detail": detail}) if line.case == case and line.event else line
+        for line in evidence.exchanges
+    )
+    return replace(evidence, exchanges=exchanges)
+
+
+@pytest.mark.usefixtures("tracer")
+def test_no_time_beyond_what_is_tried_in_any_case_leaves_evidence_that_is_whole(tmp_path: Path) -> None:
+    found = run(tmp_path, "right", layer="clock-back", seconds=0)
+    assert found.verdicts[case_of("clock-back")] == "conforms", found.stdout + found.stderr
+    assert found.lines[0]["deadlines"]["faults"] == 0
+    assert read_evidence(tmp_path / "run.jsonl").defects == ()
+
+
+# Does not let itself be recorded; becomes the rest of its words otherwise.
+SHY = """
+import os, sys
+tracer = next(line for line in open("/proc/self/status") if line.startswith("TracerPid:"))
+if tracer.split()[1] != "0":
+    with open(sys.argv[1], "a") as count:
+        count.write("x")
+    sys.exit(3)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@pytest.mark.usefixtures("tracer")
+def test_what_cannot_be_recorded_is_waited_for_once(tmp_path: Path) -> None:
+    layers = ("power-loss", "kill", "failed-sync")
+    script, count = tmp_path / "shy.py", tmp_path / "count"
+    script.write_text(SHY, encoding="utf-8")
+    found = verify(
+        [sys.executable, str(script), str(count), str(KEEPER), "right"],
+        options=["--fault-seconds", "0", *(word for layer in layers for word in ("--case", case_of(layer)))],
+        cwd=tmp_path,
+        contract="ledger",
+        specs=HERE / "contracts",
+        limit=LIMIT_S,
+    )
+    assert {found.verdicts[case_of(layer)] for layer in layers} == {"indeterminate"}, found.stdout + found.stderr
+    first, *others = (verdict_of(found, layer)["detail"].partition(": ")[2] for layer in layers)
+    assert "expected it to start while it is recorded" in first
+    assert others == [first, first]
+    assert count.read_text(encoding="utf-8") == "x"
 
 
 BUGS = [
@@ -123,3 +205,6 @@ def test_a_planted_bug_is_seen_by_the_layer_that_should(
     assert line["verdict"] == verdict, found.stdout + found.stderr
     assert line["detail"].startswith(f"{kind} ("), line["detail"]
     assert found.exit == 10
+    # Shown to a person in words, although it stands in the evidence as an object.
+    assert "! done " in found.stdout
+    assert '"findings"' not in found.stdout

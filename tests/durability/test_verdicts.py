@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from conformance.durability.verdicts import judged
+from conformance.cases.record import Judgement
+from conformance.durability import verdicts
+from conformance.durability.told import BY_SIGNALS, ToldError, read, tell
+from conformance.durability.verdicts import LAYERS, how_of
 from conformance.faults import oracle
 from conformance.faults.oracle import Kind
 from conformance.faults.report import Finding, Layer, Report
@@ -21,6 +27,12 @@ def report(*kinds: Kind, tried: int = 3, unproven: tuple[str, ...] = (), beside:
     """A report with findings of these kinds."""
     findings = tuple(Finding(number, oracle.Verdict(kind, "this", "that"), "So.") for number, kind in enumerate(kinds))
     return Report(Layer.POWER, tried, 9, f"{tried} of 9, seed 1", findings, unproven, beside=beside)
+
+
+def judged(fault: FaultCase, told: Report) -> Judgement:
+    """The judgement of that report, as it stands in the evidence of that case."""
+    told = replace(told, layer=LAYERS[fault.layer])
+    return verdicts.judged(fault, read(tell(told, how=how_of(fault.layer), seed=1).detail()))
 
 
 CRASH, AWAY = FaultLayer.POWER_LOSS, FaultLayer.STORE_MISSING
@@ -72,6 +84,77 @@ def test_a_finding_is_told_although_not_all_could_be_seen() -> None:
     assert judged(case(CRASH), report(Kind.LOST, unproven=("something",))).verdict is Verdict.LOST_DURABILITY
 
 
-def test_a_layer_that_does_not_apply_holds_nothing_up() -> None:
-    assert judged(case(CRASH), report(tried=0, beside="it starts no process")).verdict is Verdict.CONFORMS
+def test_a_layer_that_does_not_apply_holds_nothing_up_and_says_so() -> None:
+    beside = replace(report(tried=0), total=0, tally="0 of 0", beside="does not apply: it starts no process")
+    found = judged(case(FaultLayer.DEPENDENCY_KILLED), beside)
+    assert found.verdict is Verdict.CONFORMS
+    assert found.detail == "dependency killed: does not apply: it starts no process"
     assert judged(case(CRASH), report()).verdict is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize("layer", [CRASH, AWAY, FaultLayer.KILL, FaultLayer.CLOCK_BACK])
+def test_a_layer_that_always_applies_is_no_pass_because_it_is_said_not_to(layer: FaultLayer) -> None:
+    beside = replace(report(tried=0), total=0, tally="0 of 0", beside="does not apply: it starts no process")
+    assert judged(case(layer), beside).verdict is Verdict.NOT_REACHED
+
+
+def test_what_was_tried_applies() -> None:
+    beside = report(beside="does not apply: it starts no process")
+    assert judged(case(FaultLayer.DEPENDENCY_KILLED), beside).verdict is Verdict.NOT_REACHED
+
+
+def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> None:
+    def by_signals(kill: Report, layer: FaultLayer = FaultLayer.KILL, untested: str = "no ptrace") -> Judgement:
+        told = tell(replace(kill, layer=Layer.SIGNALS), how=BY_SIGNALS, seed=1, untested=untested)
+        return verdicts.judged(case(layer), read(told.detail()))
+
+    clean = by_signals(report())
+    assert clean.verdict is Verdict.NOT_REACHED
+    assert "kill NOT TESTED: no ptrace; by signals, a weaker layer, nothing was found in 3 of 9" in clean.detail
+    assert by_signals(report(Kind.TORN)).verdict is Verdict.LOST_DURABILITY
+    for layer, untested in ((FaultLayer.KILL, ""), (FaultLayer.POWER_LOSS, "no ptrace")):
+        with pytest.raises(ToldError, match="it tells of kill by signals"):
+            by_signals(report(), layer, untested)
+
+
+def test_the_report_of_another_layer_tells_nothing() -> None:
+    told = tell(replace(report(), layer=Layer.KILL), how=how_of(CRASH), seed=1)
+    with pytest.raises(ToldError, match="it tells of kill, recorded by ptrace, and power loss"):
+        verdicts.judged(case(CRASH), told)
+
+
+def test_what_is_told_comes_back_and_reads_well() -> None:
+    kept = replace(report(Kind.LOST, unproven=("a file \ud800",)).findings[0], kept=Path("faults/power-lost.tar"))
+    told = tell(replace(report(unproven=("a file \ud800",)), findings=(kept,)), how=how_of(CRASH), seed=7)
+    assert read(told.detail()) == told
+    assert told.sentence() == (
+        "power loss: 3 of 9, seed 1; recorded by ptrace; lost: expected this; got that. So. "
+        "The state is kept as faults/power-lost.tar.; not proven: a file ?"
+    )
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        None,
+        "",
+        "nothing at all",
+        "[]",
+        "{}",
+        tell(report(), how="", seed=1).detail().replace(",", ", "),
+        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":true'),
+        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":4'),
+        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":-3'),
+        tell(report(), how="", seed=1).detail().replace('"total":9', '"total":"9"'),
+        tell(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":null'),
+        tell(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":[1]'),
+        tell(report(), how="", seed=1).detail().replace('"beside":null', '"beside":""'),
+        tell(report(), how="", seed=1).detail().replace('"how":""', '"how":null'),
+        tell(report(Kind.LOST), how="", seed=1).detail().replace('"lost"', '"clean"'),
+        tell(report(Kind.LOST), how="", seed=1).detail().replace('"findings":[{', '"findings":[7,{'),
+        tell(report(Kind.LOST), how="", seed=1).detail().replace('"came":"that",', ""),
+    ],
+)
+def test_any_other_text_tells_of_no_layer(detail: object) -> None:
+    with pytest.raises(ToldError):
+        read(detail)

@@ -4,6 +4,7 @@ ptrace and a seccomp filter, without root, compiler or any help of the program, 
 x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
 
     python -m conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
+        [--watch DEVICE:INODE]... \
         WORKDIR -- CMD...
 
 It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
@@ -20,8 +21,10 @@ What a point N means:
   full disk does not stop a socket. A call fails that would have made several operations as one.
 - `short`: the first write of two bytes or more at N or later does half of what it was asked.
 
-`Ending.fired` says whether the point was reached. What could not be seen stands in `Ending.untraced`. Not seen at all
-are rights, owners, times and attributes of files, and files outside the work directory. `Event.size` is what the call
+`Ending.fired` says whether the point was reached. What could not be seen stands in `Ending.untraced`, a change of
+extended attributes in the work directory among it. Not seen at all are rights, owners and times of files. Of files
+outside the work directory is seen that they were written to; with `--watch DEVICE:INODE` also that they were opened so
+that they can be read, which stops at every file that is opened, and so takes longer. `Event.size` is what the call
 asked to send: waiting for what it did send would hold up others.
 """
 
@@ -38,7 +41,10 @@ FAILED, NO_COMMAND = 125, 127
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is to go wrong, if anything; see the text of the package. Numbers of operations count from 1."""
+    """What is to go wrong, if anything; see the text of the package. Numbers of operations count from 1.
+
+    `watch` are files, by device and inode, of which is noted that they are opened for reading.
+    """
 
     kill: int | None = None
     torn: bool = False
@@ -46,6 +52,7 @@ class Fault:
     at: int = 1
     once: bool = False
     short: int | None = None
+    watch: tuple[tuple[int, int], ...] = ()
 
     def argv(self, out: Path, workdir: Path, command: Sequence[str] = ()) -> list[str]:
         """The command line of a tracer process to which this happens, and which writes its recording to `out`.
@@ -59,5 +66,7 @@ class Fault:
             options += ["--error", str(self.error), "--at", str(self.at), *(["--once"] if self.once else [])]
         if self.short is not None:
             options += ["--short", str(self.short)]
+        for device, inode in self.watch:
+            options += ["--watch", f"{device}:{inode}"]
         python = [sys.executable, "-P", "-m", "conformance.faults.tracer"]
         return [*python, "--out", str(out), *options, str(workdir), "--", *command]

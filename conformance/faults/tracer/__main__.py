@@ -22,7 +22,8 @@ def main(arguments: Sequence[str]) -> int:
     options, command = _parser().parse_args(arguments[:split]), list(arguments[split + 1 :])
     if not command:
         _parser().error("expected a command behind --")
-    fault = Fault(options.kill, options.torn, options.error, options.at, options.once, options.short)
+    watch = tuple(options.watch)
+    fault = Fault(options.kill, options.torn, options.error, options.at, options.once, options.short, watch)
     # Held back until there is something to end.
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at", type=_number, default=1, metavar="N", help="from which operation on")
     parser.add_argument("--once", action="store_true", help="only the first of them")
     parser.add_argument("--short", type=_number, metavar="N", help="let the first write at N or later do half")
+    parser.add_argument("--watch", type=_file, action="append", default=[], help="note that this file is read")
     parser.add_argument("workdir", type=Path)
     return parser
 
@@ -60,6 +62,11 @@ def _number(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected a number of 1 or more, got {text}")
     return number
+
+
+def _file(text: str) -> tuple[int, int]:
+    device, _, inode = text.partition(":")
+    return int(device), int(inode)
 
 
 def _error(text: str) -> int:

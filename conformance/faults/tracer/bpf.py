@@ -9,6 +9,8 @@ from conformance.faults.tracer import amd64
 
 # What opens a file so that it can be made or cut: O_CREAT, O_TRUNC, O_TMPFILE without O_DIRECTORY.
 MAKES = os.O_CREAT | os.O_TRUNC | (os.O_TMPFILE & ~os.O_DIRECTORY)
+# What opens a file so that it can be changed in any way.
+CHANGES = MAKES | os.O_WRONLY | os.O_RDWR
 # ioctl(2) requests that give a file the blocks of another (FICLONE, FICLONERANGE), or zeros (FS_IOC_UNRESVSP,
 # FS_IOC_UNRESVSP64, FS_IOC_ZERO_RANGE).
 _CHANGES = (0x40049409, 0x4020940D, 0x40305829, 0x4030582B, 0x40305839)
@@ -19,11 +21,11 @@ _TRACE, _ALLOW = 0x7FF00000, 0x7FFF0000
 _LOAD, _EQUAL, _ATLEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
 # Stop only for some arguments: the index of the argument, and the bits of which one must be set.
-_BY_BITS = {"open": (1, MAKES), "openat": (2, MAKES), "clone": (0, CLONE_UNTRACED)}
+_BY_BITS = {"open": (1, CHANGES), "openat": (2, CHANGES), "clone": (0, CLONE_UNTRACED)}
 
 
-def program() -> list[bytes]:
-    """The filter's instructions (`struct sock_filter`)."""
+def program(*, reads: bool = False) -> list[bytes]:
+    """The filter's instructions (`struct sock_filter`). `reads`: to stop at what opens a file for reading as well."""
     code = [
         _step(_LOAD, _ARCH_AT),
         _step(_EQUAL, amd64.ARCH, 1, 0),
@@ -33,7 +35,7 @@ def program() -> list[bytes]:
         _step(_RETURN, _TRACE),
     ]
     for name, number in amd64.NUMBERS.items():
-        test = _test(name)
+        test = [_step(_RETURN, _TRACE)] if reads and name in ("open", "openat") else _test(name)
         code += [_step(_EQUAL, number, 0, len(test)), *test]
     return [*code, _step(_RETURN, _ALLOW)]
 

@@ -63,6 +63,18 @@ PATHS: dict[str, Sequence[Place]] = {
 # These need what they name first; the others make it.
 NEED = frozenset("rmdir unlink unlinkat rename renameat renameat2".split())
 OPENS = {"open": (None, 0, 1), "creat": (None, 0, None), "openat": (0, 1, 2), "openat2": (0, 1, None)}
+# Where the calls that set or remove an extended attribute have the file, by descriptor or by place, and the name.
+ATTRIBUTES: dict[str, tuple[int | Place, int]] = {
+    "setxattr": ((None, 0), 1),
+    "lsetxattr": ((None, 0), 1),
+    "fsetxattr": (0, 1),
+    "setxattrat": ((0, 1), 3),
+    "removexattr": ((None, 0), 1),
+    "lremovexattr": ((None, 0), 1),
+    "fremovexattr": (0, 1),
+    "removexattrat": ((0, 1), 3),
+}
+MOVES = frozenset("link linkat rename renameat renameat2".split())
 REFUSED = {
     "io_uring_setup": errno.ENOSYS,
     "io_setup": errno.ENOSYS,
@@ -74,6 +86,7 @@ TOLD = {
     "pivot_root": "has changed its root directory",
     "mount": "has mounted a file system",
     "move_mount": "has mounted a file system",
+    "open_by_handle_at": "has opened a file by its handle",
     "setns": "has moved to another namespace",
     "clone": "has started another that is not to be traced",
     "clone3": "has started another that is not to be traced",
@@ -189,6 +202,25 @@ def asked(call: Call) -> int:
         return sum(_message(task, args[1] + 64 * index) for index in range(args[2]))
     index = DATA[name][1]
     return args[index] if index >= 0 else sum(buffers(task, args[1], args[2]))
+
+
+def addresses(call: Call) -> list[bytes]:
+    """The addresses (`struct sockaddr`) that a call sends to; none for what is connected. Raises OSError."""
+    args = call.args
+    if call.name == "sendto":
+        named = [(args[4], args[5])]
+    elif call.name == "sendmsg":
+        named = [_named(call.task, args[1])]
+    elif call.name == "sendmmsg":
+        named = [_named(call.task, args[1] + 64 * index) for index in range(min(args[2], _MOST_BUFFERS))]
+    else:
+        named = []
+    return [ptrace.peek(call.task, start, min(size, 128)) for start, size in named if start and size]
+
+
+def _named(task: int, address: int) -> tuple[int, int]:
+    start, size = struct.unpack("<QI", ptrace.peek(task, address, 12))
+    return start, size
 
 
 def _message(task: int, address: int) -> int:

@@ -12,13 +12,15 @@ import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.faults import recording
-from conformance.faults.recording import Action, Ending, Failed, Names, Operation
+from conformance.faults.recording import Action, Ending, Failed, Life, Names, Operation
 from conformance.faults.tracer import FAILED, NO_COMMAND, Fault, amd64, bpf, ptrace
 from conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
 from conformance.faults.tracer.maps import Maps
+from conformance.faults.tracer.outside import Outside
 from conformance.faults.tracer.tree import Tree
 
 _STOPS = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
@@ -34,6 +36,7 @@ class Tasks(ABC):
         self._out = out
         self._fault = fault
         self._maps = Maps()
+        self._outside = Outside(self._tree, fault.watch)
         self._count = 0
         self._command = 0
         self._status: int | None = None
@@ -43,6 +46,11 @@ class Tasks(ABC):
         # This call is to be done by half, and then all is killed.
         self._tearing = False
         self._live: set[int] = set()
+        # All that ever lived, and of the processes among them beside the command's own from when until when.
+        self._family: set[int] = set()
+        self._lives: dict[int, Life] = {}
+        # Calls that nothing waits for, but whose result is of interest.
+        self._awaited: dict[int, Call] = {}
         # Tasks that ended before the call that started them was seen to return.
         self._early: set[int] = set()
         self._held: list[tuple[int, int]] = []
@@ -68,10 +76,17 @@ class Tasks(ABC):
         self._look_at_maps(0)
         self._maps.close()
         status = self._status if self._status is not None else -signal.SIGKILL
-        _put(
-            self._out,
-            recording.ending_line(Ending(status, self._fired, tuple(self._untraced)), tuple(self._refused)),
+        ending = Ending(
+            status,
+            self._fired,
+            tuple(self._untraced),
+            self._outside.files(),
+            self._outside.reads(),
+            self._outside.strangers(self._family),
+            tuple(self._lives.values()),
         )
+        self._outside.close()
+        _put(self._out, recording.ending_line(ending, tuple(self._refused)))
         return status
 
     def kill(self) -> None:
@@ -88,9 +103,10 @@ class Tasks(ABC):
         self._command = os.fork()
         if not self._command:
             os.close(go)
-            _become(command, ready, self._out)
+            _become(command, ready, self._out, reads=self._outside.watches)
         os.close(ready)
         self._live.add(self._command)
+        self._family.add(self._command)
         # A signal from outside may have ended it already.
         with contextlib.suppress(ProcessLookupError, BrokenPipeError):
             ptrace.seize(self._command)
@@ -106,6 +122,7 @@ class Tasks(ABC):
             self._ended(task, status)
             return
         self._live.add(task)
+        self._family.add(task)
         if self._killed:
             _kill(task)
             return
@@ -120,30 +137,41 @@ class Tasks(ABC):
             elif event == ptrace.EVENT_EXEC:
                 self._executed(task)
                 ptrace.go(task)
+            elif not event and number == _SYSCALL_STOP and task in self._awaited:
+                self._returned(self._awaited.pop(task), ptrace.result(task))
+                ptrace.go(task)
             elif event == ptrace.EVENT_STOP and number in _STOPS:
                 ptrace.stay_stopped(task)
             else:
                 ptrace.go(task, 0 if event or number == _SYSCALL_STOP else number)
 
     def _started(self, task: int) -> None:
+        self._family.add(task)
         if task in self._early:
             self._early.discard(task)
         else:
             self._live.add(task)
+            if not _is_thread(task):
+                self._lives[task] = Life(task, time.monotonic_ns(), 0)
 
     def _executed(self, task: int) -> None:
         before = ptrace.message(task)
         if before != task:
             # The thread that called exec has taken the number of its process.
             self._live.discard(before)
+            self._awaited.pop(task, None)
         with contextlib.suppress(OSError):
             found = os.stat(f"/proc/{task}/exe")
+            self._outside.was_read(found)
             if found.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 name = os.readlink(f"/proc/{task}/exe")
                 self._untraced[f"{name} would have gained rights, and was run without them"] = None
 
     def _ended(self, task: int, status: int) -> None:
         self._held = [(each, stop) for each, stop in self._held if each != task]
+        self._awaited.pop(task, None)
+        if (life := self._lives.get(task)) is not None:
+            self._lives[task] = replace(life, died=time.monotonic_ns())
         if task in self._live:
             self._live.discard(task)
         elif task != self._command:
@@ -162,7 +190,7 @@ class Tasks(ABC):
             ptrace.go(task)
             return
         call = Call(task, name, entry.args)
-        if waiting and not self._is_event(call):
+        if waiting and not self._waits_for_none(call):
             self._held.append((task, status))
             return
         try:
@@ -180,8 +208,18 @@ class Tasks(ABC):
         """Deal with a call at its entry. Returns whether its task runs on already, or is gone."""
 
     @abstractmethod
-    def _is_event(self, call: Call) -> bool:
-        """Whether a call sends something to the outside, for which nothing has to wait."""
+    def _returned(self, call: Call, result: int) -> None:
+        """Deal with the result of a call that was let go by `_await`."""
+
+    @abstractmethod
+    def _waits_for_none(self, call: Call) -> bool:
+        """Whether a call is no operation on the tree, so that it need not wait for one that is under way."""
+
+    def _await(self, call: Call) -> bool:
+        """Let a call run that may wait for another task, and be told its result once it has one."""
+        self._awaited[call.task] = call
+        ptrace.go_to_exit(call.task)
+        return True
 
     # One operation.
 
@@ -300,7 +338,16 @@ class Tasks(ABC):
         return True
 
 
-def _become(command: Sequence[str], ready: int, out: int) -> None:
+def _is_thread(task: int) -> bool:
+    """Whether a task is one of a process that others are in as well; one that is gone was a process."""
+    try:
+        text = Path(f"/proc/{task}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return text.partition("\nTgid:")[2].split(maxsplit=1)[:1] != [str(task)]
+
+
+def _become(command: Sequence[str], ready: int, out: int, *, reads: bool) -> None:
     """In the new process: wait for the tracer, then become the command. Does not return."""
     status = FAILED
     try:
@@ -310,7 +357,7 @@ def _become(command: Sequence[str], ready: int, out: int) -> None:
         os.close(ready)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        ptrace.install(bpf.program())
+        ptrace.install(bpf.program(reads=reads))
         status = NO_COMMAND
         os.execvp(command[0], list(command))  # noqa: S606 - it is what the tracer is for
     except BaseException as error:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from conformance.faults.recording import Action, Event, Names, Sync, SyncAll, Truncate, Write
 from conformance.faults.tracer import amd64, bpf, ptrace
 from conformance.faults.tracer.calls import (
+    ATTRIBUTES,
     CWD,
     DATA,
+    MOVES,
     NEED,
     OPENS,
     PATHS,
@@ -23,6 +26,7 @@ from conformance.faults.tracer.calls import (
     TOLD,
     Call,
     Place,
+    addresses,
     asked,
     gone,
     handle_of,
@@ -35,6 +39,7 @@ from conformance.faults.tracer.calls import (
     stat_path,
 )
 from conformance.faults.tracer.maps import memory_map, read
+from conformance.faults.tracer.outside import UnseenError
 from conformance.faults.tracer.tasks import Tasks
 from conformance.faults.tracer.tree import Seen
 
@@ -45,6 +50,8 @@ _SYNC_ALL_FLAGS = 7
 _KEEP_SIZE, _COLLAPSE, _INSERT, _UNSHARE = 0x1, 0x8, 0x20, 0x40
 # openat2(2): the directory is the root of the path, and of all links in it.
 _IN_ROOT = 0x10
+# renameat2(2): each of the two names gets the file of the other.
+_EXCHANGE = 0x2
 _UNIX = 1
 _BIND_MAX = 128
 # Paths that mean another process to each that says them.
@@ -73,6 +80,11 @@ class Tracer(Tasks):
             return self._names(call)
         if name in OPENS:
             return self._open(call)
+        if name in ATTRIBUTES:
+            return self._attribute(call)
+        if name == "connect":
+            # It may wait for who is to accept it.
+            return self._await(call)
         if name in REFUSED:
             self._refused[name] = None
             amd64.refuse(call.task, REFUSED[name])
@@ -84,6 +96,7 @@ class Tracer(Tasks):
             return False
         rest = {
             "mmap": self._map,
+            "mq_open": self._queue,
             "msync": self._msync,
             "sync": self._sync_all,
             "syncfs": self._sync_all,
@@ -120,6 +133,42 @@ class Tracer(Tasks):
         found = stat_fd(call, signed(call.args[DATA[call.name][0]])) if call.name in DATA else None
         return found is not None and leaves(found)
 
+    def _waits_for_none(self, call: Call) -> bool:
+        # Neither makes anything in the tree.
+        if call.name in ("open", "openat"):
+            return not call.args[1 if call.name == "open" else 2] & bpf.MAKES
+        return call.name == "connect" or call.name in TOLD or self._is_event(call)
+
+    def _returned(self, call: Call, result: int) -> None:
+        try:
+            if call.name in OPENS and result >= 0:
+                self._opened_outside(call, result)
+            elif call.name == "connect" and not result:
+                fd = signed(call.args[0])
+                channel = os.readlink(handle_of(call, fd))
+                with self._seen_of_sockets(call):
+                    self._outside.connected(call.task, fd, channel, self._live, self._family)
+        except OSError as error:
+            # Another thread may have closed it already.
+            if error.errno != errno.ENOENT and not gone(call.task):
+                self._untraced[f"what {call.name} did: {error}"] = None
+
+    @contextlib.contextmanager
+    def _seen_of_sockets(self, call: Call) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            # What points to nowhere makes the call fail by itself; a task that is gone sends no more.
+            if error.errno == errno.EFAULT or gone(call.task):
+                return
+            unseen = isinstance(error, UnseenError)
+            why = "this machine does not let the tracer see it" if unseen else str(error)
+            self._untraced[f"whom it talks to by sockets: {why}"] = None
+
+    def _queue(self, call: Call) -> bool:
+        self._outside.queue(os.fsdecode(ptrace.text(call.task, call.args[0])))
+        return False
+
     def _send(self, call: Call) -> bool:
         return self._event(call, signed(call.args[1 if call.name == "tee" else 0]))
 
@@ -129,6 +178,11 @@ class Tracer(Tasks):
         except FileNotFoundError:
             return False
         size = asked(call)
+        if call.name in SENDS or not self._outside.knows(channel):
+            with self._seen_of_sockets(call):
+                self._outside.talked(call.task, fd, channel, self._live, self._family)
+                for address in addresses(call):
+                    self._outside.sent_to(call.task, address, self._live)
         self._look_at_maps(call.task)
         if self._fault.kill is not None and self._count + 1 >= self._fault.kill:
             self._fired = True
@@ -274,8 +328,12 @@ class Tracer(Tasks):
         places = PATHS.get(call.name, ())
         paths = [self._path(call, place) for place in places] if places else [self._bound(call)]
         inside = [path for path in paths if path is not None]
+        # The names that are made and lie outside; an exchange makes both.
+        swaps = call.name == "renameat2" and bool(call.args[4] & _EXCHANGE)
+        news = [*zip(places, paths, strict=False)][0 if swaps else -1 :]
+        made = [self._whole(call, place) for place, path in news if path is None]
         if not inside:
-            return False
+            return self._names_outside(call, made)
         # What cannot succeed is left to fail by itself. The source of a rename is the first of its paths.
         if call.name in NEED:
             if paths[0] is not None and not os.path.lexists(self._tree.absolute(paths[0])):
@@ -287,8 +345,42 @@ class Tracer(Tasks):
         result = self._finish(call)
         if result is None:
             return self._in_doubt(call)
+        for name in made if result >= 0 else ():
+            self._outside.was_written(name)
         linked = call.name in ("link", "linkat")
         return self._done(call, self._look(self._tree.look(inside, linked=linked)) if result >= 0 else ())
+
+    def _names_outside(self, call: Call, made: Sequence[bytes]) -> bool:
+        """A call that changes names outside only: files may get there by it, and pipes."""
+        if not (call.name in MOVES or call.name.startswith("mknod")):
+            return False
+        result = self._finish(call)
+        for name in made if result == 0 else ():
+            if call.name in MOVES:
+                self._outside.was_written(name)
+            else:
+                self._outside.made_pipe(name)
+        return result is None or self._killed
+
+    def _attribute(self, call: Call) -> bool:
+        where, name_index = ATTRIBUTES[call.name]
+        if isinstance(where, int):
+            found = stat_fd(call, signed(call.args[where]))
+        else:
+            try:
+                found = os.stat(self._whole(call, where), follow_symlinks=not call.name.startswith("l"))
+            except OSError:
+                return False
+        # Lists of rights are rights, which are not looked at.
+        if found is None or self._tree.number(found) is None or self._attribute_name(call, name_index, b"system."):
+            return False
+        result = self._finish(call)
+        if result == 0:
+            self._untraced["a process has changed extended attributes in the work directory"] = None
+        return result is None or self._killed
+
+    def _attribute_name(self, call: Call, index: int, begin: bytes) -> bool:
+        return ptrace.text(call.task, call.args[index]).startswith(begin)
 
     def _open(self, call: Call) -> bool:
         base, path_index, flags_index = OPENS[call.name]
@@ -298,7 +390,7 @@ class Tracer(Tasks):
             flags = call.args[flags_index]
         else:
             flags, _, resolve = struct.unpack("<QQQ", ptrace.peek(call.task, call.args[2], 24))
-            if not flags & bpf.MAKES:
+            if not flags & bpf.CHANGES and not self._outside.watches:
                 return False
             if resolve & _IN_ROOT:
                 self._untraced["a process has opened files by paths of a root of its own"] = None
@@ -307,7 +399,8 @@ class Tracer(Tasks):
             return self._open_nameless(call)
         path = self._path(call, (base, path_index), follow=not flags & (os.O_EXCL | os.O_NOFOLLOW))
         if path is None:
-            return False
+            # It may wait for who opens the other end of a pipe.
+            return self._await(call)
         found = stat_path(os.fsdecode(self._tree.absolute(path)))
         makes = found is None and bool(flags & os.O_CREAT)
         cuts = found is not None and flags & os.O_TRUNC and stat.S_ISREG(found.st_mode) and found.st_size
@@ -326,6 +419,17 @@ class Tracer(Tasks):
         number = self._tree.number(found)
         return self._done(call, [] if number is None else [Truncate(number, 0)])
 
+    def _opened_outside(self, call: Call, fd: int) -> None:
+        """A file outside the tree was opened: so that it can be written to, or one that is watched to be read."""
+        flags = position(call, fd)[1]
+        found = stat_fd(call, fd)
+        if found is None or flags & os.O_PATH:
+            return
+        if flags & _ACCESS:
+            self._outside.was_written(handle_of(call, fd))
+        if flags & _ACCESS != os.O_WRONLY:
+            self._outside.was_read(found)
+
     def _open_nameless(self, call: Call) -> bool:
         result = self._finish(call)
         if result is None:
@@ -341,6 +445,8 @@ class Tracer(Tasks):
         for number, path in seen.arrived:
             with opened(os.fsdecode(self._tree.absolute(path))) as handle:
                 found = os.fstat(handle)
+                # From here on it is read as a file of the tree.
+                self._outside.was_read(found)
                 durable = (found.st_dev, found.st_ino) in self._synced_outside
                 yield Write(number, 0, read(handle, 0, found.st_size), durable)
         if seen.changes:
@@ -381,14 +487,16 @@ class Tracer(Tasks):
             return None
         return self._located(call, CWD, address[2:].split(b"\0")[0])
 
+    def _whole(self, call: Call, place: Place) -> bytes:
+        """A path as this process can use it, of one as a task says it."""
+        base, index = place
+        text = ptrace.text(call.task, call.args[index])
+        return _as_seen(call, CWD if base is None else signed(call.args[base]), text)
+
     def _located(self, call: Call, base: int, text: bytes, *, follow: bool = False, links: int = 0) -> bytes | None:
         """The path in the tree of one as a task says it, or None. Its last part need not exist."""
-        start = b"/proc/%d/cwd/" % call.task if base == CWD else b"/proc/%d/fd/%d/" % (call.task, base)
         text = text.rstrip(b"/")
-        for alias, meant in _ALIASES:
-            if text.startswith(alias):
-                text = meant % call.task + text[len(alias) :]
-        whole = text if text.startswith(b"/") else start + text
+        whole = _as_seen(call, base, text)
         parent, name = os.path.split(whole)
         if not text or name in (b"", b".", b".."):
             return None
@@ -420,3 +528,15 @@ class Tracer(Tasks):
             if not gone(call.task):
                 self._untraced["files that the tracer has no right to read"] = None
         return False
+
+
+def _as_seen(call: Call, base: int, text: bytes) -> bytes:
+    """A path as this process can use it, of `text` as a task says it, relative to the directory `base`."""
+    for alias, meant in _ALIASES:
+        if text.startswith(alias):
+            text = meant % call.task + text[len(alias) :]
+    if text.startswith(b"/"):
+        return text
+    start = b"/proc/%d/cwd" % call.task if base == CWD else b"/proc/%d/fd/%d" % (call.task, base)
+    # Without a text it is the descriptor itself, which need not be a directory.
+    return start + b"/" + text if text else start

@@ -14,10 +14,12 @@ from conformance.faults.recording import (
     Entry,
     Event,
     Failed,
+    Life,
     Mapped,
     Named,
     Names,
     Operation,
+    Place,
     Recording,
     Sync,
     SyncAll,
@@ -48,7 +50,17 @@ TEXTS = st.lists(st.text(), max_size=2).map(tuple)
 def recordings(draw: st.DrawFn) -> Recording:
     told = draw(st.lists(st.tuples(COUNTS, COUNTS, st.text(), ACTIONS), max_size=4))
     operations = tuple(Operation(number, *one) for number, one in enumerate(told, start=1))
-    ending = Ending(draw(st.integers(-64, 255)), draw(st.booleans()), draw(TEXTS))
+    places = st.lists(st.builds(Place, COUNTS, COUNTS, st.text()), max_size=2).map(tuple)
+    lives = st.lists(st.builds(Life, COUNTS, COUNTS, COUNTS), max_size=2).map(tuple)
+    ending = Ending(
+        draw(st.integers(-64, 255)),
+        draw(st.booleans()),
+        draw(TEXTS),
+        written=draw(places),
+        read=draw(places),
+        strangers=draw(TEXTS),
+        beside=draw(lives),
+    )
     return Recording(draw(TEXTS), draw(st.lists(ENTRIES, max_size=2).map(tuple)), operations, ending, draw(TEXTS))
 
 
