@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,23 @@ from conformance.faults.probe import probe
 # Tests start processes and wait for them; how long an example takes says nothing about it.
 settings.register_profile("kit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("kit")
+
+
+# The files that take longest, the longest first: they go to the workers before all others, so that none is left alone
+# with one of them at the end (`--no-loadscope-reorder` keeps xdist from sorting by the number of tests).
+_LONG = (
+    "cli/test_reference_run.py", "hostile/test_adapters.py", "cli/test_vectors.py", "vectors/spark/test_jobs.py",
+    "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_sweep.py",
+    "durability/test_faults.py", "reference/test_lost_stores.py", "vectors/frames/test_misbehaviour.py",
+    "cli/test_crash.py", "hostile/test_interrupted.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first; the others keep their order."""
+    rank = {name: number for number, name in enumerate(_LONG)}
+    here = Path(__file__).parent
+    items.sort(key=lambda item: rank.get(item.path.relative_to(here).as_posix(), len(rank)))
 
 
 def missing(what: str) -> None:

@@ -270,7 +270,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Envelopes, replays, skewed clocks, prunes, restarts and a second process, in any order."""
 
-    @settings(DRAWN, max_examples=12)
+    @settings(DRAWN, max_examples=8)
     @given(st.lists(STEPS, min_size=8, max_size=20))
     def run(history: list[Step]) -> None:
         with bench.session(workers=2) as session:
