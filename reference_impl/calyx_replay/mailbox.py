@@ -14,10 +14,11 @@ from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, fr
 from reference_impl.calyx_replay.delivery import Delivery
 from reference_impl.calyx_replay.pruning import Pruning
 from reference_impl.calyx_replay.signatures import Signatures
-from reference_impl.calyx_replay.stoppoints import AbortedError, Point, StopPoints
+from reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Row, Store, StoreError
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
+from reference_impl.stops import AbortedError
 from specs.schema import explain
 
 

@@ -14,10 +14,11 @@ from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.codec import MAX_ENVELOPE, Codec, Envelope, EnvelopeError
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.stoppoints import AbortedError, Point, StopPoints
+from reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Store, StoreError
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import shifted, written
+from reference_impl.stops import AbortedError
 from specs.errors import StrictJsonError
 from specs.strictjson import loads
 

@@ -13,10 +13,11 @@ from jsonschema.protocols import Validator
 
 from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.stoppoints import AbortedError, Point, StopPoints
+from reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from reference_impl.calyx_replay.store import CommitUncertainError, MailboxState, Store, StoreError
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import microseconds, shifted, written
+from reference_impl.stops import AbortedError
 from specs.schema import explain
 
 

@@ -20,7 +20,7 @@ from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, 
 from reference_impl.postgres_pipeline import Pipeline, Step
 from reference_impl.rs4a_replay import postgres_statements as statements
 from reference_impl.rs4a_replay.settings import Isolation, Settings
-from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
+from reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
 from reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
@@ -35,6 +35,7 @@ from reference_impl.rs4a_replay.store import (
     SurfaceUnreadableError,
 )
 from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from reference_impl.stops import AbortedError
 
 _T = TypeVar("_T")
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from reference_impl.patience import AUDIT_RESERVE_S, Patience
 from reference_impl.rs4a_replay.ddl import quoted
 from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.stoppoints import AbortedError, AnswerLostError, Point, StopPoints
+from reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
 from reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
@@ -28,6 +28,7 @@ from reference_impl.rs4a_replay.store import (
 )
 from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from reference_impl.rs4a_replay.terms import SurfaceState
+from reference_impl.stops import AbortedError
 from specs import Relation
 
 _T = TypeVar("_T")

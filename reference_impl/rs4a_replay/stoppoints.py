@@ -1,15 +1,11 @@
-"""Stop points inside the Phase-3 transaction (docs/adapter-protocol.md, "Stop points"). Unarmed, they do nothing."""
+"""Stop points inside the Phase-3 transaction (docs/adapter-protocol.md, "Stop points")."""
 
 from __future__ import annotations
 
-import time
 from enum import Enum, unique
-from pathlib import Path
 from typing import Protocol
 
-# The protocol lets an implementation give up after this long.
-HOLD_GIVE_UP_S = 20.0
-_POLL_S = 0.005
+from reference_impl.stops import AbortedError, Stops
 
 
 @unique
@@ -33,10 +29,6 @@ class StopFault(Enum):
     LOSE_ANSWER = "lose_answer"
 
 
-class AbortedError(Exception):
-    """The transaction was told to fail here."""
-
-
 class AnswerLostError(Exception):
     """The commit's answer was lost here."""
 
@@ -51,32 +43,14 @@ class Line(Protocol):
         """SIGKILL the process at the other end, and wait until it is gone."""
 
 
-class StopPoints:
-    """At most one armed point of one worker."""
-
-    def __init__(self, workdir: Path) -> None:
-        self._folder = workdir / "hold"
-        self._armed: tuple[Point, StopFault] | None = None
-
-    @property
-    def armed(self) -> bool:
-        """Whether a point waits to be reached; then the transaction must run step by step."""
-        return self._armed is not None
-
-    def arm(self, point: Point, fault: StopFault) -> None:
-        """Arm one point for the next register or compensate of this worker."""
-        self._armed = (point, fault)
-
-    def disarm(self) -> None:
-        """That call is over, whether the point was reached or not."""
-        self._armed = None
+class StopPoints(Stops[Point, StopFault]):
+    """Those of register and compensate. While one is armed, the transaction must run step by step."""
 
     def reach(self, point: Point, line: Line) -> None:
         """The transaction is at `point`. Raises AbortedError or AnswerLostError as armed."""
-        if self._armed is None or self._armed[0] is not point:
+        fault = self._taken(point)
+        if fault is None:
             return
-        fault = self._armed[1]
-        self._armed = None
         if fault is StopFault.HOLD:
             self._hold(point)
         elif fault is StopFault.ABORT:
@@ -87,13 +61,3 @@ class StopPoints:
             # the commit is on its way: whoever lost the answer cannot know.
             if point is Point.AFTER_COMMIT or (point is Point.BEFORE_COMMIT and fault is StopFault.LOSE_ANSWER):
                 raise AnswerLostError(f"{fault.value} at {point.value}")
-
-    def _hold(self, point: Point) -> None:
-        self._folder.mkdir(exist_ok=True)
-        (self._folder / f"{point.value}.reached").touch()
-        release = self._folder / f"{point.value}.release"
-        deadline = time.monotonic() + HOLD_GIVE_UP_S
-        while not release.exists():
-            if time.monotonic() > deadline:
-                raise AbortedError(f"nobody released {point.value} in {HOLD_GIVE_UP_S:g} s")
-            time.sleep(_POLL_S)

@@ -13,7 +13,7 @@ from reference_impl.calyx_replay.codec import Envelope
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.provision import Provisioner
 from reference_impl.calyx_replay.signatures import Signatures
-from reference_impl.calyx_replay.stoppoints import AbortedError, Point
+from reference_impl.calyx_replay.stoppoints import Point
 from reference_impl.calyx_replay.store import (
     SYNCHRONOUS_FULL,
     KeyTakenError,
@@ -26,6 +26,7 @@ from reference_impl.calyx_replay.timing import written
 from reference_impl.mutants.calyx_replay.planting import mutant
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.planting import EVERYTHING, also, part
+from reference_impl.stops import AbortedError
 
 # One transaction for all of it, and what the store itself refuses
 
