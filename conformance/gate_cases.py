@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
-from conformance.gate_faults import judge_fault
+from conformance.gate_faults import doubt_of_fault, judge_fault
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
-from conformance.gate_suites import doubt_of_fault, doubt_of_suite, judge_suite
+from conformance.gate_suites import doubt_of_suite, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine

@@ -1,4 +1,4 @@
-"""What the record of a fault shows of its verdict: judged again by the function that judged it in the run. Pure."""
+"""What the records of a fault show of its verdict: judged again by the function that judged it in the run. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,40 @@ from conformance.verdict import Silence, Verdict
 from specs import Contract
 from specs.model import FaultCase
 
+# The session that makes the store and the one that looks at it; of a fault that is judged from recordings, the one that
+# is recorded while nothing goes wrong as well.
+_SESSIONS = 2
+
+
+def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[object, str | None]:
+    """What is told of the layer; or why these records cannot tell it."""
+    events = [record.event for record in records if record.action == fault.layer.value and record.event is not None]
+    if len(events) != 1 or events[0].get("kind") != "done":
+        return None, f"they hold {len(events)} reports of the layer {fault.layer.value}, and one that is done is due"
+    return events[0].get("detail"), None
+
+
+def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
+    """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
+    _, doubt = _report_of(fault, records)
+    if doubt is not None:
+        return doubt
+    asked = sum((record.request or {}).get("op") == "open" for record in records)
+    due = _SESSIONS + is_recorded(fault.layer)
+    if asked < due:
+        return f"they hold {asked} sessions, and {due} are due: to make the store, to look at it, to record it"
+    return None
+
 
 def judge_fault(
     contract: Contract, fault: FaultCase, records: Sequence[Record], *, seed: str, environment: Mapping[str, str]
 ) -> Judgement:
     """The judgement of a fault from what its records tell of the layer. KIT_FAULT where they are not those of it."""
-    events = [record.event for record in records if record.action == fault.layer.value and record.event is not None]
-    if len(events) != 1 or events[0].get("kind") != "done":
-        text = f"they hold {len(events)} reports of the layer {fault.layer.value}, and one that is done is due"
-        return Judgement(Verdict.NO_VERDICT, Silence.MISSING, text)
+    detail, doubt = _report_of(fault, records)
+    if doubt is not None:
+        return Judgement(Verdict.NO_VERDICT, Silence.MISSING, doubt)
     try:
-        told = read(events[0].get("detail"))
+        told = read(detail)
         drawn = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
         if told.seed != drawn:
             raise ToldError(f"its seed is {told.seed}, and the run's seed makes it {drawn}")

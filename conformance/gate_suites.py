@@ -16,21 +16,16 @@ from conformance.cases.action import Action
 from conformance.cases.judge import foreign, unlike
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.cases.seen import TELLING, SeenError, read
-from conformance.durability.verdicts import is_recorded
 from conformance.plan import PlannedCase, suite_case_id, suite_tests
 from conformance.suites.bench import Bench, Limits
 from conformance.verdict import Silence, Verdict
 from specs import Contract
-from specs.model import FaultCase
 from specs.schema import published_variants
 
 if TYPE_CHECKING:
     from conformance.cases.drive import Driver
 
 _SILENT = frozenset(silence.value for silence in Silence)
-# Of a fault, the session that makes the store and the one that looks at it; of one that is judged from recordings, the
-# one that is recorded while nothing goes wrong as well.
-_FAULT_SESSIONS = 2
 # More workers than any suite test asks for: what the adapter allowed is what the records show.
 _WORKERS = 1000
 
@@ -141,18 +136,6 @@ def _untold(record: Record) -> str | None:
         read(verb, event.get("detail"))
     except SeenError as error:
         return str(error)
-    return None
-
-
-def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
-    """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
-    struck = [record for record in records if record.action == fault.layer.value and record.event is not None]
-    if len(struck) != 1 or struck[0].event is None or struck[0].event.get("kind") != "done":
-        return f"they hold {len(struck)} reports of the layer {fault.layer.value}, and one that is done is due"
-    asked = sum((record.request or {}).get("op") == "open" for record in records)
-    due = _FAULT_SESSIONS + is_recorded(fault.layer)
-    if asked < due:
-        return f"they hold {asked} sessions, and {due} are due: to make the store, to look at it, to record it"
     return None
 
 

@@ -17,7 +17,7 @@ from conformance.durability.told import ToldFinding, read
 from conformance.durability.verdicts import is_recorded
 from conformance.faults.oracle import Kind
 from conformance.gate import ReasonCode, decide, parse_requirement
-from conformance.gate_suites import doubt_of_fault
+from conformance.gate_faults import doubt_of_fault
 from reports.evidence import Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 

@@ -72,9 +72,9 @@ def test_the_run_as_it_was_is_judged_as_it_was(result: Any, tmp_path: Path) -> N
     assert decision.can_proceed == ("YES" if is_honest(result) else "NO")
 
 
+@pytest.mark.parametrize("result", ["leaks"], indirect=True)
 def test_a_leak_that_was_edited_away_does_not_follow_any_more(result: Any, tmp_path: Path) -> None:
-    if is_honest(result):
-        pytest.skip("there is nothing to hide")
+    assert not is_honest(result)
 
     def hide(lines: Lines) -> None:
         for line in lines:
@@ -91,6 +91,7 @@ def rows_edited(value: Json) -> None:
     value["rows"]["log"] = [{"n": 1, "what": "again"}]
 
 
+@pytest.mark.parametrize("result", [""], indirect=True)
 @pytest.mark.parametrize(
     "edit",
     [
@@ -110,8 +111,7 @@ def rows_edited(value: Json) -> None:
     ],
 )
 def test_an_edited_look_holds(result: Any, tmp_path: Path, edit: Callable[[Lines], None]) -> None:
-    if not is_honest(result):
-        pytest.skip("it holds anyway")
+    assert is_honest(result)
     decision = decided(result, tmp_path, edit)
     assert decision.can_proceed == "NO"
     assert decision.exit in {Exit.INCOMPLETE, Exit.FAIL_OPEN}
