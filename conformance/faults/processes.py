@@ -31,6 +31,7 @@ class Marked:
 
     def __init__(self, folder: Path) -> None:
         self._word = f"{MARK}={secrets.token_hex(16)}"
+        self._since = psutil.Process().create_time()
         self._folder = os.fspath(folder.resolve())
         self._itself: psutil.Process | None = None
         self._last: list[psutil.Process] = []
@@ -99,7 +100,7 @@ class Marked:
 
     def _bears(self, process: psutil.Process) -> bool:
         """Whether a process bears the mark, which nothing older than this program can. Raises OSError, psutil.Error."""
-        if process.create_time() < psutil.Process().create_time():
+        if process.create_time() < self._since:
             return False
         return self._word in environment_of(process.pid)
 

@@ -326,6 +326,11 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
+def from_base64url(text: str) -> bytes:
+    """Back from there."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
 def listed(findings: Sequence[str]) -> str:
     """The first of a test's findings in words, and how many more there are."""
     more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""

@@ -3,7 +3,6 @@ any history against a small model."""
 
 from __future__ import annotations
 
-import base64
 import json
 import uuid
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from conformance.cases.values import shift
 from conformance.suites import clause
-from conformance.suites.bench import Answer, Bench, Session, base64url
+from conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url
 from conformance.suites.calyx_history import OPENING, STEPS, Play, Step
 from conformance.suites.histories import DRAWN
 from vectors.derive import derive
@@ -164,7 +163,7 @@ def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None
 
 def _respelled(sent: str, ways: int) -> bytes:
     """The same envelope in another spelling: order of members, whitespace, escapes; chosen by bits of `ways`."""
-    told = json.loads(derive_bytes(sent))
+    told = json.loads(from_base64url(sent))
     if ways & 1:
         told = dict(reversed(told.items()))
     if ways & 2:
@@ -180,11 +179,6 @@ def _respelled(sent: str, ways: int) -> bytes:
     return text.encode()
 
 
-def derive_bytes(sent: str) -> bytes:
-    """The bytes behind base64url without padding."""
-    return base64.urlsafe_b64decode(sent + "=" * (-len(sent) % 4))
-
-
 @clause("CALYX-KEY-6", "CALYX-KEY-3")
 def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
     """Some spellings come after the envelope, some before it; at most one of the two is ever delivered."""
@@ -198,7 +192,7 @@ def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
             count += 1
             sent = envelope(session, f"s{count}", extra=extra)
             other = _respelled(sent, ways)
-            if other == derive_bytes(sent):
+            if other == from_base64url(sent):
                 return
             both = [sent, base64url(other)]
             answers = [_accept(session, each) for each in (reversed(both) if first else both)]
@@ -216,7 +210,7 @@ def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
     """A bit at any place of the bytes: what can still be read as an envelope has another key, the rest has none."""
     with bench.session() as session:
         sent = envelope(session, "altered", extra={"x-subject": "a subject"})
-        data = derive_bytes(sent)
+        data = from_base64url(sent)
         known = session.observe("replay_key", {"envelope": sent})["replay_key"]
         if known != derive("calyx.replay_key", sent):
             bench.fail("fail_open", "the envelope itself has another key than due")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,7 @@ from random import Random
 from typing import Any
 
 from conformance.suites import clause
-from conformance.suites.bench import Answer, Bench, Session, base64url, listed
+from conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url, listed
 from conformance.suites.jcs_documents import constructed, depth_of, disguised, drawn, large, same_value, value_of
 from conformance.verdict import Verdict
 from vectors.record import Canonical, Expected, Refused, Vector, load
@@ -30,10 +29,6 @@ class _Found:
     text: str
 
 
-def _bytes(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 def _args(document: bytes, profile: Profile) -> Mapping[str, Any]:
     return {"document": base64url(document), "profile": profile.value}
 
@@ -42,7 +37,7 @@ def _shown(answer: Answer) -> str:
     if answer.outcome == "refused":
         return str(answer.reason)
     value = answer.value or {}
-    return f"accepted {_bytes(value['canonical'])[:80]!r}" if "canonical" in value else answer.outcome
+    return f"accepted {from_base64url(value['canonical'])[:80]!r}" if "canonical" in value else answer.outcome
 
 
 # Committed vectors
@@ -65,7 +60,7 @@ def _canonicalised(session: Session, record: Vector, profile: Profile, due: Expe
             yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {due.reason} is due")
     elif not isinstance(due, Canonical):
         yield _Found(Verdict.FAIL_OPEN, f"{where}: {_shown(answer)}, {due.reason} is due")
-    elif _bytes(answer.value["canonical"]) != due.body:
+    elif from_base64url(answer.value["canonical"]) != due.body:
         yield _Found(Verdict.WRONG_REASON, f"{where}: {_shown(answer)}, {due.body[:80]!r} is due")
 
 
@@ -333,7 +328,7 @@ def _canonical(bench: Bench, session: Session, document: bytes) -> bytes:
     answer = session.call("canonicalise", _args(document, Profile.CORE))
     if answer.outcome != "accepted":
         bench.fail("over_refusal", f"{document!r}: refused with {answer.reason}, it is JSON", received=_shown(answer))
-    return _bytes(answer.value["canonical"])
+    return from_base64url(answer.value["canonical"])
 
 
 @clause("JCS-IDEM-02", "JCS-IDEM-01", "JCS-VER-01", "JCS-VER-02")
