@@ -152,11 +152,17 @@ class Sweep:
             copy(run.folder, folder)
             subject = self._traced()
             watch = tuple((one.device, one.inode) for one in written)
-            with suppress(SubjectError):
+            try:
                 subject.start(folder, Fault(watch=watch).argv(out, folder))
                 subject.dump()
-            with suppress(SubjectError):
-                subject.stop()
+            except SubjectError as error:
+                # One that did not come so far may have read nothing yet.
+                raise RunError(
+                    f"expected it to start again, for what it reads elsewhere to be seen, got: {error}"
+                ) from error
+            finally:
+                with suppress(SubjectError):
+                    subject.stop()
             again = _read(out)
             _seen_whole(again)
             read_again = {(one.device, one.inode) for one in again.ending.read}
@@ -471,9 +477,10 @@ def halves_first(run: Run, ordered: Sequence[int], seed: int) -> Sequence[int]:
     # The first operation makes files that the others find.
     chosen = drawn.choice([*windows][1:] or [*windows, 0])
     settled = {one.number + 1 for one in run.recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
-    first = [number for number in ordered if number in settled and number in windows.get(chosen, ())]
-    others = [n for n in ordered if n in settled and n not in first and any(n in window for window in windows.values())]
-    rest = [number for number in ordered if number not in first and number not in others]
+    within = {number for number in settled if any(number in window for window in windows.values())}
+    first = [number for number in ordered if number in within and number in windows[chosen]]
+    others = [number for number in ordered if number in within and number not in windows[chosen]]
+    rest = [number for number in ordered if number not in within]
     turns = [number for pair in zip_longest(rest, others) for number in pair if number is not None]
     return [*first, *turns]
 

@@ -196,6 +196,19 @@ def test_files_elsewhere_are_not_proven(way: str, sweep_of: Make, elsewhere: str
         _not_proven(layer(0), f"the file {elsewhere}/")
 
 
+# It is not there under the tracer a second time, so nothing it reads elsewhere is seen.
+_SHY = _FILES["written"].replace(
+    "def get(name): ",
+    'def get(name):\n    if "TracerPid:\\t0\\n" not in open("/proc/self/status").read(): sys.exit(3)\n    ',
+)
+
+
+def test_a_start_that_cannot_be_watched_proves_nothing(sweep_of: Make, elsewhere: str) -> None:
+    report = sweep_of(_SHY, elsewhere).power_loss(0)
+    assert (report.clean, report.tried) == (False, 0)
+    assert "expected it to start again, for what it reads elsewhere to be seen" in report.unproven[0]
+
+
 def test_a_stranger_s_memory_is_not_proven(stranger: tuple[str, str, str], sweep_of: Make) -> None:
     connected, where, told = stranger
     _not_proven(sweep_of(_ASKED.format(connected=connected), where).power_loss(0), told)
