@@ -15,6 +15,9 @@ from specs.model import Contract
 from vectors import committed
 from vectors.fingerprints.lint import lint_fingerprints
 from vectors.fingerprints.record import read as read_fingerprints
+from vectors.hxobjects.committed import DATA as ENVELOPES
+from vectors.hxobjects.committed import lint_envelopes
+from vectors.hxobjects.committed import records as envelope_records
 from vectors.lines import repeated_ids
 from vectors.nearmiss import DATA as NEAR_MISSES
 from vectors.nearmiss import NearMiss, load_near_misses
@@ -27,7 +30,7 @@ CONTRACT = "jcs"
 MAX_DEFECT = 12
 _NUMBER = frozenset(b"0123456789+-.eE")
 # What stands in vectors/data and is not written by `vectors.committed`.
-_OTHER_DATA = frozenset({NEAR_MISSES, "rs4a-keys.json"})
+_OTHER_DATA = frozenset({NEAR_MISSES, ENVELOPES, "rs4a-keys.json"})
 # Clauses about what no single document can show.
 WITHOUT_VECTORS = {
     "JCS-PURE-01": "it is about two calls",
@@ -43,12 +46,14 @@ def lint() -> list[str]:
         made = committed.files()
         contract = load_terms(CONTRACT)
         near_misses = load_near_misses()
+        envelopes = envelope_records()
     except SpecError as error:
         return [str(error)]
     problems += _files(made)
     problems += _near_miss_file(near_misses)
     problems += lint_records(records, contract=contract, near_misses=near_misses)
     problems += lint_fingerprints([record for page in committed.fingerprint_records().values() for record in page])
+    problems += lint_envelopes(envelopes)
     return problems
 
 

@@ -65,7 +65,9 @@ class Driver:
         telling = {
             Verb.INSPECT: self._inspect,
             Verb.FILE: self._file,
+            Verb.TREE: self._tree,
             Verb.PLACE: self._place,
+            Verb.LINK: self._link,
             Verb.INSERT: self._insert,
             Verb.PROBE: self._probe,
         }
@@ -232,6 +234,12 @@ class Driver:
 
     def _place(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.place(self._workdir, operand["path"], content_of(operand))
+
+    def _tree(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.tree(self._workdir, operand["path"])
+
+    def _link(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.link(self._workdir, operand["path"], operand["to"])
 
     def _insert(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.insert(self._workdir, operand["path"], operand["table"], operand["rows"])

@@ -432,7 +432,7 @@ class _Reader:
         """What the harness sees or does itself; its record tells a value."""
         verb = next(verb for name, verb in TELLING.items() if name in step)
         operand = operand_of(verb, step, self.contract, self.state.scope)
-        if verb is Verb.PLACE:
+        if verb in {Verb.PLACE, Verb.LINK}:
             self._touches(operand["path"])
         records = yield Action(verb, note, operand=operand)
         value = value_of(verb, records[0], operand)
@@ -451,8 +451,11 @@ class _Reader:
             self.state.damaged = True
 
     def _tamper(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
-        self._touches(step["tamper"])
-        operand = {key: step[key] for key in ("tamper", "flip", "truncate", "delete") if key in step}
+        path = self.state.scope.resolve(step["tamper"])
+        if not isinstance(path, str):
+            raise CaseError(f"tamper {path!r} is no text")
+        self._touches(path)
+        operand = {"tamper": path, **{key: step[key] for key in ("flip", "truncate", "delete") if key in step}}
         records = yield Action(Verb.TAMPER, note, operand=operand)
         self._must_be_done(records[0])
 

@@ -11,13 +11,14 @@ from conformance.cases.match import mismatches
 from conformance.cases.record import Finding, Judgement, Record
 from conformance.cases.seen import SeenError, content_of, read, written
 from conformance.cases.values import CaseError, Scope
-from conformance.inspection.files import parts_of
+from conformance.inspection.files import parts_of, target_of
 from conformance.verdict import Verdict
 from specs.model import Contract, Kind
 
 _STORED = frozenset({"blob", "text", "integer", "real"})
 _INSERTED: Mapping[str, Any] = {"inserted": True}
 _SHOWN = 600
+_OF_FILES = frozenset({Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK})
 
 
 def store_path(contract: Contract) -> str:
@@ -34,16 +35,8 @@ def operand_of(verb: Verb, step: Mapping[str, Any], contract: Contract, scope: S
     target = scope.resolve(step[verb.value])
     if not isinstance(target, str):
         raise CaseError(f"{verb.value} {target!r} is no text")
-    if verb in {Verb.FILE, Verb.PLACE}:
-        operand: dict[str, Any] = {"path": target}
-        try:
-            parts_of(target)
-            if verb is Verb.PLACE:
-                operand["content"] = scope.resolve(step["content"])
-                content_of(operand)
-        except ValueError as error:
-            raise CaseError(f"{verb.value}: {error}") from error
-        return operand
+    if verb in _OF_FILES:
+        return _of_file(verb, step, target, scope)
     rows = [scope.resolve(row) for row in ([step["row"]] if "row" in step else step["rows"])]
     for row in rows:
         if not isinstance(row, Mapping) or not row:
@@ -54,6 +47,21 @@ def operand_of(verb: Verb, step: Mapping[str, Any], contract: Contract, scope: S
                 raise CaseError(f"{verb.value}: column {column} cannot hold {value!r}")
     operand = {"path": store_path(contract), "table": target, "rows": rows}
     return {**operand, "or_replace": step.get("or_replace", False)} if verb is Verb.PROBE else operand
+
+
+def _of_file(verb: Verb, step: Mapping[str, Any], target: str, scope: Scope) -> dict[str, Any]:
+    operand: dict[str, Any] = {"path": target}
+    try:
+        if verb is not Verb.TREE or target != ".":
+            parts_of(target)
+        if verb is Verb.PLACE:
+            operand["content"] = scope.resolve(step["content"])
+            content_of(operand)
+        if verb is Verb.LINK:
+            operand["to"] = target_of(target, str(scope.resolve(step["to"])))
+    except ValueError as error:
+        raise CaseError(f"{verb.value}: {error}") from error
+    return operand
 
 
 def value_of(verb: Verb, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +104,7 @@ def judge_seen(
 def _is_blind(verb: Verb, value: Mapping[str, Any]) -> bool:
     if verb in {Verb.INSERT, Verb.PROBE}:
         return value["inserted"] is None
-    return verb is Verb.INSPECT and value["error"] is not None
+    return verb in {Verb.INSPECT, Verb.TREE} and value["error"] is not None
 
 
 def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[str, Any]:

@@ -11,13 +11,15 @@ from typing import Any
 from jsonschema.protocols import Validator
 
 from conformance.cases.action import Verb
+from reports.evidence.redact import MARK
 from specs.errors import StrictJsonError
 from specs.schema import explain, published_schema, trusted_validator
 from specs.strictjson import canonical, loads
 
 # The verbs whose record tells a value, by the name of the step.
 TELLING = {
-    verb.value: verb for verb in (Verb.INSPECT, Verb.FILE, Verb.PLACE, Verb.INSERT, Verb.PROBE)
+    verb.value: verb
+    for verb in (Verb.INSPECT, Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.INSERT, Verb.PROBE)
 }  # fmt: skip
 
 
@@ -39,7 +41,7 @@ def written(value: Mapping[str, Any]) -> str:
 def read(verb: Verb, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The value that a detail tells. Raises SeenError.
 
-    With the action's operand it is held to that, too: what was placed is what the case places.
+    With the action's operand it is held to that, too: what was placed or linked is what the case says.
     """
     try:
         value = loads(detail) if isinstance(detail, str) else None
@@ -48,19 +50,38 @@ def read(verb: Verb, detail: object, operand: Mapping[str, Any] | None = None) -
     except StrictJsonError as error:
         raise SeenError(f"its detail is not JSON: {error}") from error
     problem = explain(_validator(verb), value) or _contradiction(verb, value)
-    if problem is None and verb is Verb.PLACE and operand is not None and value["sha256"] != digest_of(operand):
-        problem = "other bytes were placed than the case has"
+    if problem is None and operand is not None:
+        problem = _other(verb, value, operand)
     if problem is not None:
         raise SeenError(f"its detail is no value of {verb.value}: {problem}")
     return value
+
+
+def _other(verb: Verb, value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | None:
+    """What is not as the action has it."""
+    if verb is Verb.PLACE and value["sha256"] != digest_of(operand):
+        return "other bytes were placed than the case has"
+    if verb is Verb.LINK and value["to"] != operand["to"]:
+        return "the link leads elsewhere than the case has it"
+    if verb is Verb.TREE:
+        under = "" if operand["path"] == "." else f"{operand['path']}/"
+        if not all(entry["path"].startswith(under) for entry in value["files"]):
+            return "a path does not lie below the folder that the case asks for"
+    return None
 
 
 def _contradiction(verb: Verb, value: Mapping[str, Any]) -> str | None:
     """What the schema cannot say."""
     if verb in {Verb.INSERT, Verb.PROBE} and (value["inserted"] is True) is not (value["error"] is None):
         return "an error stands beside a row that was inserted, or none beside one that was not"
-    if verb is Verb.FILE and not value["exists"] and any(value[part] is not None for part in ("kind", "mode", "size")):
-        return "a file that is not there has properties"
+    if verb is Verb.FILE:
+        return _file_contradiction(value)
+    if verb is Verb.TREE:
+        paths = [entry["path"] for entry in value["files"]]
+        if paths != sorted(set(paths)):
+            return "its paths are not sorted, or not unique"
+        if paths and (value["error"] is not None or not value["exists"]):
+            return "a folder that was not listed has files"
     if verb is Verb.INSPECT:
         readable = value["exists"] and value["error"] is None
         if not readable and (value["tables"] or value["rows"] or value["triggers"]):
@@ -74,11 +95,30 @@ def _contradiction(verb: Verb, value: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _file_contradiction(value: Mapping[str, Any]) -> str | None:
+    told = [part for part in ("kind", "mode", "size", "sha256", "bytes") if value[part] is not None]
+    if not value["exists"] and told:
+        return "a file that is not there has properties"
+    if value["bytes"] in {None, MARK}:
+        return None
+    try:
+        data = _decoded(value["bytes"])
+    except ValueError as error:
+        return str(error)
+    if (len(data), hashlib.sha256(data).hexdigest()) != (value["size"], value["sha256"]):
+        return "its bytes are not those of its size and digest"
+    return None
+
+
 def content_of(operand: Mapping[str, Any]) -> bytes:
     """The bytes that a `place` step writes. Raises ValueError for what is not base64url without padding."""
     text = operand["content"]
     if not isinstance(text, str):
         raise ValueError(f"expected bytes as base64url, got {type(text).__name__}")
+    return _decoded(text)
+
+
+def _decoded(text: str) -> bytes:
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii") != text:
         raise ValueError(f"not base64url without padding: {text[:40]!r}")

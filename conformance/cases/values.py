@@ -144,7 +144,7 @@ class Scope:
         if "$from" in value:
             return self._copy(value, trail)
         if "$derive" in value:
-            return derive(value["$derive"], self._resolve(value["of"], trail))
+            return _derived(value["$derive"], self._resolve(value["of"], trail))
         if "$repeat" in value:
             return str(self._resolve(value["$repeat"], trail)) * value["times"]
         if "$utf8" in value or "$hex" in value:
@@ -205,6 +205,13 @@ class Scope:
             return str(found)
 
         return _HOLE.sub(fill, text)
+
+
+def _derived(name: str, value: Any) -> Any:
+    try:
+        return derive(name, value)
+    except ValueError as error:
+        raise CaseError(str(error)) from error
 
 
 def _literal(value: Any) -> Any:

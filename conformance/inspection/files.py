@@ -5,6 +5,7 @@ Paths are relative to the workdir, with slashes. Everything raises OSError, File
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import hashlib
@@ -18,6 +19,11 @@ from typing import Any
 
 # Beyond this a file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024
+# Beyond this its bytes are not shown.
+MAX_SHOWN = 64 * 1024
+MAX_ENTRIES = 10_000
+# Bytes of all paths that a listing shows.
+_MAX_PATHS = 1_000_000
 _MAX_RULES = 64 * 1024
 _TRIES = 6
 _PIECE = 1 << 20
@@ -60,21 +66,107 @@ def _folder_of(workdir: Path, path: str, *, make: bool = False) -> Iterator[tupl
 
 
 def facts_of(workdir: Path, path: str) -> dict[str, Any]:
-    """What a file is: {exists, kind, mode, size, sha256}; size and sha256 are null for what is no plain file."""
-    found: dict[str, Any] = {"exists": False, "kind": None, "mode": None, "size": None, "sha256": None}
+    """What a file is: {exists, kind, mode, size, sha256, bytes}.
+
+    The last three are null for what is no plain file, sha256 for one of more than MAX_FILE bytes, and `bytes`
+    (base64url) for one of more than MAX_SHOWN.
+    """
+    parts = ("kind", "mode", "size", "sha256", "bytes")
+    found: dict[str, Any] = {"exists": False, **dict.fromkeys(parts)}
     try:
         with _folder_of(workdir, path) as (folder, name):
             state = os.stat(name, dir_fd=folder, follow_symlinks=False)
             found["exists"] = True
-            found["kind"] = next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
+            found["kind"] = _kind_of(state)
             found["mode"] = f"{stat.S_IMODE(state.st_mode):04o}"
             if found["kind"] == "file":
                 found["size"] = state.st_size
                 if state.st_size <= MAX_FILE:
-                    found["sha256"] = hashlib.sha256(_read(folder, name, MAX_FILE)).hexdigest()
+                    data = _read(folder, name, MAX_FILE)
+                    # It may have grown meanwhile; what is told must be of one moment.
+                    found["size"], found["sha256"] = len(data), hashlib.sha256(data).hexdigest()
+                    if len(data) <= MAX_SHOWN:
+                        found["bytes"] = base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
     except (FileNotFoundError, NotADirectoryError):
         pass
     return found
+
+
+def _kind_of(state: os.stat_result) -> str:
+    return next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
+
+
+def tree_of(workdir: Path, path: str) -> dict[str, Any]:
+    """Everything below a folder: {exists, error, files: [{path, kind, size}]}, in the order of the paths.
+
+    Paths are relative to the workdir, `.` is the workdir itself; what in a name is not UTF-8 stands as `\\xNN`. No link
+    is followed, and size is null for what is no plain file. `error` says why nothing is listed: no folder, too much.
+    """
+    found: list[dict[str, Any]] = []
+    length = 0
+    # As an empty path the workdir itself; any other is opened from it part by part.
+    ways = ["" if path == "." else path]
+    top = ways[0]
+    while ways:
+        way = ways.pop()
+        try:
+            with _opened(workdir, way) as folder:
+                for name in os.listdir(folder):
+                    try:
+                        state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    except FileNotFoundError:
+                        # It went between two looks.
+                        continue
+                    below = f"{way}/{name}".lstrip("/")
+                    kind = _kind_of(state)
+                    shown = os.fsencode(below).decode("utf-8", "backslashreplace")
+                    found.append({"path": shown, "kind": kind, "size": state.st_size if kind == "file" else None})
+                    length += len(shown)
+                    if len(found) > MAX_ENTRIES or length > _MAX_PATHS:
+                        what = f"{MAX_ENTRIES} files and folders, or their paths are longer than {_MAX_PATHS} bytes"
+                        return {"exists": True, "error": f"there are more than {what}", "files": []}
+                    if kind == "folder":
+                        ways.append(below)
+        except FileNotFoundError:
+            if way == top:
+                return {"exists": False, "error": None, "files": []}
+        except OSError as error:
+            if way == top:
+                return {"exists": True, "error": f"it is no folder that can be listed: {error.strerror}", "files": []}
+            raise
+    return {"exists": True, "error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
+
+
+@contextlib.contextmanager
+def _opened(workdir: Path, path: str) -> Iterator[int]:
+    """A descriptor of a folder; of the workdir if the path is empty."""
+    if not path:
+        at = os.open(workdir, _FOLDER)
+    else:
+        with _folder_of(workdir, path) as (folder, name):
+            at = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        yield at
+    finally:
+        os.close(at)
+
+
+def target_of(path: str, target: str) -> str:
+    """The target of a link at `path`, which must lie in the workdir too. Raises ValueError for any other."""
+    if not target or "\x00" in target or target.startswith("/"):
+        raise ValueError(f"expected a relative path as the target of a link, got {target!r}")
+    depth = len(parts_of(path)) - 1
+    for part in target.split("/"):
+        depth += 0 if part in {"", "."} else -1 if part == ".." else 1
+        if depth < 0:
+            raise ValueError(f"the link {path} to {target} leaves the workdir")
+    return target
+
+
+def link(workdir: Path, path: str, target: str) -> None:
+    """Make a symbolic link where nothing is; folders are made."""
+    with _folder_of(workdir, path, make=True) as (folder, name):
+        os.symlink(target_of(path, target), name, dir_fd=folder)
 
 
 def _read(folder: int, name: str, most: int) -> bytes:

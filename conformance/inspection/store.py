@@ -52,6 +52,17 @@ def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
+def tree(workdir: Path, path: str) -> dict[str, Any]:
+    """Everything below a folder of the workdir. Raises OSError."""
+    return files.tree_of(workdir, path)
+
+
+def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
+    """Make a symbolic link in the workdir. Raises OSError."""
+    files.link(workdir, path, target)
+    return {"to": target}
+
+
 def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[str, Any]:
     """Put rows into the database itself. Raises OSError."""
     found = files.facts_of(workdir, path)

@@ -167,12 +167,34 @@ class Session:
         return value
 
     def file(self, path: str) -> dict[str, Any]:
-        """What a file in the workdir is: {exists, kind, mode, size, sha256, ignored}."""
+        """What a file in the workdir is: {exists, kind, mode, size, sha256, bytes, ignored}."""
         return self._told(Verb.FILE, path, {"file": path})
+
+    def tree(self, path: str) -> list[dict[str, Any]]:
+        """Everything below a folder of the workdir, [{path, kind, size}], nothing if it is not there.
+
+        What cannot be listed ends the test as not reached.
+        """
+        value = self._told(Verb.TREE, path, {"tree": path})
+        if value["error"] is not None:
+            self._bench.fail("not_reached", f"{path} cannot be listed: {value['error']}")
+        found: list[dict[str, Any]] = value["files"]
+        return found
 
     def place(self, path: str, data: bytes) -> None:
         """Write a file into the workdir."""
         self._told(Verb.PLACE, path, {"place": path, "content": base64url(data)})
+
+    def remove(self, path: str) -> None:
+        """Remove a file from the workdir; one that is not there ends the test as not reached."""
+        operand = {"tamper": path, "delete": True}
+        record = self._one(Action(Verb.TAMPER, f"tamper {path}", operand=operand))
+        if record.event is None or record.event["kind"] != "done":
+            self._bench.fail("not_reached", str((record.event or {}).get("detail", "no record")))
+
+    def link(self, path: str, to: str) -> None:
+        """Make a symbolic link in the workdir, where nothing is."""
+        self._told(Verb.LINK, path, {"link": path, "to": to})
 
     def insert(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """Put a row into the store itself: {inserted, error}. What fails without a constraint ends the test."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -37,17 +37,19 @@ class Mutant:
 @cache
 def all_mutants() -> Sequence[Mutant]:
     """Every mutant of every contract: each module or package here but the machinery has a tuple MUTANTS."""
-    return tuple(
-        mutant
-        for module in pkgutil.iter_modules([str(Path(__file__).parent)])
-        if module.name not in _MACHINERY
-        for mutant in import_module(f"{_HERE}.{module.name}").MUTANTS
-    )
+    return tuple(_one_by_one())
+
+
+def _one_by_one() -> Iterator[Mutant]:
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if module.name not in _MACHINERY:
+            yield from import_module(f"{_HERE}.{module.name}").MUTANTS
 
 
 def find(name: str) -> Mutant:
     """The mutant of that name. Raises KeyError with the known names."""
-    for mutant in all_mutants():
+    # What comes behind it is not loaded: a command line has little time.
+    for mutant in _one_by_one():
         if mutant.name == name:
             return mutant
     raise KeyError(f"no mutant is called {name!r}; known: {', '.join(each.name for each in all_mutants())}")

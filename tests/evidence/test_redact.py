@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,25 @@ def test_what_the_harness_saw_is_judged_like_an_answer() -> None:
     assert strictjson.canonical(strictjson.loads(found)).decode() == found
     failed = redactor.line({**line, "event": {"kind": "failed", "detail": "token=abcdef"}})
     assert failed["event"]["detail"] == "token=***"
+
+
+@pytest.mark.parametrize(
+    ("content", "goes"),
+    [
+        (b"\x00\xffusers-own-secret\xfe", True),
+        (b"dsn = postgres://me:hidden@host/db", True),
+        (b"\x00\xff token=abcdef, password=x", False),
+        (b"", False),
+    ],
+)
+def test_bytes_of_a_file_stay_unless_a_secret_stands_in_them(content: bytes, goes: bool) -> None:
+    text = base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+    detail = strictjson.canonical({"bytes": text, "size": len(content)}).decode()
+    redactor = Redactor(frozenset({"users-own-secret"}))
+    line = {"type": "exchange", "request": None, "answer": None, "event": {"kind": "done", "detail": detail}}
+    found = redactor.line(line)
+    assert strictjson.loads(found["event"]["detail"])["bytes"] == (MARK if goes else text)
+    assert redactor.line(found) == found
 
 
 def test_the_words_of_a_verdict_line_stay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from conformance.cases.action import Verb
 from conformance.cases.record import Side
+from conformance.cases.seen import SeenError, read
 from conformance.gate import GateDecision, ReasonCode
 from conformance.gate_suites import doubt_of_suite
 from conformance.recorder import exchange_of
@@ -116,6 +119,61 @@ def test_an_edited_look_holds(result: Any, tmp_path: Path, edit: Callable[[Lines
     assert decision.can_proceed == "NO"
     assert decision.exit in {Exit.INCOMPLETE, Exit.FAIL_OPEN}
     assert {reason.code for reason in decision.reasons} == {ReasonCode.JUDGED_OTHERWISE}
+
+
+SIZED = '"exists":true,"ignored":false,"kind":"file","mode":"0600"'
+FILE = (
+    '{"bytes":"aGk",' + SIZED + ',"sha256":"8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4","size":2}'
+)
+
+
+@pytest.mark.parametrize(
+    ("verb", "detail", "doubt"),
+    [
+        ("file", FILE, None),
+        ("file", FILE.replace('"aGk"', "null"), None),
+        ("file", FILE.replace("aGk", "***"), None),
+        ("file", FILE.replace("aGk", "aGo"), "its bytes are not those of"),
+        ("file", FILE.replace("aGk", "aGl"), "not base64url"),
+        ("file", FILE.replace("aGk", "a"), "Incorrect padding|base64"),
+        ("file", FILE.replace('"size":2', '"size":3'), "its bytes are not those of"),
+        ("file", FILE.replace("true", "false", 1), "a file that is not there has properties"),
+        ("tree", '{"error":null,"exists":true,"files":[{"kind":"file","path":"a","size":1}]}', None),
+        ("tree", '{"error":"x","exists":true,"files":[{"kind":"file","path":"a","size":1}]}', "was not listed"),
+        ("tree", '{"error":null,"exists":false,"files":[{"kind":"file","path":"a","size":1}]}', "was not listed"),
+        (
+            "tree",
+            '{"error":null,"exists":true,"files":[{"kind":"file","path":"b","size":1},'
+            '{"kind":"file","path":"a","size":1}]}',
+            "not sorted",
+        ),
+        ("link", '{"to":"a"}', None),
+        ("link", '{"to":""}', "non-empty|too short"),
+    ],
+)
+def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: str | None) -> None:
+    made = records(TOLD)
+    event = {"kind": "done", "detail": detail}
+    made.append(replace(made[0], n=len(made), action=f"{verb} x", request=None, answer=None, event=event))
+    found = doubt_of_suite(TOY, made, {})
+    assert (found is None) if doubt is None else re.search(doubt, str(found))
+
+
+@pytest.mark.parametrize(
+    ("verb", "detail", "operand", "doubt"),
+    [
+        (Verb.LINK, '{"to":"a"}', {"path": "x", "to": "b"}, "leads elsewhere"),
+        (
+            Verb.TREE,
+            '{"error":null,"exists":true,"files":[{"kind":"file","path":"b/c","size":1}]}',
+            {"path": "a"},
+            "below the folder",
+        ),
+    ],
+)
+def test_what_a_case_asked_for_is_what_was_looked_at(verb: Verb, detail: str, operand: Json, doubt: str) -> None:
+    with pytest.raises(SeenError, match=doubt):
+        read(verb, detail, operand)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,128 @@ def test_files_can_be_placed_and_seen() -> None:
     assert verdict(*steps) == ("conforms", "")
 
 
+def test_the_bytes_of_a_small_file_are_shown() -> None:
+    steps = (
+        {"place": "small", "content": {"$hex": "ff 00"}},
+        {
+            "file": "small",
+            "expect": {"value": {"bytes": {"$hex": "ff 00"}, "size": 2}},
+            "bind": {"kept": "value.bytes"},
+        },
+        {"check": "$kept", "equals": {"$hex": "ff 00"}},
+        {"place": "empty", "content": ""},
+        {"file": "empty", "expect": {"value": {"bytes": "", "size": 0}}},
+        {"place": "most", "content": {"$utf8": {"$repeat": "x", "times": 65536}}},
+        {"file": "most", "expect": {"value": {"bytes": {"$matches": "^eHh4"}, "size": 65536}}},
+        {"place": "large", "content": {"$utf8": {"$repeat": "x", "times": 65537}}},
+        {"file": "large", "expect": {"value": {"bytes": None, "size": 65537, "sha256": {"$any": True}}}},
+        {"link": "linked", "to": "small"},
+        {"file": "linked", "expect": {"value": {"kind": "link", "bytes": None, "sha256": None}}},
+        {"file": "data", "expect": {"value": {"bytes": None}}},
+        {"file": "none", "expect": {"value": {"bytes": None}}},
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+def test_everything_below_a_folder_is_listed_and_no_link_followed() -> None:
+    below: list[dict[str, Any]] = [
+        {"path": "deep/a", "kind": "folder", "size": None},
+        {"path": "deep/a/b", "kind": "folder", "size": None},
+        {"path": "deep/a/b/é", "kind": "file", "size": 5},
+        {"path": "deep/a-", "kind": "file", "size": 0},
+        {"path": "deep/up", "kind": "link", "size": None},
+        {"path": "deep/x/lost", "kind": "link", "size": None},
+    ]
+    steps: tuple[dict[str, Any], ...] = (
+        {"place": "deep/a/b/é", "content": {"$utf8": "hello"}},
+        {"place": "deep/a-", "content": ""},
+        {"link": "deep/up", "to": "../data"},
+        {"link": "deep/x/lost", "to": "../../not/there"},
+        {
+            "tree": "deep",
+            "expect": {"value": {"exists": True, "error": None, "files.3": below[2], "files": {"$count": 7}}},
+            "bind": {"found": "value.files"},
+        },
+        *({"check": "$found", "matches": {"$contains": entry}} for entry in below),
+        {"tree": ".", "expect": {"value": {"files": {"$contains": {"path": "data/ledger.db", "kind": "file"}}}}},
+        {"tree": ".", "expect": {"value": {"files": {"$contains": below[0]}}}},
+        {"tree": "none", "expect": {"value": {"exists": False, "error": None, "files": []}}},
+        {"tree": "deep/a/b/none", "expect": {"value": {"exists": False}}},
+        {"tree": "deep/up", "expect": {"value": {"exists": True, "error": {"$matches": "no folder"}}}},
+        {"tree": "deep/a-", "expect": {"value": {"error": {"$matches": "Not a directory"}}}},
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+@pytest.mark.parametrize(
+    ("step", "due", "words"),
+    [
+        ({"tree": "..", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
+        ({"tree": "data/../..", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
+        ({"tree": "/", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
+        ({"tree": "data", "expect": {"value": {"files": []}}}, "wrong_reason", "value.files"),
+        ({"tree": "data/ledger.db", "expect": {"value": {"files": []}}}, "not_reached", "no folder"),
+        ({"link": "../x", "to": "data"}, "kit_fault", "inside the workdir"),
+        ({"link": "x", "to": "/etc/passwd"}, "kit_fault", "relative path"),
+        ({"link": "x", "to": ""}, "kit_fault", "relative path"),
+        ({"link": "x", "to": "../x"}, "kit_fault", "leaves the workdir"),
+        ({"link": "a/x", "to": "b/../../../x"}, "kit_fault", "leaves the workdir"),
+        ({"link": "data/ledger.db", "to": "x"}, "not_reached", "File exists"),
+        ({"place": "linked/x", "content": ""}, "not_reached", "symbolic link"),
+        ({"link": "linked/x", "to": "x"}, "not_reached", "symbolic link"),
+    ],
+)
+def test_folders_and_links_stay_within_the_workdir(step: dict[str, Any], due: str, words: str) -> None:
+    found, detail = verdict({"link": "linked", "to": "data"}, step)
+    assert (found, words in detail) == (due, True), detail
+
+
+def test_a_folder_of_too_much_is_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(10_001):
+        (tmp_path / "many" / str(number)).touch()
+    found = store.tree(tmp_path, "many")
+    assert (found["exists"], found["files"]) == (True, [])
+    assert "more than 10000" in found["error"]
+    (tmp_path / "many" / "7").unlink()
+    assert len(store.tree(tmp_path, "many")["files"]) == 10_000
+    # Depth is no way around: paths as long as all of these together are too long to be shown.
+    inner = tmp_path / "deep"
+    inner.mkdir()
+    at = os.open(inner, os.O_RDONLY)
+    for _ in range(400):
+        os.mkdir("x" * 200, dir_fd=at)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    assert "longer than" in store.tree(tmp_path, "deep")["error"]
+
+
+def test_a_name_that_is_no_text_and_a_pipe_are_listed(tmp_path: Path) -> None:
+    os.close(os.open(os.fsencode(tmp_path) + b"/\xff\xe9", os.O_CREAT | os.O_WRONLY))
+    os.mkfifo(tmp_path / "pipe")
+    found = store.tree(tmp_path, ".")["files"]
+    assert found == [
+        {"path": "\\xff\\xe9", "kind": "file", "size": 0},
+        {"path": "pipe", "kind": "other", "size": None},
+    ]
+
+
+def test_a_twin_may_link_elsewhere() -> None:
+    case = case_of(
+        {"link": "x", "to": "nowhere", "label": "linked"},
+        {"file": "x", "expect": {"value": {"kind": "link"}}},
+        PUT,
+        {**AGAIN, "label": "again"},
+        twin=Twin("linked", "to", "data", "again", {"outcome": "refused", "reason": "DUPLICATE"}),
+    )
+    (result,) = ran(case)
+    assert result.judgement.verdict.value == "conforms", result.judgement.detail
+    told = [record.event["detail"] for record in result.twin if record.event and "link" in record.action]
+    assert told[0] == '{"to":"data"}'
+
+
 def test_rows_can_be_inserted_and_probed() -> None:
     refused = {"expect": {"value": {"inserted": False}}}
     stored = {"expect": {"value": {"inserted": True, "error": None}}}

@@ -19,13 +19,13 @@ def names() -> tuple[str, ...]:
     return tuple(f"{module}.{key}" for module in modules for key in sorted(_derivations(module)))
 
 
-def _derivations(module: str) -> Mapping[str, Callable[[Any], str]]:
-    found: Mapping[str, Callable[[Any], str]] = import_module(f"{__name__}.{module}").DERIVATIONS
+def _derivations(module: str) -> Mapping[str, Callable[[Any], Any]]:
+    found: Mapping[str, Callable[[Any], Any]] = import_module(f"{__name__}.{module}").DERIVATIONS
     return found
 
 
-def derive(name: str, value: Any) -> str:
-    """The expected key `name` of `value`, as text.
+def derive(name: str, value: Any) -> Any:
+    """The expected key `name` of `value`: text, or of what is taken apart any JSON value.
 
     Raises ValueError for an unknown name and for a value that has no such key.
     """

@@ -1,0 +1,1 @@
+"""The reference implementation of hx-sync: replicated objects, their envelope, two stores, deterministic import."""

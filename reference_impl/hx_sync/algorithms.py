@@ -1,0 +1,87 @@
+"""The two AEADs (source section 5), from PyNaCl and from cryptography, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from nacl import bindings
+from nacl.exceptions import CryptoError
+
+KEY_BYTES = 32
+TAG_BYTES = 16
+
+
+class UnauthenticError(Exception):
+    """The tag does not fit key, nonce, associated data and ciphertext."""
+
+
+class Algorithm(Protocol):
+    """An AEAD with a key of 32 bytes whose tag of 16 bytes stands behind the ciphertext."""
+
+    number: int
+    name: str
+    nonce_bytes: int
+
+    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """Ciphertext and tag."""
+
+    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """The plain bytes. Raises UnauthenticError."""
+
+
+class XChaCha20Poly1305:
+    """Implements `Algorithm`; its nonce is long enough to be drawn at random for ever."""
+
+    number, name = 1, "xchacha20-poly1305"
+    nonce_bytes = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+
+    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """See `Algorithm`."""
+        return bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(data, associated, nonce, key)
+
+    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """See `Algorithm`."""
+        try:
+            return bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(data, associated, nonce, key)
+        except CryptoError as error:
+            raise UnauthenticError("the tag does not fit") from error
+
+
+class Aes256Gcm:
+    """Implements `Algorithm`. Nonces are drawn at random: at most 2^32 objects are wrapped by one vault key."""
+
+    number, name, nonce_bytes = 2, "aes-256-gcm", 12
+
+    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """See `Algorithm`."""
+        # Only who uses it waits for it to be loaded.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        return AESGCM(key).encrypt(nonce, data, associated)
+
+    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+        """See `Algorithm`."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        try:
+            return AESGCM(key).decrypt(nonce, data, associated)
+        except InvalidTag as error:
+            raise UnauthenticError("the tag does not fit") from error
+
+
+class Algorithms:
+    """The closed list, by the number in the prelude and by the name in the header."""
+
+    def known(self) -> tuple[Algorithm, ...]:
+        """All of them."""
+        return XChaCha20Poly1305(), Aes256Gcm()
+
+    def by_number(self) -> Mapping[int, Algorithm]:
+        """See the byte at offset 6 of an object."""
+        return {each.number: each for each in self.known()}
+
+    def by_name(self) -> Mapping[str, Algorithm]:
+        """See `crypto.alg` in a header."""
+        return {each.name: each for each in self.known()}

@@ -1,0 +1,185 @@
+"""Blobs (source section 3.2): how their bytes are packed, and the local cache of the plain ones."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+
+from reference_impl.hx_sync.disk import Disk
+from reference_impl.hx_sync.header import Header
+from reference_impl.hx_sync.settings import Settings
+from reference_impl.hx_sync.terms import StoreError
+
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FRAME = zstandard.FRAME_HEADER
+# A block of zstd may grow from four bytes to 128 KiB: so little of a frame that says it is empty is read at once.
+_STEP = 64
+
+
+class MismatchError(ValueError):
+    """The payload is not the blob that the header describes."""
+
+
+class BlobCodec:
+    """Packs and unpacks. Each check is one method and raises MismatchError."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def compression(self) -> str:
+        """How blobs are packed by this device."""
+        return self._settings.compression
+
+    def hash(self, plain: bytes) -> str:
+        """The name of a blob."""
+        return hashlib.sha256(plain).hexdigest()
+
+    def pack(self, plain: bytes) -> bytes:
+        """The payload of a blob."""
+        if self.compression == "none":
+            return plain
+        return zstandard.ZstdCompressor(write_content_size=True).compress(plain)
+
+    def unpack(self, header: Header, payload: bytes) -> bytes:
+        """The plain bytes of a payload, held to what the header says."""
+        length, compression = header.members["byte_len_plain"], header.members["compression"]
+        self.check_limit(length)
+        plain = self.unpacked(compression, payload, length)
+        self.check_length(plain, length)
+        self.check_hash(plain, payload, header.object_id)
+        return plain
+
+    def unpacked(self, compression: str, payload: bytes, length: int) -> bytes:
+        """The plain bytes, by the codec that the header names."""
+        return payload if compression == "none" else self.decompress(payload, length)
+
+    def check_limit(self, length: int) -> None:
+        """Not longer than any blob may be."""
+        if length > self._settings.max_blob_bytes:
+            raise MismatchError(f"expected at most {self._settings.max_blob_bytes} plain bytes, got {length}")
+
+    def decompress(self, payload: bytes, length: int) -> bytes:
+        """One frame that states this very length, and nothing behind it; never more is unpacked than that."""
+        if payload[: len(_FRAME)] != _FRAME:
+            raise MismatchError("expected a zstd frame")
+        try:
+            stated = zstandard.get_frame_parameters(payload).content_size
+            if stated != length:
+                raise MismatchError(f"expected a frame that states {length} bytes, got {stated}")
+            if length == 0:
+                return self._empty(payload)
+            return self.frame(payload, length)
+        except zstandard.ZstdError as error:
+            raise MismatchError(f"expected a zstd frame: {error}") from error
+
+    def frame(self, payload: bytes, length: int) -> bytes:
+        """The bytes of a frame that states their number. Raises ZstdError too."""
+        return zstandard.ZstdDecompressor().decompress(
+            payload, max_output_size=length, read_across_frames=False, allow_extra_data=False
+        )
+
+    def _empty(self, payload: bytes) -> bytes:
+        # The library returns early here, whatever stands behind.
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        for start in range(0, len(payload), _STEP):
+            if frame.eof or frame.decompress(payload[start : start + _STEP]):
+                raise MismatchError("expected an empty frame and nothing behind it")
+        if not frame.eof or frame.unused_data:
+            raise MismatchError("expected one whole frame and nothing behind it")
+        return b""
+
+    def check_length(self, plain: bytes, length: int) -> None:
+        """As many as the header says."""
+        if len(plain) != length:
+            raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
+
+    def check_hash(self, plain: bytes, payload: bytes, blob_hash: str) -> None:  # noqa: ARG002 - the plain ones count
+        """What the header and the key are called after."""
+        if self.hash(plain) != blob_hash:
+            raise MismatchError("expected the bytes of this hash, got others")
+
+
+class BlobCache:
+    """The plain bytes of blobs in the folder of a node, for its owner alone. What is written is verified before."""
+
+    def __init__(self, folder: Path, disk: Disk) -> None:
+        """`folder` is that of the node."""
+        self._folder = folder / "blobs"
+        self._disk = disk
+
+    def path(self, blob_hash: str) -> Path:
+        """Where a blob lies."""
+        return self._folder / blob_hash[0:2] / blob_hash[2:4] / blob_hash
+
+    def write(self, blob_hash: str, plain: bytes) -> None:
+        """Keep a blob, durably. Raises OSError."""
+        path = self.path(blob_hash)
+        for folder in (self._folder, path.parent.parent, path.parent):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(_FOLDER_MODE)
+            self._sync_folder(folder.parent)
+        partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
+        try:
+            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+            try:
+                self._disk.write(handle, plain)
+                self._disk.sync(handle)
+            finally:
+                os.close(handle)
+            partial.rename(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        self._sync_folder(path.parent)
+
+    def _sync_folder(self, folder: Path) -> None:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._disk.sync(handle)
+        finally:
+            os.close(handle)
+
+    def read(self, blob_hash: str) -> bytes:
+        """The bytes of a blob that is said to lie here. Raises StoreError if it does not, whole."""
+        try:
+            handle = os.open(self.path(blob_hash), _READ)
+            with os.fdopen(handle, "rb") as file:
+                plain = file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+        except OSError as error:
+            raise StoreError(f"the cache has lost {blob_hash}: {error.strerror}; import again") from error
+        if hashlib.sha256(plain).hexdigest() != blob_hash:
+            raise StoreError(f"the cache has other bytes as {blob_hash}; import again")
+        return plain
+
+    def check(self, blob_hash: str) -> None:
+        """Something lies where a blob is said to. Raises StoreError."""
+        try:
+            found = os.lstat(self.path(blob_hash))
+        except OSError as error:
+            raise StoreError(f"the cache has lost {blob_hash}: {error.strerror}; import again") from error
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"the cache has no file as {blob_hash}; import again")
+
+    def files(self) -> Iterator[Path]:
+        """Everything that lies here, finished or not. Raises OSError."""
+        for folder, _, names in os.walk(self._folder):
+            yield from (Path(folder, name) for name in names)
+
+    def sweep(self, kept: set[str]) -> None:
+        """Remove everything but these blobs. Raises OSError."""
+        emptied = set()
+        for path in self.files():
+            if path.name not in kept:
+                path.unlink(missing_ok=True)
+                emptied.add(path.parent)
+        for folder in emptied:
+            self._sync_folder(folder)

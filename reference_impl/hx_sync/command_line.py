@@ -1,0 +1,58 @@
+"""The operator's command line on a node of this session, as another process (provocation `command_line`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+# docs/adapter-protocol.md: the adapter has 2 s for its answer.
+GIVE_UP_S = 1.8
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+
+class CommandLine:
+    """Runs `python -m reference_impl hx` with the session's frozen clock and its config."""
+
+    def __init__(self, root: Path, config: Mapping[str, str], mutant: str | None) -> None:
+        self._root = root
+        self._config = config
+        self._mutant = mutant
+
+    def run(self, node: str, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
+        """Exit status and all output. Raises OSError, subprocess.SubprocessError."""
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "reference_impl", "hx", *self.words(node, arguments, now=now)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_PACKAGE_ROOT), *_python_path()])},
+            timeout=GIVE_UP_S,
+            check=False,
+        )
+        return {"status": done.returncode, "output": done.stdout.decode("utf-8", "replace")}
+
+    def words(self, node: str, arguments: Sequence[str], *, now: datetime) -> list[str]:
+        """The words of the command line."""
+        planted = [] if self._mutant is None else ["--mutant", self._mutant]
+        clock = now.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        session = [
+            "--home",
+            str(self._root),
+            "--node",
+            node,
+            "--clock",
+            clock,
+            "--config",
+            json.dumps(dict(self._config)),
+        ]
+        return [*arguments, *session, *planted]
+
+
+def _python_path() -> list[str]:
+    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]

@@ -1,0 +1,30 @@
+"""The calls by which bytes become durable, and a finished file gets its name."""
+
+from __future__ import annotations
+
+import os
+
+
+class Disk:
+    """The calls by which bytes become durable. Each raises OSError."""
+
+    def sync(self, handle: int) -> None:
+        """Everything of this file or folder is on the disk."""
+        os.fsync(handle)
+
+    def write(self, handle: int, data: bytes) -> None:
+        """All of it: one call may write less."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+
+    def publish(self, partial: str, folder: int, name: str, into: int) -> None:
+        """Give a finished file its name, in one step and never in place of another. Raises FileExistsError.
+
+        A rename would replace. The file loses its temporary name afterwards, and nothing is lost if it keeps it.
+        """
+        os.link(partial, name, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
+
+    def replace(self, partial: str, folder: int, name: str, into: int) -> None:
+        """The same in place of another."""
+        os.rename(partial, name, src_dir_fd=folder, dst_dir_fd=into)

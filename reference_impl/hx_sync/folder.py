@@ -1,0 +1,335 @@
+"""The store as a folder (source sections 4 and 6): temporary file, fsync, publish without replacing, fsync of folders.
+
+Folders are walked by their handles and no link is followed, so no key and no link leads out of the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reference_impl.hx_sync.disk import Disk
+from reference_impl.hx_sync.layout import Layout, begins, parts_of
+from reference_impl.hx_sync.storage import Listing, Put, TooLargeError
+from reference_impl.hx_sync.terms import StoreError, UncertainError
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# How the absence of a file or of a folder on the way shows.
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
+
+# Folders that a call has made, outermost first.
+_Made = list[tuple[str, ...]]
+
+
+class FolderStore:
+    """Implements `storage.Store` below `root`."""
+
+    def __init__(self, root: Path, layout: Layout, disk: Disk, *, max_object_bytes: int) -> None:
+        self._root = root
+        self._layout = layout
+        self._disk = disk
+        self._most = max_object_bytes
+        # Keys at which a sync has failed: syncing the same file again would prove nothing.
+        self._doubtful: set[str] = set()
+        # Folders whose names this process knows to be durable.
+        self._durable: set[tuple[str, ...]] = set()
+
+    # Reading
+
+    def check(self) -> None:
+        """See `Store`."""
+        with self._asked(), self._folder(tuple(self._layout.objects.split("/"))):
+            pass
+
+    def list(self, prefix: str) -> Listing:
+        """See `Store`."""
+        keys: list[str] = []
+        strays: list[str] = []
+        start = tuple(part for part in prefix.split("/") if part)
+        if start and (parts_of("/".join(start)) is None or start[0] != self._layout.root):
+            return Listing((), ())
+        with self._asked():
+            self.check()
+            # From the folder above, because the last part may be that of a file.
+            above = start[:-1]
+            for key, plain in self._walk(above):
+                if self.within(key, prefix) and self.listed(key):
+                    (keys if plain and self.is_key(key) else strays).append(key)
+        return Listing(sorted(keys), sorted(strays))
+
+    def within(self, key: str, prefix: str) -> bool:
+        """Whether a key is wanted, by whole parts of the path."""
+        return begins(key, prefix)
+
+    def listed(self, key: str) -> bool:
+        """Whether a path is an object's: what lies elsewhere, above all under tmp/, is nobody's business."""
+        return self._layout.is_object(key) or self._odd(key)
+
+    def is_key(self, key: str) -> bool:
+        """Whether an object can lie there; what is called like a temporary file is none."""
+        return parts_of(key) is not None and self._layout.is_finished(key)
+
+    def _odd(self, key: str) -> bool:
+        # A name that is no part of any key, under objects/.
+        return key.startswith(f"{self._layout.objects}/") and parts_of(key) is None
+
+    def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        """Every path below a folder, and whether it is a plain file. What vanishes meanwhile is not there."""
+        try:
+            with self._folder(parts) as folder, os.scandir(folder) as found:
+                entries = list(found)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return
+            raise
+        for entry in sorted(entries, key=lambda each: each.name):
+            path = (*parts, _shown(entry.name))
+            if not parts and entry.name != self._layout.root:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk((*parts, entry.name))
+            else:
+                yield "/".join(map(_shown, path)), self.is_plain(entry)
+
+    def is_plain(self, entry: os.DirEntry[str]) -> bool:
+        """Whether it is a regular file, and no link to one."""
+        return entry.is_file(follow_symlinks=False)
+
+    def get(self, key: str) -> bytes | None:
+        """See `Store`."""
+        parts = parts_of(key)
+        if parts is None or not self._layout.is_object(key):
+            return None
+        with self._asked():
+            self.check()
+            try:
+                with self._folder(parts[:-1]) as folder:
+                    return self._read(parts[-1], folder)
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return None
+                raise
+
+    def open_flags(self) -> int:
+        """How an object is opened: a link is none."""
+        return _READ
+
+    def _read(self, name: str, folder: int) -> bytes | None:
+        handle = os.open(name, self.open_flags(), dir_fd=folder)
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            if found.st_size > self._most:
+                raise TooLargeError(f"expected at most {self._most} bytes, got {found.st_size}")
+            blocks = []
+            # One byte more than there may be: it may have grown.
+            left = self._most + 1
+            while left and (block := os.read(handle, min(left, 1 << 20))):
+                blocks.append(block)
+                left -= len(block)
+            if not left:
+                raise TooLargeError(f"expected at most {self._most} bytes, got more")
+            return b"".join(blocks)
+        finally:
+            os.close(handle)
+
+    # Writing
+
+    def make(self) -> None:
+        """See `Store`."""
+        with self._asked():
+            for path in (self._layout.objects, self._layout.partials):
+                with self._making(tuple(path.split("/")), []):
+                    pass
+
+    def put_atomic(self, key: str, data: bytes) -> Put:
+        """See `Store`."""
+        with self._asked():
+            self.check()
+            if (found := self._compare(key, data)) is not None:
+                return found
+            with self._written(key, data) as (partial, folder):
+                try:
+                    self.finish(key, partial, folder)
+                except FileExistsError:
+                    found = self._compare(key, data)
+                    if found is None:
+                        raise StoreError(f"{key}: an object was there and is not any more") from None
+                    return found
+        return Put.NEW
+
+    def _compare(self, key: str, data: bytes) -> Put | None:
+        """What lies at the key already; None if nothing does."""
+        parts = parts_of(key) or ()
+        try:
+            with self._folder(parts[:-1]) as folder:
+                os.lstat(parts[-1], dir_fd=folder)
+                try:
+                    found = self._read(parts[-1], folder)
+                except TooLargeError:
+                    return Put.OTHER
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return Put.OTHER
+            if error.errno in _ABSENT:
+                return None
+            raise
+        if found != data:
+            return Put.OTHER
+        self.settle(key, data)
+        return Put.SAME
+
+    def partial_key(self, key: str) -> str:
+        """Where the bytes are written first; two writers of one key do not meet."""
+        return self._layout.partial(key, secrets.token_hex(8))
+
+    @contextlib.contextmanager
+    def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
+        """A finished temporary file, its name and its folder; gone at the end if it still has that name."""
+        *above, name = self.partial_key(key).split("/")
+        with self._making(tuple(above), [], durable=False) as folder:
+            handle = os.open(name, _MAKE, FILE_MODE, dir_fd=folder)
+            try:
+                try:
+                    self.fill(handle, data)
+                finally:
+                    os.close(handle)
+                yield name, folder
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+
+    def fill(self, handle: int, data: bytes) -> None:
+        """Write and sync: only whole and durable bytes get a key. Raises OSError."""
+        self._disk.write(handle, data)
+        self._disk.sync(handle)
+
+    def finish(self, key: str, partial: str, folder: int) -> None:
+        """Publish a finished file. Raises FileExistsError, OSError, and UncertainError from the publishing on."""
+        parts, made = tuple(key.split("/")), _Made()
+        published = False
+        try:
+            with self._making(parts[:-1], made) as into:
+                self._disk.publish(partial, folder, parts[-1], into)
+                published = True
+                self._disk.sync(into)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            self._undo(parts if published else None, made)
+            if published:
+                raise UncertainError(f"{key}: published, and the folder could not be synced: {error}") from error
+            raise
+
+    def _undo(self, parts: tuple[str, ...] | None, made: Sequence[tuple[str, ...]]) -> None:
+        """What may not be durable goes, so that nobody takes it for durable. Never raises."""
+        with contextlib.suppress(OSError):
+            if parts is not None:
+                with self._folder(parts[:-1]) as folder:
+                    os.unlink(parts[-1], dir_fd=folder)
+            for each in reversed(made):
+                with self._folder(each[:-1]) as folder:
+                    os.rmdir(each[-1], dir_fd=folder)
+
+    def replace(self, key: str, data: bytes) -> None:
+        """See `Store`."""
+        parts = tuple(key.split("/"))
+        with self._asked():
+            self.check()
+            with self._written(key, data) as (partial, folder), self._making(parts[:-1], []) as into:
+                self._disk.replace(partial, folder, parts[-1], into)
+                try:
+                    self._disk.sync(into)
+                except OSError as error:
+                    self._doubtful.add(key)
+                    raise UncertainError(f"{key}: replaced, and the folder could not be synced: {error}") from error
+                self._doubtful.discard(key)
+
+    def settle(self, key: str, data: bytes) -> None:
+        """See `Store`. A file whose sync has failed once is written anew, with the same bytes."""
+        if key in self._doubtful:
+            self.replace(key, data)
+            return
+        parts = tuple(key.split("/"))
+        with self._asked():
+            try:
+                self.sync_all(parts)
+            except OSError as error:
+                self._doubtful.add(key)
+                raise StoreError(f"{key}: {error}") from error
+
+    def sync_all(self, parts: tuple[str, ...]) -> None:
+        """Sync a file and every folder on the way to it. Raises OSError."""
+        with self._folder(parts[:-1]) as folder:
+            handle = os.open(parts[-1], _READ, dir_fd=folder)
+            try:
+                self._disk.sync(handle)
+            finally:
+                os.close(handle)
+        for length in range(len(parts) - 1, -1, -1):
+            with self._folder(parts[:length]) as folder:
+                self._disk.sync(folder)
+
+    def close(self) -> None:
+        """See `Store`."""
+
+    # Folders
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the store at {self._root.name}/{self._layout.root}: {error.strerror}") from error
+
+    @contextlib.contextmanager
+    def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+        """A handle of a folder that is there. Raises OSError."""
+        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in parts:
+                inner = os.open(part, _FOLDER, dir_fd=handle)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+    @contextlib.contextmanager
+    def _making(self, parts: tuple[str, ...], made: _Made, *, durable: bool = True) -> Iterator[int]:
+        """The same of one that is made where it is missing, `made` gets each. Durable ones are synced in theirs."""
+        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for number, part in enumerate(parts, start=1):
+                here = parts[:number]
+                try:
+                    os.mkdir(part, FOLDER_MODE, dir_fd=handle)
+                    made.append(here)
+                    self._durable.discard(here)
+                except FileExistsError:
+                    pass
+                # One that is there may have been made by somebody who did not come to sync it.
+                if durable and here not in self._durable:
+                    self._disk.sync(handle)
+                    self._durable.add(here)
+                inner = os.open(part, _FOLDER, dir_fd=handle)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _shown(name: str) -> str:
+    """A name as text; bytes that are none are spelt out."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,0 +1,133 @@
+"""Forgetting (source sections 3.3 and 8): write a tombstone for a window of time, and apply it to one's own index."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from reference_impl.hx_sync import canonical
+from reference_impl.hx_sync.envelope import Envelope
+from reference_impl.hx_sync.importing import Importing
+from reference_impl.hx_sync.instants import InstantError, Instants
+from reference_impl.hx_sync.layout import Layout
+from reference_impl.hx_sync.nodes import Node
+from reference_impl.hx_sync.objects import Found, Objects
+from reference_impl.hx_sync.publishing import Publishing
+from reference_impl.hx_sync.records import Window
+from reference_impl.hx_sync.terms import Kind, Reason, RefusedError, StoreError, UncertainError
+
+
+class Forgetting:
+    """Methods raise RefusedError, StoreError and UncertainError."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        envelope: Envelope,
+        objects: Objects,
+        publishing: Publishing,
+        importing: Importing,
+        instants: Instants,
+    ) -> None:
+        self._layout = layout
+        self._envelope = envelope
+        self._objects = objects
+        self._publishing = publishing
+        self._importing = importing
+        self._instants = instants
+
+    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
+        """The operation. Once the object is in the store, nothing but its application can be missing."""
+        node_id = self._publishing.node_id(node)
+        asked = self.window(args)
+        window = self.clamped(asked, self._instants.of(now))
+        if window.start > window.end:
+            raise RefusedError(Reason.TOMBSTONE_MALFORMED, "expected a window that starts before its end and now")
+        key = self.key(args["tombstone_id"], node_id)
+        own = {
+            "tombstone_id": args["tombstone_id"],
+            "created_at": self._publishing.created(now),
+            "node_id": node_id,
+        }
+        raw = self._envelope.seal(master, Kind.TOMBSTONE, own, self.payload(window))
+        done: Effect | None = None
+        try:
+            # The lock first: an index that is busy refuses before anything is published.
+            with node.index.writing() as connection:
+                done = self.publish(key, raw, master, asked)
+                leaves = self.apply(connection, node, key, master)
+        except (RefusedError, StoreError) as error:
+            if done is None:
+                raise
+            # Others apply what lies in the store: nobody may take it for refused.
+            if not (isinstance(error, UncertainError) and self._is_applied(node, key, master)):
+                return Indeterminate(f"the tombstone is published, and may not be applied here: {error}")
+            leaves = True
+        return self._told(node, key, done, master, leaves=leaves)
+
+    def key(self, tombstone_id: str, node_id: str) -> str:  # noqa: ARG002 - whose it is decides nothing
+        """Where a tombstone of this device lies: among all others."""
+        return self._layout.tombstone(tombstone_id)
+
+    def _told(self, node: Node, key: str, done: Effect, master: bytes, *, leaves: bool) -> Answer:
+        try:
+            if leaves:
+                self._importing.sweep(node)
+            node.index.purge()
+            window = self._objects.window(self._objects.fetch(key, master))
+        except (RefusedError, StoreError) as error:
+            return Indeterminate(f"the tombstone is published and applied, and something is left to do: {error}")
+        start, end = self._instants.write(window.start), self._instants.write(window.end)
+        return Accepted(done, {"key": key, "start_ts": start, "end_ts": end})
+
+    def publish(self, key: str, raw: bytes, master: bytes, asked: Window) -> Effect:
+        """Into the store, where every device finds it."""
+        return self._publishing.once(key, raw, master, lambda found: self.is_same(found, asked))
+
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
+        """To one's own index, as an import does; whether blobs have to leave the cache. Raises sqlite3.Error too."""
+        found = self._objects.fetch(key, master)
+        if self._importing.known(connection, node, found):
+            # Whoever applied it may have died before the blobs were gone.
+            return True
+        try:
+            _, leaves = self._importing.plan(node, found).apply(connection)
+        except RefusedError as error:
+            if error.reason is not Reason.OBJECT_REPLACED:
+                raise
+            # It was applied before; its object was taken away, and now it is there again.
+            return True
+        return leaves
+
+    def _is_applied(self, node: Node, key: str, master: bytes) -> bool:
+        try:
+            return self._importing.is_known(node, self._objects.fetch(key, master))
+        except (RefusedError, StoreError):
+            return False
+
+    def window(self, args: Any) -> Window:
+        """The window that is asked for."""
+        try:
+            return Window(
+                self._instants.read(args["start_ts"]), self._instants.read(args["end_ts"]), args.get("node_id")
+            )
+        except InstantError as error:
+            raise RefusedError(Reason.TOMBSTONE_MALFORMED, str(error)) from error
+
+    def clamped(self, window: Window, now: int) -> Window:
+        """Never beyond now: what is yet to happen is not forgotten in advance."""
+        return Window(window.start, min(window.end, now), window.node_id)
+
+    def payload(self, window: Window) -> bytes:
+        """The RFC 8785 form of a window."""
+        scope = {} if window.node_id is None else {"node_id": window.node_id}
+        start, end = self._instants.write(window.start), self._instants.write(window.end)
+        return canonical.write({"start_ts": start, "end_ts": end, **scope})
+
+    def is_same(self, found: Found, asked: Window) -> bool:
+        """Whether a tombstone is the earlier result of the same request, whose end was taken back to its own time."""
+        there = self._objects.window(found)
+        made = self._instants.read(found.header.members["created_at"])
+        return there == self.clamped(asked, made)

@@ -1,0 +1,305 @@
+"""Import (source section 7): verify, then apply and record in one transaction, and never twice.
+
+Nothing that is refused is remembered as imported, and nothing that is refused keeps the rest back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from reference_impl.hx_sync.layout import Layout, Place
+from reference_impl.hx_sync.ledger import Ledger
+from reference_impl.hx_sync.merging import Merging, replaced
+from reference_impl.hx_sync.nodes import Node
+from reference_impl.hx_sync.objects import Found, Objects
+from reference_impl.hx_sync.storage import Listing, Store
+from reference_impl.hx_sync.terms import Kind, Reason, RefusedError, StoreError, UncertainError
+from reference_impl.patience import Patience
+
+# Tombstones first: what is forgotten anyway is not written and deleted again. Any order would do.
+_ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A verified object, and how it is applied inside a transaction: whether it is new, and whether blobs have to go.
+
+    `apply` raises RefusedError, sqlite3.Error, OSError, StoreError.
+    """
+
+    found: Found
+    apply: Callable[[sqlite3.Connection], tuple[bool, bool]]
+    ignored: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Round:
+    """One import of everything. `rejected` maps keys to reasons."""
+
+    imported: int = 0
+    skipped: int = 0
+    rejected: dict[str, str] = field(default_factory=dict)
+    foreign: Sequence[str] = ()
+    withheld: Sequence[str] = ()
+
+
+class Importing:
+    """Imports into nodes. Methods raise RefusedError, StoreError and UncertainError unless they say otherwise."""
+
+    def __init__(
+        self, layout: Layout, store: Store, objects: Objects, merging: Merging, ledger: Ledger, patience: Patience
+    ) -> None:
+        self._layout = layout
+        self._store = store
+        self._objects = objects
+        self._merging = merging
+        self._ledger = ledger
+        self._patience = patience
+
+    # One object
+
+    def import_object(self, node: Node, key: str, master: bytes) -> Answer:
+        """The operation."""
+        found = self._objects.fetch(key, master)
+        value: dict[str, Any] = {"key": key}
+        if self.is_known(node, found):
+            return Accepted(Effect.PRIOR, value)
+        plan = self.plan(node, found)
+        if plan.ignored:
+            value["ignored_lists"] = list(plan.ignored)
+        try:
+            fresh = self.run(node, plan)
+        except UncertainError as error:
+            # That it is not there now proves nothing: a recovery from the log may bring it back.
+            if not self._looks_known(node, found):
+                return Indeterminate(str(error))
+            fresh = True
+        self.settle(node, master)
+        return Accepted(Effect.NEW if fresh else Effect.PRIOR, value)
+
+    def _looks_known(self, node: Node, found: Found) -> bool:
+        try:
+            return self.is_known(node, found)
+        except StoreError:
+            return False
+
+    def is_known(self, node: Node, found: Found) -> bool:
+        """Whether these very bytes were imported, and nothing of it is missing."""
+        with node.index.reading() as connection:
+            return self.known(connection, node, found)
+
+    def known(self, connection: sqlite3.Connection, node: Node, found: Found) -> bool:
+        """The same inside a transaction. Raises sqlite3.Error."""
+        place = found.place
+        if place.kind is Kind.SEGMENT:
+            recorded = self._ledger.recorded_segment(connection, place.node_id or "", place.object_id)
+            return recorded == found.object_hash
+        if place.kind is Kind.TOMBSTONE:
+            return self._ledger.recorded_tombstone(connection, place.object_id) == found.object_hash
+        if place.kind is Kind.MANIFEST:
+            return self._ledger.recorded_manifest(connection, place.object_id) == found.object_hash
+        blob = self._ledger.recorded_blob(connection, place.object_id)
+        if blob is None or blob[0] != found.object_hash:
+            return False
+        return (
+            self.is_whole(node, place.object_id) if blob[1] else not self._ledger.available(connection, place.object_id)
+        )
+
+    def is_whole(self, node: Node, blob_hash: str) -> bool:
+        """Whether a blob that is said to lie in the cache does."""
+        try:
+            node.cache.read(blob_hash)
+        except StoreError:
+            return False
+        return True
+
+    def run(self, node: Node, plan: Plan) -> bool:
+        """Apply and record in one transaction; whether it was new."""
+        with node.index.writing() as connection:
+            fresh, leaves = plan.apply(connection)
+        if leaves:
+            self.sweep(node)
+        if fresh and plan.found.place.kind is Kind.TOMBSTONE:
+            node.index.purge()
+        return fresh
+
+    def plan(self, node: Node, found: Found) -> Plan:
+        """Verify all of an object, and say how it is applied."""
+        place = found.place
+        if place.kind is Kind.SEGMENT:
+            batch = self._objects.batch(found)
+            return Plan(found, lambda connection: self.apply_segment(connection, found, batch), batch.ignored)
+        if place.kind is Kind.TOMBSTONE:
+            window = self._merging.scope(self._objects.window(found), found.header.node_id)
+            return Plan(found, lambda connection: self.apply_tombstone(connection, found, window))
+        if place.kind is Kind.MANIFEST:
+            inventory = self._objects.inventory(found)
+            return Plan(
+                found,
+                lambda connection: (
+                    self._ledger.record_manifest(connection, place.object_id, inventory, found.object_hash),
+                    False,
+                ),
+            )
+        plain = self._objects.blob(found)
+        return Plan(found, lambda connection: (self.apply_blob(connection, node, found, plain), False))
+
+    def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Any) -> tuple[bool, bool]:
+        """Its records, and then that it was imported."""
+        node_id, segment_id = found.place.node_id or "", found.place.object_id
+        if not self.is_due(self._ledger.recorded_segment(connection, node_id, segment_id), found):
+            return False, False
+        leaves = self._merging.segment(connection, found.header, batch)
+        self._ledger.record_segment(connection, node_id, segment_id, found.object_hash)
+        return True, leaves
+
+    def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
+        """What it covers goes, and then it is recorded."""
+        if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
+            return False, False
+        leaves = self._merging.tombstone(connection, window)
+        self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
+        return True, leaves
+
+    def is_due(self, recorded: str | None, found: Found) -> bool:
+        """Whether it has yet to be applied. Raises RefusedError where an object with other bytes was."""
+        if recorded is not None and recorded != found.object_hash:
+            raise replaced(found.place.key)
+        return recorded is None
+
+    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> bool:
+        """Into the cache if it may lie there, and then that it was imported; whether anything changed."""
+        blob_hash = found.place.object_id
+        recorded = self._ledger.recorded_blob(connection, blob_hash)
+        cached = self._ledger.available(connection, blob_hash)
+        whole = recorded is not None and recorded[1] and self.is_whole(node, blob_hash)
+        if cached and not whole:
+            node.cache.write(blob_hash, plain)
+        if recorded is not None and recorded[1] == cached and (whole or not cached):
+            return False
+        self._ledger.record_blob(connection, blob_hash, found.object_hash, cached=cached)
+        return True
+
+    # What follows
+
+    def sweep(self, node: Node) -> None:
+        """Whatever the index does not have in its cache goes from the folder, too."""
+        with node.index.writing() as connection:
+            node.cache.sweep(self._ledger.cached(connection))
+
+    def settle(self, node: Node, master: bytes) -> None:
+        """Blobs that an event has made available again come back. What is refused has to wait for its object."""
+        with node.index.reading() as connection:
+            awaited = self._ledger.awaited(connection)
+        for blob_hash in awaited:
+            try:
+                self.run(node, self.plan(node, self._objects.fetch(self._layout.blob(blob_hash), master)))
+            except RefusedError:
+                continue
+
+    # Everything
+
+    def import_all(self, node: Node, master: bytes) -> Answer:
+        """The operation."""
+        done = Round()
+        try:
+            self.round(node, master, done)
+        except UncertainError as error:
+            return Indeterminate(str(error))
+        except StoreError as error:
+            if not done.imported:
+                raise
+            return Indeterminate(f"imported {done.imported} objects before the index or the store went away: {error}")
+        value = {
+            "imported": done.imported,
+            "skipped": done.skipped,
+            "rejected": [{"key": key, "reason": reason} for key, reason in sorted(done.rejected.items())],
+            "foreign": list(done.foreign),
+        }
+        return Accepted(Effect.NEW if done.imported else Effect.PRIOR, value)
+
+    def round(self, node: Node, master: bytes, done: Round) -> None:
+        """Every object in the store, one after the other; `done` tells how far it came."""
+        with node.index.reading():
+            # An index that cannot be asked is told before anything is read.
+            pass
+        listing = self._store.list(self._layout.objects)
+        places, done.foreign = self.sorted_out(listing)
+        for place in places:
+            self._patience.begin()
+            self.attempt(done, place, lambda place=place: self.take(node, place, master))  # type: ignore[misc]
+        self._patience.begin()
+        self.settle(node, master)
+        self.sweep(node)
+        self.remember(node, done, listing)
+
+    def sorted_out(self, listing: Listing) -> tuple[list[Place], Sequence[str]]:
+        """What has a place in the layout, in the order of import, and the keys of what has none."""
+        placed = [(key, self._layout.place(key)) for key in listing.keys]
+        places = [place for _, place in placed if place is not None]
+        places.sort(key=lambda place: (_ORDER.index(place.kind), place.key))
+        return places, sorted([*(key for key, place in placed if place is None), *listing.strays])
+
+    def attempt(self, done: Round, place: Place, take: Callable[[], bool]) -> None:
+        """Import one object; a refusal is noted and keeps nothing else back."""
+        try:
+            if take():
+                done.imported += 1
+            else:
+                done.skipped += 1
+        except RefusedError as error:
+            done.rejected[place.key] = error.reason.value
+
+    def take(self, node: Node, place: Place, master: bytes) -> bool:
+        """Import one object in a transaction of its own; whether it was new."""
+        found = self._fetched(place, master)
+        return False if self.is_known(node, found) else self.run(node, self.plan(node, found))
+
+    def _fetched(self, place: Place, master: bytes) -> Found:
+        try:
+            return self._objects.fetch(place.key, master)
+        except StoreError as error:
+            # The store is there; one object that cannot be read is no reason to keep the others back.
+            self._store.check()
+            raise RefusedError(Reason.STORE_UNAVAILABLE, str(error), key=place.key) from error
+
+    def remember(self, node: Node, done: Round, listing: Listing) -> None:
+        """What this round refused, found out of place and missed, in place of what the last one did."""
+        with node.index.reading() as connection:
+            done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
+            if self._ledger.told(connection) == (done.rejected, list(done.foreign), list(done.withheld)):
+                return
+        with node.index.writing() as connection:
+            self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
+
+    # Anew
+
+    def rebuild(self, node: Node, master: bytes) -> Answer:
+        """The operation: one transaction, so that a crash leaves the old index or the new one."""
+        try:
+            listing = self._store.list(self._layout.objects)
+            with node.index.writing() as connection:
+                self._ledger.reset(connection)
+                done = Round()
+                places, done.foreign = self.sorted_out(listing)
+                for place in places:
+                    self.attempt(done, place, lambda place=place: self.retake(connection, node, place, master))  # type: ignore[misc]
+                done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
+                self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
+            self.sweep(node)
+            self.settle(node, master)
+        except UncertainError as error:
+            return Indeterminate(str(error))
+        return Accepted(Effect.NEW, {})
+
+    def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: bytes) -> bool:
+        """Import one object inside the transaction of a rebuild; whether it was new."""
+        found = self._fetched(place, master)
+        if self.known(connection, node, found):
+            return False
+        fresh, _ = self.plan(node, found).apply(connection)
+        return fresh

@@ -1,0 +1,47 @@
+"""What an instant is in records and tombstones: RFC 3339 with an offset, compared in microseconds since 1970."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_MOST_CHARACTERS = 64
+# Hours are spelt out: newer Pythons read 24:00 as the next day. `fromisoformat` alone reads much more than this.
+_SHAPE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+
+
+class InstantError(ValueError):
+    """Text is no instant: of another shape, without an offset, or of a day or time that does not exist."""
+
+
+class Instants:
+    """Reads and writes instants."""
+
+    def read(self, text: object) -> int:
+        """Microseconds since 1970-01-01T00:00:00Z, exactly. Raises InstantError."""
+        if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or _SHAPE.fullmatch(text) is None:
+            raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {str(text)[:64]!r}")
+        try:
+            at = self.of(datetime.fromisoformat(text))
+        except ValueError as error:
+            raise InstantError(f"no such day or time: {text!r}") from error
+        # An offset may lead out of the years that there are.
+        if not _FIRST <= at <= _LAST:
+            raise InstantError(f"no such day or time: {text!r}")
+        return at
+
+    def of(self, instant: datetime) -> int:
+        """Microseconds of an aware datetime."""
+        since = instant - _EPOCH
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+    def write(self, at: int) -> str:
+        """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""
+        text = (_EPOCH + timedelta(microseconds=at)).replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{text}Z"

@@ -1,0 +1,61 @@
+"""The launcher of this contract: a template of a store with three devices, which sessions copy into their workdirs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from reference_impl.hx_sync.settings import TEMPLATE_KEY
+from reference_impl.hx_sync.terms import StoreError
+from reference_impl.launching import Launched, Ready, Stores
+from reference_impl.mutants import find
+from reference_impl.session import OpenError
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Implements `launching.Launched`: a folder."""
+
+    folder: Path
+
+    @property
+    def ready(self) -> Ready:
+        """See `launching.Launched`."""
+        return Ready({TEMPLATE_KEY: str(self.folder)}, (), (str(self.folder),))
+
+    def sweep(self) -> None:
+        """See `launching.Launched`. Sessions live in their workdirs."""
+
+    def stop(self) -> None:
+        """See `launching.Launched`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def launch(
+    config: Mapping[str, str],
+    *,
+    parent: Path,
+    stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - stores are always files in the workdir
+    mutant: str | None,
+) -> Launched:
+    """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
+    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    template = Template(Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent)))
+    try:
+        parts = blueprint.parts(template.folder, config)
+        try:
+            provisioner = blueprint.provisioner(parts.settings, parts.layout)
+            provisioner.make(template.folder, parts.store, parts.nodes)
+        finally:
+            parts.close()
+    except (OSError, StoreError) as error:
+        template.stop()
+        raise OpenError(f"the template cannot be made: {error}") from error
+    except BaseException:
+        template.stop()
+        raise
+    return template

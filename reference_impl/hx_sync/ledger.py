@@ -1,0 +1,182 @@
+"""What an index has on record: which objects were imported, what was counted, and what the last import told."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from reference_impl.hx_sync.forgotten import LIVE_BLOB
+from reference_impl.hx_sync.instants import Instants
+from reference_impl.hx_sync.layout import Layout
+from reference_impl.hx_sync.records import Inventory, Window
+from reference_impl.hx_sync.schema import DERIVED
+
+# Of what is never dropped.
+_KEPT_COUNTERS = ("applied_tombstones", "forgotten_events")
+
+
+class Ledger:
+    """Each method raises sqlite3.Error."""
+
+    def __init__(self, instants: Instants) -> None:
+        self._instants = instants
+
+    # Segments and tombstones
+
+    def recorded_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str) -> str | None:
+        """The hash of the object with this id that was imported; None if none was."""
+        return _text(
+            connection.execute(
+                "SELECT object_hash FROM imported_segments WHERE node_id = ? AND segment_id = ?", (node_id, segment_id)
+            )
+        )
+
+    def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
+        """Never again."""
+        connection.execute(
+            "INSERT INTO imported_segments (segment_id, node_id, object_hash) VALUES (?, ?, ?)",
+            (segment_id, node_id, object_hash),
+        )
+        self.count(connection, "imported_segments", 1)
+
+    def recorded_tombstone(self, connection: sqlite3.Connection, tombstone_id: str) -> str | None:
+        """The hash of the object with this id that was applied; None if none was."""
+        return _text(
+            connection.execute("SELECT object_hash FROM applied_tombstones WHERE tombstone_id = ?", (tombstone_id,))
+        )
+
+    def record_tombstone(
+        self, connection: sqlite3.Connection, tombstone_id: str, window: Window, object_hash: str
+    ) -> None:
+        """For ever."""
+        start, end = self._instants.write(window.start), self._instants.write(window.end)
+        connection.execute(
+            "INSERT INTO applied_tombstones (tombstone_id, node_id, start_ts, end_ts, object_hash) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (tombstone_id, window.node_id, start, end, object_hash),
+        )
+        self.count(connection, "applied_tombstones", 1)
+
+    # Manifests
+
+    def record_manifest(self, connection: sqlite3.Connection, node_id: str, found: Inventory, object_hash: str) -> bool:
+        """Remember what a node says that it has in the store; whether it said something else before.
+
+        Nothing is skipped for it: it only tells what is missing.
+        """
+        if self.recorded_manifest(connection, node_id) == object_hash:
+            return False
+        connection.execute("DELETE FROM manifest_objects WHERE node_id = ?", (node_id,))
+        connection.execute(
+            "INSERT INTO imported_manifests (node_id, object_hash) VALUES (?1, ?2) "
+            "ON CONFLICT (node_id) DO UPDATE SET object_hash = ?2",
+            (node_id, object_hash),
+        )
+        connection.executemany(
+            "INSERT INTO manifest_objects (node_id, object_key, object_hash) VALUES (?, ?, ?)",
+            [(node_id, *each) for each in found.objects],
+        )
+        return True
+
+    def recorded_manifest(self, connection: sqlite3.Connection, node_id: str) -> str | None:
+        """The hash of the manifest that was seen last; None if none was."""
+        return _text(connection.execute("SELECT object_hash FROM imported_manifests WHERE node_id = ?", (node_id,)))
+
+    # Blobs
+
+    def available(self, connection: sqlite3.Connection, blob_hash: str) -> bool:
+        """Whether it may lie in the cache: no forgotten event had it, or an event that is there has it."""
+        live = LIVE_BLOB.format("?1")
+        (found,) = connection.execute(
+            f"SELECT NOT EXISTS (SELECT 1 FROM forgotten_blobs WHERE blob_hash = ?1) OR {live}", (blob_hash,)
+        ).fetchone()
+        return bool(found)
+
+    def recorded_blob(self, connection: sqlite3.Connection, blob_hash: str) -> tuple[str, bool] | None:
+        """The hash of the object that was imported, and whether its bytes lie in the cache; None if none was."""
+        found = connection.execute(
+            "SELECT object_hash, cached FROM imported_blobs WHERE blob_hash = ?", (blob_hash,)
+        ).fetchone()
+        return None if found is None else (str(found[0]), bool(found[1]))
+
+    def record_blob(self, connection: sqlite3.Connection, blob_hash: str, object_hash: str, *, cached: bool) -> None:
+        """It was imported. The first object that was stays the one that is remembered."""
+        if self.recorded_blob(connection, blob_hash) is None:
+            self.count(connection, "imported_blobs", 1)
+        connection.execute(
+            "INSERT INTO imported_blobs (blob_hash, object_hash, cached) VALUES (?1, ?2, ?3) "
+            "ON CONFLICT (blob_hash) DO UPDATE SET cached = ?3",
+            (blob_hash, object_hash, int(cached)),
+        )
+
+    def awaited(self, connection: sqlite3.Connection) -> list[str]:
+        """Blobs that were imported, are available, and do not lie in the cache."""
+        found = connection.execute(
+            "SELECT blob_hash FROM imported_blobs WHERE cached = 0 ORDER BY blob_hash"
+        ).fetchall()
+        return [blob_hash for (blob_hash,) in found if self.available(connection, blob_hash)]
+
+    def cached(self, connection: sqlite3.Connection) -> set[str]:
+        """Blobs whose bytes lie in the cache."""
+        return {row[0] for row in connection.execute("SELECT blob_hash FROM imported_blobs WHERE cached = 1")}
+
+    # Everything
+
+    def missing(self, connection: sqlite3.Connection, layout: Layout, keys: set[str]) -> list[str]:
+        """Keys of objects that were applied here or that a manifest lists, and that are not among `keys`."""
+        expected = {row[0] for row in connection.execute("SELECT object_key FROM manifest_objects")}
+        for node_id, segment_id in connection.execute("SELECT node_id, segment_id FROM imported_segments"):
+            expected.add(layout.segment(node_id, segment_id))
+        for (tombstone_id,) in connection.execute("SELECT tombstone_id FROM applied_tombstones"):
+            expected.add(layout.tombstone(tombstone_id))
+        for (blob_hash,) in connection.execute("SELECT blob_hash FROM imported_blobs"):
+            expected.add(layout.blob(blob_hash))
+        return sorted(expected - keys)
+
+    def told(self, connection: sqlite3.Connection) -> tuple[dict[str, str], list[str], list[str]]:
+        """What the last import of everything refused, found out of place, and missed."""
+        foreign, withheld = (
+            [row[0] for row in connection.execute(f"SELECT object_key FROM {table} ORDER BY object_key")]
+            for table in ("foreign_objects", "withheld_objects")
+        )
+        return dict(connection.execute("SELECT object_key, reason FROM complaints").fetchall()), foreign, withheld
+
+    def tell(
+        self,
+        connection: sqlite3.Connection,
+        rejected: Mapping[str, str],
+        foreign: Sequence[str],
+        withheld: Sequence[str],
+    ) -> None:
+        """The same of this import, in its place."""
+        connection.execute("DELETE FROM complaints")
+        connection.executemany("INSERT INTO complaints (object_key, reason) VALUES (?, ?)", rejected.items())
+        for table, keys in (("foreign_objects", foreign), ("withheld_objects", withheld)):
+            connection.execute(f"DELETE FROM {table}")
+            connection.executemany(f"INSERT INTO {table} (object_key) VALUES (?)", [(key,) for key in keys])
+        counted = {"rejected": len(rejected), "foreign": len(foreign), "withheld": len(withheld)}
+        connection.executemany(
+            "INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
+            counted.items(),
+        )
+
+    def reset(self, connection: sqlite3.Connection) -> None:
+        """Drop what is derived from objects. What was forgotten stays, and so does which device this is."""
+        for table in DERIVED:
+            connection.execute(f"DELETE FROM {table}")
+        kept = ", ".join(f"'{name}'" for name in _KEPT_COUNTERS)
+        connection.execute(f"DELETE FROM counters WHERE name NOT IN ({kept})")
+
+    def count(self, connection: sqlite3.Connection, name: str, by: int) -> None:
+        """Raise a counter, in the transaction of what is counted."""
+        if by:
+            connection.execute(
+                "INSERT INTO counters (name, value) VALUES (?1, ?2) "
+                "ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+                (name, by),
+            )
+
+
+def _text(found: sqlite3.Cursor) -> str | None:
+    row = found.fetchone()
+    return None if row is None else str(row[0])

@@ -1,0 +1,195 @@
+"""The devices of a session: a folder each below nodes/, with an index and a cache of blobs (source section 9)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_impl.hx_sync.blobs import BlobCache
+from reference_impl.hx_sync.disk import Disk
+from reference_impl.hx_sync.index import BESIDE, NAME, Index
+from reference_impl.hx_sync.schema import Schema
+from reference_impl.hx_sync.settings import Settings
+from reference_impl.hx_sync.terms import Reason, RefusedError, StoreError, UncertainError
+from reference_impl.patience import Patience
+
+FOLDER = "nodes"
+_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One device."""
+
+    name: str
+    index: Index
+    cache: BlobCache
+
+
+class Nodes:
+    """The devices below a root. `node` and `names` never make anything."""
+
+    def __init__(self, root: Path, schema: Schema, settings: Settings, patience: Patience, disk: Disk) -> None:
+        self._folder = root / FOLDER
+        self._schema = schema
+        self._settings = settings
+        self._patience = patience
+        self._disk = disk
+        self._index: type[Index] = Index
+        self._cache: type[BlobCache] = BlobCache
+        self._held: dict[str, Node] = {}
+
+    def using(self, index: type[Index], cache: type[BlobCache]) -> Nodes:
+        """With these classes for what a node has."""
+        self._index, self._cache = index, cache
+        return self
+
+    def check(self) -> None:
+        """The folder of the devices is there. Raises StoreError."""
+        if not self._folder.is_dir():
+            raise StoreError(f"expected a folder {FOLDER} with the devices, got none")
+
+    def names(self) -> Sequence[str]:
+        """All devices. Raises StoreError."""
+        try:
+            return sorted(
+                entry.name
+                for entry in os.scandir(self._folder)
+                if entry.is_dir(follow_symlinks=False) and _NAME.fullmatch(entry.name)
+            )
+        except OSError as error:
+            raise StoreError(f"the folder {FOLDER}: {error.strerror}") from error
+
+    def node(self, name: str) -> Node:
+        """A device that is there; whether its index can be asked shows when it is. Raises RefusedError, StoreError."""
+        self.check()
+        if name not in self.names():
+            raise RefusedError(Reason.NODE_UNKNOWN, f"no device is called {name}")
+        if name not in self._held:
+            self._held[name] = self._new(name, self._patience)
+        return self._held[name]
+
+    def at_once(self, name: str) -> Node:
+        """A device whose index waits for nobody; whoever asks for it closes it."""
+        return self._new(name, Patience(0.0))
+
+    def _new(self, name: str, patience: Patience) -> Node:
+        folder = self._folder / name
+        return Node(name, self._index(folder, self._schema, self._settings, patience), self._cache(folder, self._disk))
+
+    def close(self) -> None:
+        """Close every index. Never raises."""
+        for node in self._held.values():
+            node.index.close()
+
+    # Making one
+
+    def enroll(self, name: str, node_id: str) -> bool:
+        """Make a device, or the index that it has lost; whether there was something to make.
+
+        Raises RefusedError for one with another id, StoreError, and UncertainError once the index has its name.
+        """
+        self.check()
+        folder = self._folder / name
+        try:
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(_FOLDER_MODE)
+            self._sync(self._folder)
+            with self._alone(folder):
+                if os.path.lexists(folder / NAME):
+                    return self._is_there(name, node_id)
+                self.make_index(folder, node_id)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"the index of {name} cannot be made: {error}") from error
+        return True
+
+    @contextlib.contextmanager
+    def _alone(self, folder: Path) -> Iterator[None]:
+        """Nobody else makes an index in this folder meanwhile: whoever is slower would remove the log of a living one.
+
+        Raises OSError, StoreError.
+        """
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if self._patience.left() <= 0:
+                        raise StoreError(f"another process makes the index of {folder.name}") from error
+                    time.sleep(_POLL_S)
+            yield
+        finally:
+            os.close(handle)
+
+    def _is_there(self, name: str, node_id: str) -> bool:
+        index = self.node(name).index
+        with index.reading():
+            pass
+        if index.node_id != node_id:
+            raise RefusedError(Reason.NODE_EXISTS, f"{name} is there with another node id")
+        try:
+            self._sync(index.folder)
+        except OSError as error:
+            raise StoreError(f"the index of {name}: {error}") from error
+        return False
+
+    def make_index(self, folder: Path, node_id: str) -> None:
+        """An empty index, finished before it gets its name.
+
+        Raises OSError, sqlite3.Error, StoreError, UncertainError.
+        """
+        partial = folder / f"{secrets.token_hex(8)}.partial"
+        try:
+            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, _FILE_MODE)
+            os.close(handle)
+            with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+                self.fill(connection, node_id)
+            # Nobody has it open any more, and nobody else knows it.
+            self._sync(partial)
+            for ending in BESIDE:
+                # The log of an index that is gone would be taken for that of this one.
+                (folder / f"{NAME}{ending}").unlink(missing_ok=True)
+            self._sync(folder)
+            os.link(partial, folder / NAME)
+        finally:
+            for left in (partial, *(partial.with_name(partial.name + ending) for ending in BESIDE)):
+                with contextlib.suppress(OSError):
+                    left.unlink(missing_ok=True)
+        try:
+            self._sync(folder)
+        except OSError as error:
+            raise UncertainError(f"the index of {folder.name} may not be durable: {error}") from error
+
+    def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
+        """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
+        connection.execute("PRAGMA synchronous = FULL")
+        # SQLite answers with the mode that it has then, and raises nothing where it could not change it.
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in self._schema.statements():
+            connection.execute(statement)
+        vault = self._schema.vault_table()
+        connection.execute(f"INSERT INTO {vault} (vault_id) VALUES (?)", (self._settings.vault_id,))
+        connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))
+        connection.execute("COMMIT")
+
+    def _sync(self, path: Path) -> None:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._disk.sync(handle)
+        finally:
+            os.close(handle)

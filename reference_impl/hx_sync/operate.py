@@ -1,0 +1,125 @@
+"""The operator's command line: `python -m reference_impl hx COMMAND --home DIR`.
+
+Exit status: 0 when it was done, 1 when it was refused (the reason is on standard error), 2 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reference_impl.hx_sync.home import Home
+
+NAME = "hx"
+TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
+_USAGE = 2
+_HOME_VARIABLE = "HOLDFAST_HX_HOME"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m reference_impl {NAME}", description=TITLE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def command(among: Any, name: str, text: str) -> Any:
+        made = among.add_parser(name, help=text, description=text)
+        made.add_argument(
+            "--home",
+            type=Path,
+            default=os.environ.get(_HOME_VARIABLE),
+            metavar="DIR",
+            help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
+        )
+        made.add_argument("--node", metavar="NAME", help="which device, where the folder has several")
+        # For the conformance kit, whose clock stands still: the clock, the session's config, and a planted bug.
+        made.add_argument("--clock", help=argparse.SUPPRESS)
+        made.add_argument("--config", help=argparse.SUPPRESS)
+        made.add_argument("--mutant", help=argparse.SUPPRESS)
+        return made
+
+    init = command(commands, "init", "Make a device, and the store if there is none; never overwrites one.")
+    init.add_argument("--store", required=True, metavar="WHERE", help="a folder, or s3://BUCKET/PREFIX")
+    init.add_argument("--vault", metavar="UUID", help="the vault to join; a new one otherwise")
+    key = init.add_mutually_exclusive_group(required=True)
+    key.add_argument("--key-file", type=Path, metavar="FILE", help="64 hexadecimal digits, readable for you alone")
+    key.add_argument("--new-key-file", type=Path, metavar="FILE", help="draw a key and write it there")
+    key.add_argument("--keyring", action="store_true", help="the key is in the system's keyring")
+    key.add_argument("--new-keyring", action="store_true", help="draw a key and put it into the system's keyring")
+    key.add_argument("--passphrase-file", type=Path, metavar="FILE", help="make the key of this passphrase (Argon2id)")
+    publish = command(commands, "publish", "Publish a batch of this device's events, or a file as a blob.")
+    what = publish.add_mutually_exclusive_group(required=True)
+    what.add_argument("file", nargs="?", metavar="FILE", help="JSON with events, sessions, artifacts, pins; - is stdin")
+    what.add_argument("--blob", type=Path, metavar="FILE", help="publish the bytes of this file")
+    what.add_argument("--manifest", action="store_true", help="publish the list of this device's segments")
+    publish.add_argument("--segment-id", metavar="UUID", help="the same again is the same segment; a new one otherwise")
+    command(commands, "import", "Import everything from the store.")
+    forget = command(commands, "forget", "Forget all events since an instant, on every device, for ever.")
+    forget.add_argument("--since", required=True, metavar="INSTANT", help="like 2026-01-01T00:00:00Z; included")
+    forget.add_argument("--until", metavar="INSTANT", help="included; now otherwise")
+    forget.add_argument("--of", metavar="UUID", help="only the events of this node")
+    forget.add_argument("--tombstone-id", metavar="UUID", help="the same again is the same tombstone")
+    sync = commands.add_parser("sync", help="See `sync status`.", description="See `sync status`.")
+    inner = sync.add_subparsers(required=True, metavar="COMMAND", dest="inner")
+    command(inner, "status", "Show what the device has, and what it misses.")
+    command(commands, "verify", "Verify every object in the store; nothing is imported.")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as ended:
+        return _USAGE if ended.code else 0
+    # Only now: a wrong command line is told at once.
+    from reference_impl.hx_sync.commands import answered, complain
+    from reference_impl.hx_sync.home import Home, HomeError
+    from reference_impl.hx_sync.keys import KeyInvalidError
+    from reference_impl.hx_sync.terms import Reason, RefusedError
+    from reference_impl.session import OpenError
+
+    if options.home is None:
+        return complain(f"expected --home, or {_HOME_VARIABLE} in the environment", _USAGE)
+    try:
+        home, now = Home(Path(options.home), mutant=options.mutant), _clock(options.clock)
+        if options.command == "init":
+            return _init(options, home)
+        commands = home.commands(options.node, options.config, now=now)
+    except KeyInvalidError as error:
+        return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
+    except (OpenError, HomeError, ValueError, KeyError) as error:
+        return complain(str(error), _USAGE)
+    try:
+        return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
+    finally:
+        home.close()
+
+
+def _clock(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC)
+    from reference_impl.instants import parse_instant
+
+    return parse_instant(text)
+
+
+def _init(options: argparse.Namespace, home: Home) -> int:
+    from reference_impl.hx_sync.commands import answered
+    from reference_impl.hx_sync.home import Wanted
+
+    wanted = Wanted(
+        node=options.node or "main",
+        store=options.store,
+        vault_id=options.vault,
+        key_file=options.key_file,
+        new_key_file=options.new_key_file,
+        new_keyring=options.new_keyring,
+        passphrase_file=options.passphrase_file,
+    )
+    return answered(
+        home.init(wanted), lambda value: f"device {wanted.node} {value['node_id']}\nvault {value['vault_id']}"
+    )

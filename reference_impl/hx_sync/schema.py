@@ -1,0 +1,188 @@
+"""The tables of an index (source section 9), and whether a database has exactly these.
+
+Of `imported_segments` and `applied_tombstones` the contract pins the names and the columns, of `counters`,
+`vault_config` and `node_config` as well. Instants are microseconds since 1970 but for those of `applied_tombstones`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Mapping
+from typing import TypeAlias
+
+Catalogue: TypeAlias = Mapping[tuple[str, str], str]
+
+# What is derived from objects and made anew by a rebuild; what was forgotten is not among it.
+DERIVED = (
+    "imported_segments",
+    "imported_blobs",
+    "manifest_objects",
+    "imported_manifests",
+    "events",
+    "sessions",
+    "artifacts",
+    "pins",
+    "complaints",
+    "foreign_objects",
+    "withheld_objects",
+)
+
+
+class Schema:
+    """The statements that make the database."""
+
+    def vault_config(self) -> str:
+        """One row: the vault. Its key is nowhere in the index."""
+        return f"CREATE TABLE {self.vault_table()} (\n  vault_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
+
+    def vault_table(self) -> str:
+        """What it is called."""
+        return "vault_config"
+
+    def node_config(self) -> str:
+        """One row: which device this is."""
+        return "CREATE TABLE node_config (\n  node_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
+
+    def imported_segments(self) -> str:
+        """What was imported, by the hash of the object's bytes."""
+        return (
+            "CREATE TABLE imported_segments (\n"
+            "  segment_id TEXT NOT NULL,\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  object_hash TEXT NOT NULL,\n"
+            "  PRIMARY KEY (node_id, segment_id)\n"
+            ") STRICT"
+        )
+
+    def applied_tombstones(self) -> str:
+        """What was forgotten: never emptied."""
+        return (
+            "CREATE TABLE applied_tombstones (\n"
+            "  tombstone_id TEXT PRIMARY KEY NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  start_ts TEXT NOT NULL,\n"
+            "  end_ts TEXT NOT NULL,\n"
+            "  object_hash TEXT NOT NULL\n"
+            ") STRICT"
+        )
+
+    def counters(self) -> str:
+        """What the status counts, kept up in the same transactions."""
+        return "CREATE TABLE counters (\n  name TEXT PRIMARY KEY NOT NULL,\n  value INTEGER NOT NULL\n) STRICT"
+
+    def imports(self) -> tuple[str, ...]:
+        """Blobs and manifests that were imported. `cached` says whether the plain bytes lie in the cache."""
+        return (
+            "CREATE TABLE imported_blobs (\n"
+            "  blob_hash TEXT PRIMARY KEY NOT NULL,\n"
+            "  object_hash TEXT NOT NULL,\n"
+            "  cached INTEGER NOT NULL CHECK (cached IN (0, 1))\n"
+            ") STRICT",
+            "CREATE INDEX uncached_blobs ON imported_blobs(blob_hash) WHERE cached = 0",
+            "CREATE TABLE imported_manifests (\n"
+            "  node_id TEXT PRIMARY KEY NOT NULL,\n"
+            "  object_hash TEXT NOT NULL\n"
+            ") STRICT",
+            "CREATE TABLE manifest_objects (\n"
+            "  node_id TEXT NOT NULL REFERENCES imported_manifests(node_id),\n"
+            "  object_key TEXT NOT NULL,\n"
+            "  object_hash TEXT NOT NULL\n"
+            ") STRICT",
+        )
+
+    def events(self) -> tuple[str, ...]:
+        """Every content of every event that is not forgotten, by its digest."""
+        return (
+            "CREATE TABLE events (\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  session_id TEXT NOT NULL,\n"
+            "  seq INTEGER NOT NULL CHECK (seq >= 0),\n"
+            "  digest TEXT NOT NULL,\n"
+            "  at INTEGER NOT NULL,\n"
+            "  kind TEXT NOT NULL,\n"
+            "  data TEXT NOT NULL,\n"
+            "  PRIMARY KEY (node_id, session_id, seq, digest)\n"
+            ") STRICT, WITHOUT ROWID",
+            "CREATE INDEX events_by_instant ON events(at)",
+        )
+
+    def records(self) -> tuple[str, ...]:
+        """The same of sessions and artifacts; pins have no content."""
+        return (
+            "CREATE TABLE sessions (\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  session_id TEXT NOT NULL,\n"
+            "  digest TEXT NOT NULL,\n"
+            "  started_at INTEGER NOT NULL,\n"
+            "  title TEXT NOT NULL,\n"
+            "  PRIMARY KEY (node_id, session_id, digest)\n"
+            ") STRICT, WITHOUT ROWID",
+            "CREATE TABLE artifacts (\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  artifact_id TEXT NOT NULL,\n"
+            "  digest TEXT NOT NULL,\n"
+            "  session_id TEXT NOT NULL,\n"
+            "  seq INTEGER NOT NULL,\n"
+            "  blob_hash TEXT NOT NULL,\n"
+            "  name TEXT NOT NULL,\n"
+            "  PRIMARY KEY (node_id, artifact_id, digest)\n"
+            ") STRICT, WITHOUT ROWID",
+            "CREATE INDEX artifacts_by_event ON artifacts(node_id, session_id, seq)",
+            "CREATE INDEX artifacts_by_blob ON artifacts(blob_hash)",
+            "CREATE TABLE pins (\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  session_id TEXT NOT NULL,\n"
+            "  seq INTEGER NOT NULL,\n"
+            "  PRIMARY KEY (node_id, session_id, seq)\n"
+            ") STRICT, WITHOUT ROWID",
+        )
+
+    def forgotten(self) -> tuple[str, ...]:
+        """What never comes back: keys of events and hashes of blobs, nothing of their contents."""
+        return (
+            "CREATE TABLE forgotten_events (\n"
+            "  node_id TEXT NOT NULL,\n"
+            "  session_id TEXT NOT NULL,\n"
+            "  seq INTEGER NOT NULL,\n"
+            "  PRIMARY KEY (node_id, session_id, seq)\n"
+            ") STRICT, WITHOUT ROWID",
+            "CREATE TABLE forgotten_blobs (\n  blob_hash TEXT PRIMARY KEY NOT NULL\n) STRICT, WITHOUT ROWID",
+        )
+
+    def last_import(self) -> tuple[str, ...]:
+        """What the last import of everything refused, found out of place, and missed."""
+        return (
+            "CREATE TABLE complaints (\n  object_key TEXT PRIMARY KEY NOT NULL,\n  reason TEXT NOT NULL\n) STRICT",
+            "CREATE TABLE foreign_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
+            "CREATE TABLE withheld_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
+        )
+
+    def statements(self) -> tuple[str, ...]:
+        """Everything that makes an empty index, in order."""
+        return (
+            self.vault_config(),
+            self.node_config(),
+            self.imported_segments(),
+            self.applied_tombstones(),
+            self.counters(),
+            *self.imports(),
+            *self.events(),
+            *self.records(),
+            *self.forgotten(),
+            *self.last_import(),
+        )
+
+    def expected(self) -> Catalogue:
+        """The catalogue of a database that was made by these statements."""
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+            for statement in self.statements():
+                made.execute(statement)
+            return self.catalogue(made)
+
+    def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
+        """Every object of a database that somebody made, by type and name, with its statement. Raises sqlite3.Error."""
+        rows = connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+        )
+        return {(str(kind), str(name)): str(text) for kind, name, text in rows.fetchall()}

@@ -1,0 +1,74 @@
+"""The vocabulary of the contract in Python: names only, checked against the contract; every value lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, unique
+from typing import Any
+
+from reference_impl.answers import Refused
+from reference_impl.terms import hold_to_contract
+
+CONTRACT = "hx-sync"
+
+
+@unique
+class Reason(Enum):
+    """The closed list of refusal reasons."""
+
+    REQUEST_MALFORMED = "REQUEST_MALFORMED"
+    KEY_INVALID = "KEY_INVALID"
+    STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
+    NODE_UNKNOWN = "NODE_UNKNOWN"
+    NODE_EXISTS = "NODE_EXISTS"
+    OBJECT_MISPLACED = "OBJECT_MISPLACED"
+    OBJECT_MISSING = "OBJECT_MISSING"
+    OBJECT_MALFORMED = "OBJECT_MALFORMED"
+    FOREIGN_VAULT = "FOREIGN_VAULT"
+    OBJECT_UNAUTHENTIC = "OBJECT_UNAUTHENTIC"
+    SEGMENT_MALFORMED = "SEGMENT_MALFORMED"
+    TOMBSTONE_MALFORMED = "TOMBSTONE_MALFORMED"
+    MANIFEST_MALFORMED = "MANIFEST_MALFORMED"
+    BLOB_MISMATCH = "BLOB_MISMATCH"
+    OBJECT_REPLACED = "OBJECT_REPLACED"
+    OBJECT_EXISTS = "OBJECT_EXISTS"
+
+
+@unique
+class Kind(Enum):
+    """The four types of object, as `object_type` names them."""
+
+    SEGMENT = "segment"
+    BLOB = "blob"
+    TOMBSTONE = "tombstone"
+    MANIFEST = "manifest"
+
+
+class RefusedError(Exception):
+    """An operation is refused. `key` is that of the object it is about; the text is for humans."""
+
+    def __init__(self, reason: Reason, detail: str = "", *, key: str | None = None) -> None:
+        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
+        self.reason = reason
+        self.detail = detail
+        self.key = key
+
+    def answer(self, carries: Mapping[Reason, Iterable[str]] | None = None) -> Refused:
+        """The refusal as the adapter answers it; `carries` is what the contract lets each reason carry."""
+        data: Mapping[str, Any] | None = None
+        if self.key is not None and "key" in (carries or {}).get(self.reason, ()):
+            data = {"key": self.key}
+        return Refused(self.reason.value, data, self.detail)
+
+
+class StoreError(Exception):
+    """A store or an index cannot be asked or written now, and nothing was written."""
+
+
+class UncertainError(StoreError):
+    """Writing failed in a way that leaves open whether it happened."""
+
+
+def check_reasons(declared: Iterable[str]) -> None:
+    """Hold the enum to the contract's closed list. Raises TermsError."""
+    hold_to_contract(CONTRACT, Reason, declared)

@@ -1,0 +1,88 @@
+"""What suite tests do to files of a workdir: placed, seen, linked, listed and removed by the harness itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from conformance.adapter.worker import WorkerPool
+from conformance.cases.action import Action
+from conformance.cases.drive import Driver
+from conformance.cases.record import Finding
+from conformance.inspection.helper import HELPER
+from conformance.suites.bench import Bench, Limits, Session
+from tests.harness.ledger import LEDGER
+
+
+class Alone(Driver):
+    """A driver whose worker agrees to everything; what is done without a worker is done as ever."""
+
+    def __init__(self, workdir: Path) -> None:
+        pool = SimpleNamespace(deadlines=SimpleNamespace(session=60.0), epoch_ns=0)
+        super().__init__(cast("WorkerPool", pool), workdir, config={})
+
+    def _exchange(self, action: Action) -> None:
+        for worker, request in action.requests:
+            self._write(action, worker, request, {"outcome": "ok"}, None, 0, 0)
+
+    def finish(self, judgement: Any) -> None:
+        """The folder is the test's own."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def helper() -> Iterator[None]:
+    """No process is left behind."""
+    yield
+    HELPER.close()
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    bench = Bench(
+        contract=LEDGER,
+        case="ledger/suite/files",
+        seed="5eed",
+        make_driver=lambda: Alone(tmp_path),
+        not_claimed={},
+        limits=Limits(max_workers=1, volatile=None),
+    )
+    with bench.session() as opened:
+        yield opened
+
+
+def test_what_is_placed_and_linked_is_seen_and_can_be_removed(session: Session, tmp_path: Path) -> None:
+    session.place("store/deep/one", b"\xff\x00")
+    session.link("store/two", "deep/one")
+    seen = session.file("store/deep/one")
+    assert (seen["kind"], seen["size"], seen["bytes"]) == ("file", 2, "_wA")
+    assert session.tree("store") == [
+        {"path": "store/deep", "kind": "folder", "size": None},
+        {"path": "store/deep/one", "kind": "file", "size": 2},
+        {"path": "store/two", "kind": "link", "size": None},
+    ]
+    assert session.tree("nothing") == []
+    session.remove("store/deep/one")
+    assert not session.file("store/deep/one")["exists"]
+    assert (tmp_path / "store" / "two").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda session: session.remove("store/none"), "no file in the workdir"),
+        (lambda session: session.tree("store/one"), "cannot be listed"),
+        (lambda session: session.link("store/one", "x"), "File exists"),
+        (lambda session: session.place("store", b""), "Is a directory"),
+    ],
+)
+def test_what_cannot_be_done_ends_the_test_as_not_reached(
+    session: Session, act: Callable[[Session], object], words: str
+) -> None:
+    session.place("store/one", b"1")
+    with pytest.raises(Finding, match=words) as found:
+        act(session)
+    assert found.value.judgement.verdict.value == "not_reached"
