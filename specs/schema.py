@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +15,7 @@ from jsonschema.validators import extend
 
 from specs.errors import SpecError
 from specs.pattern import found
+from specs.predicates import Predicate, compiled
 
 
 def _fits_pattern(_validator: Validator, operand: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -39,7 +40,8 @@ def published_schema(name: str) -> Mapping[str, Any]:
 @cache
 def published_validator(name: str) -> Validator:
     """A compiled validator of the published schema `name`."""
-    return compile_schema(published_schema(name), name=f"{name}.schema.json")
+    # That each of them is a schema is a test of the kit's own, not something to find out at every start.
+    return trusted_validator(published_schema(name))
 
 
 def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
@@ -104,10 +106,39 @@ def published_variants(name: str) -> Variants:
     return Variants(published_schema(name), name=f"{name}.schema.json")
 
 
+def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - a schema may be a boolean
+    """Whether a value fits a schema that `check_schema` has passed, as a plain function."""
+    return compiled(schema, otherwise=lambda part: trusted_validator(part).is_valid)
+
+
 def explain(validator: Validator, value: Any) -> str | None:
     """Why `value` does not fit, in one sentence with its place; None if it fits."""
+    if _quick(_Same(validator))(value):
+        return None
     error = best_match(validator.iter_errors(value))
     return None if error is None else _sentence(error)
+
+
+class _Same:
+    """A validator as a key: jsonschema's compare by content and have no hash."""
+
+    __slots__ = ("validator",)
+
+    def __init__(self, validator: Validator) -> None:
+        self.validator = validator
+
+    def __hash__(self) -> int:
+        return id(self.validator)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.validator is self.validator
+
+
+@lru_cache(maxsize=1024)
+def _quick(same: _Same) -> Predicate:
+    # Most values fit, and jsonschema takes a hundred times as long to say so.
+    schema: Mapping[str, Any] = same.validator.schema  # type: ignore[assignment]
+    return predicate(schema)
 
 
 def _sentence(error: ValidationError) -> str:
