@@ -74,9 +74,9 @@ class Variants:
 
     def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
         """Raises SpecError if `schema` says anything beyond its branches."""
-        self._whole = compile_schema(schema, name=name)
+        self._whole = trusted_validator(schema)
         self._required = frozenset(schema.get("required", ()))
-        self._branches: dict[str, Validator] = {}
+        self._branches: dict[str, Predicate] = {}
         members = tuple(schema.get("properties", ()))
         beyond = schema.keys() - {"$schema", "$id", "title", "description", "type", "required", "properties", "allOf"}
         if schema.get("type") != "object" or len(members) != 1 or beyond or members[0] not in self._required:
@@ -86,7 +86,9 @@ class Variants:
             condition = branch["if"]
             if branch.keys() != {"if", "then"} or condition["properties"].keys() != {self._member}:
                 raise SpecError(f"{name}: expected each part of allOf to look at {self._member} alone")
-            self._branches[condition["properties"][self._member]["const"]] = trusted_validator(branch["then"])
+            self._branches[condition["properties"][self._member]["const"]] = predicate(
+                {"type": "object", **branch["then"]}
+            )
         if schema["properties"][self._member] != {"enum": list(self._branches)}:
             raise SpecError(f"{name}: expected a branch for each value of {self._member}, in order")
 
@@ -95,7 +97,7 @@ class Variants:
         if isinstance(value, dict) and self._required <= value.keys():
             kind = value[self._member]
             branch = self._branches.get(kind) if isinstance(kind, str) else None
-            if branch is not None and branch.is_valid(value):
+            if branch is not None and branch(value):
                 return None
         return explain(self._whole, value)
 
