@@ -452,7 +452,7 @@ class _Reader:
 
     def _tamper(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
         self._touches(step["tamper"])
-        operand = {key: step[key] for key in ("tamper", "flip", "truncate", "delete") if key in step}
+        operand = {key: step[key] for key in ("tamper", "flip", "truncate", "delete", "journal_mode") if key in step}
         records = yield Action(Verb.TAMPER, note, operand=operand)
         self._must_be_done(records[0])
 
