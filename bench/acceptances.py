@@ -12,7 +12,7 @@ Lookups: a replay of what is there (`SELECT` by key through the reference's own 
 a database of its own, at random keys. A B-tree grows by a level for each factor of a hundred or so: the time stays
 flat while its pages are in memory.
 
-Run: `python bench/acceptances.py [--batches N] [--batch N] [--rows 1000,100000,10000000]`
+Run: `python -m bench.acceptances [--batches N] [--batch N] [--rows 1000,100000,10000000]`
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import itertools
 import os
 import random
 import sqlite3
 import statistics
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.turns import Taken, in_turns, median, seconds, tenths
 from reference_impl.answers import Accepted
 from reference_impl.calyx_replay.blueprint import REFERENCE
 from reference_impl.calyx_replay.service import Parts
@@ -73,17 +72,7 @@ def mailbox(root: Path) -> Parts:
     return parts
 
 
-def seconds(action: Callable[[int], None], first: int, count: int) -> list[float]:
-    """How long each of `count` calls took."""
-    taken = []
-    for number in range(first, first + count):
-        began = time.perf_counter()
-        action(number)
-        taken.append(time.perf_counter() - began)
-    return taken
-
-
-def acceptances(*, batches: int, batch: int) -> tuple[list[list[float]], list[list[float]]]:
+def acceptances(*, batches: int, batch: int) -> tuple[Taken, Taken]:
     """Seconds of each operation of the reference and of the bare side, batch by batch."""
     total = WARM_UP + batches * batch
     sent = [envelope(number) for number in range(total)]
@@ -97,18 +86,12 @@ def acceptances(*, batches: int, batch: int) -> tuple[list[list[float]], list[li
 
         connection = sqlite3.connect(parts.store.location.database, isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
-        ours: list[list[float]] = []
-        bare: list[list[float]] = []
-        sides: list[tuple[Callable[[int], None], list[list[float]]]] = [
-            (receive, ours),
-            (lambda number: connection.execute(INSERT, row("bare", number)).close(), bare),
-        ]
-        for action, _ in sides:
-            seconds(action, 0, WARM_UP)
-        for number in range(WARM_UP, total, batch):
-            for action, taken in sides:
-                taken.append(seconds(action, number, batch))
-            sides.reverse()
+        ours, bare = in_turns(
+            [receive, lambda number: connection.execute(INSERT, row("bare", number)).close()],
+            warm_up=WARM_UP,
+            batches=batches,
+            batch=batch,
+        )
         connection.close()
         parts.store.close()
     return ours, bare
@@ -129,12 +112,12 @@ def lookup(rows: int) -> float:
         drawn = random.Random(rows)
         keys = [row("row", drawn.randrange(rows))[0] for _ in range(LOOKUPS + WARM_UP)]
         parts.patience.begin()
-        taken = []
         with parts.store.reading(Purpose.OBSERVE) as connection:
-            for key in keys:
-                began = time.perf_counter()
-                assert parts.store.has(connection, key)
-                taken.append(time.perf_counter() - began)
+
+            def look(number: int) -> None:
+                assert parts.store.has(connection, keys[number])
+
+            taken = seconds(look, 0, len(keys))
         parts.store.close()
     return statistics.median(taken[WARM_UP:])
 
@@ -144,11 +127,6 @@ def _chunks(rows: int) -> Iterator[list[tuple[str, ...]]]:
     size = 1_000_000
     for first in range(0, rows, size):
         yield sorted(row("row", number) for number in range(first, min(rows, first + size)))
-
-
-def median(batches: list[list[float]]) -> float:
-    """The median of all batches together."""
-    return statistics.median(itertools.chain.from_iterable(batches))
 
 
 def main() -> None:
@@ -162,12 +140,8 @@ def main() -> None:
     for name, side in (("reference", ours), ("bare", bare)):
         typical = median(side)
         print(f"{name:<12} {1 / typical:8.0f} a second   median {typical * 1e6:6.0f} us")
-    tenth = max(1, options.batches // 10)
-    spread = sorted(
-        median(bare[at : at + tenth]) / median(ours[at : at + tenth]) for at in range(0, options.batches, tenth)
-    )
     print(f"ratio        {median(bare) / median(ours):8.2f} of the bare rate")
-    print(f"in tenths    {' '.join(f'{ratio:.2f}' for ratio in spread)}   load {os.getloadavg()[0]:.1f}")
+    print(f"in tenths    {tenths(ours, bare)}   load {os.getloadavg()[0]:.1f}")
     sizes = [int(size) for size in options.rows.split(",")]
     found = {size: lookup(size) for size in sizes}
     for size, typical in found.items():

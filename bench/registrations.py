@@ -14,18 +14,14 @@ first, so that a busy machine slows both alike. The number that counts is the ra
 
 A slow disk hides everything behind the COMMIT, and lifts the ratio: compare ratios at like medians of *bare*.
 
-Run: `python bench/registrations.py [--batches N] [--batch N]`
+Run: `python -m bench.registrations [--batches N] [--batch N]`
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +29,7 @@ from typing import Any
 
 import psycopg
 
+from bench.turns import Taken, in_turns, median, tenths
 from reference_impl.answers import Accepted
 from reference_impl.postgres import with_database, with_settings
 from reference_impl.postgres_pipeline import Pipeline, Step
@@ -104,23 +101,13 @@ def bare_pipelined(pipeline: Pipeline, number: int) -> None:
     pipeline.run(Step("COMMIT"))
 
 
-def seconds(action: Callable[[int], None], first: int, count: int) -> list[float]:
-    """How long each of `count` calls took."""
-    taken = []
-    for number in range(first, first + count):
-        began = time.perf_counter()
-        action(number)
-        taken.append(time.perf_counter() - began)
-    return taken
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Seconds of each operation of each side, batch by batch."""
 
-    reference: list[list[float]]
-    bare: list[list[float]]
-    pipelined: list[list[float]]
+    reference: Taken
+    bare: Taken
+    pipelined: Taken
 
 
 def measure(*, batches: int, batch: int) -> Measured:
@@ -153,28 +140,17 @@ def measure(*, batches: int, batch: int) -> Measured:
                 psycopg.connect(dsn, autocommit=True) as pipelined,
             ):
                 pipeline = Pipeline(pipelined)
-                measured = Measured([], [], [])
-                sides: list[tuple[Callable[[int], None], list[list[float]]]] = [
-                    (register, measured.reference),
-                    (lambda number: bare(connection, number), measured.bare),
-                    (lambda number: bare_pipelined(pipeline, number), measured.pipelined),
+                sides = [
+                    register,
+                    lambda number: bare(connection, number),
+                    lambda number: bare_pipelined(pipeline, number),
                 ]
-                for action, _ in sides:
-                    seconds(action, 0, WARM_UP)
-                for number in range(WARM_UP, total, batch):
-                    for action, taken in sides:
-                        taken.append(seconds(action, number, batch))
-                    sides = [*sides[1:], sides[0]]
+                measured = Measured(*in_turns(sides, warm_up=WARM_UP, batches=batches, batch=batch))
             session.close()
         finally:
             implementation.shut_down()
             launched.stop()
         return measured
-
-
-def median(batches: list[list[float]]) -> float:
-    """The median of all batches together."""
-    return statistics.median(itertools.chain.from_iterable(batches))
 
 
 def main() -> None:
@@ -192,13 +168,8 @@ def main() -> None:
     ):
         typical = median(side)
         print(f"{name:<16} {1 / typical:8.0f} a second   median {typical * 1e6:6.0f} us   ratio {typical / ours:.2f}")
-    tenth = max(1, options.batches // 10)
-    spread = sorted(
-        median(measured.bare[at : at + tenth]) / median(measured.reference[at : at + tenth])
-        for at in range(0, options.batches, tenth)
-    )
     print(f"ratio to bare    {median(measured.bare) / ours:8.2f}            target {TARGET:.2f}")
-    print(f"in tenths        {' '.join(f'{ratio:.2f}' for ratio in spread)}   load {os.getloadavg()[0]:.1f}")
+    print(f"in tenths        {tenths(measured.reference, measured.bare)}   load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from reference_impl.registry import contract_names, implementation, operating, operators, package_of
+from reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
@@ -27,7 +27,7 @@ def _adapter(options: argparse.Namespace) -> None:
     planted = None if options.mutant is None else find(options.mutant)
     serve_stdio(
         {
-            name: implementation(name, mutant=options.mutant if planted and planted.contract == name else None)
+            name: Deferred(name, options.mutant if planted and planted.contract == name else None)
             for name in contract_names()
         }
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
-from reference_impl.session import Implementation
+from reference_impl.session import Implementation, OpenRequest, Session
+from specs import version_of
 
 
 class Operating(Protocol):
@@ -58,3 +60,37 @@ def implementation(contract: str, *, mutant: str | None = None) -> Implementatio
     """The implementation of `contract`, with the planted bug `mutant` if one is named."""
     make: Callable[..., Implementation] = import_module(f"{package_of(contract)}.entry").implementation
     return make(mutant=mutant)
+
+
+@dataclass(slots=True)
+class Deferred:
+    """A reference that is loaded when its first session is opened. Implements `session.Implementation`.
+
+    An adapter is started for every session, which is of one contract; the others would cost it several times its own
+    start.
+    """
+
+    contract: str
+    mutant: str | None = None
+    _loaded: list[Implementation] = field(default_factory=list)
+
+    @property
+    def version(self) -> str:
+        """See `session.Implementation`."""
+        return version_of(self.contract)
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """See `session.Implementation`. A reference has all of its contract."""
+        return {}
+
+    def open(self, request: OpenRequest) -> Session:
+        """See `session.Implementation`."""
+        if not self._loaded:
+            self._loaded.append(implementation(self.contract, mutant=self.mutant))
+        return self._loaded[0].open(request)
+
+    def shut_down(self) -> None:
+        """See `session.Implementation`."""
+        for loaded in self._loaded:
+            loaded.shut_down()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, TypeVar
 
 from reference_impl.mutants import find
-from specs import load_terms
+from specs import version_of
 
 _Blueprint = TypeVar("_Blueprint")
 
@@ -20,7 +20,7 @@ class Whole:
     @property
     def version(self) -> str:
         """See `session.Implementation`."""
-        return load_terms(self.contract).version
+        return version_of(self.contract)
 
     @property
     def not_claimed(self) -> Mapping[str, str]:

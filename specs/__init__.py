@@ -1,7 +1,7 @@
 """The contracts as data, and the one loader that reads them."""
 
 from specs.errors import SpecError
-from specs.loader import contract_names, load_contract, load_terms
+from specs.loader import contract_names, load_contract, load_terms, version_of
 from specs.model import (
     Case,
     Clause,
@@ -28,4 +28,5 @@ __all__ = [
     "contract_names",
     "load_contract",
     "load_terms",
+    "version_of",
 ]

@@ -79,6 +79,12 @@ def load_terms(name: str) -> Contract:
     return _read(_folder_of(name), with_cases=False)
 
 
+def version_of(name: str) -> str:
+    """The version of the contract `name`, which is not read beyond that. Raises SpecError."""
+    found = yamlfile.first_text(_folder_of(name) / "contract.yaml", "version")
+    return load_terms(name).version if found is None else found
+
+
 def _folder_of(name: str) -> Path:
     folders = contract_folders()
     if name not in folders:

@@ -6,12 +6,12 @@ jsonschema, so that the answer is always that of a draft 2020-12 validator.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from specs.pattern import pattern
-from specs.schema import trusted_validator
 
 Predicate = Callable[[Any], bool]
 
@@ -19,21 +19,30 @@ _DEFINITION = "#/$defs/"
 # They say nothing about whether a value fits.
 _SILENT = frozenset({"$schema", "$id", "$defs", "title", "description"})
 _TEXT = frozenset({"type", "pattern", "minLength", "maxLength"})
+_NUMBER = frozenset({"type", "minimum", "maximum"})
+_LIST = frozenset({"type", "items", "minItems", "maxItems"})
 _RECORD = frozenset({"type", "required", "properties", "additionalProperties"})
+_NOTHING = frozenset({"null", "boolean"})
 
 
-def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - a schema may be a boolean
-    """The predicate of a schema that `specs.schema.check_schema` has passed."""
-    return _Compiler(schema).compile(schema)
+def compiled(schema: bool | Mapping[str, Any], *, otherwise: Callable[[Any], Predicate]) -> Predicate:  # noqa: FBT001
+    """The predicate of a schema that `specs.schema.check_schema` has passed.
+
+    `otherwise` makes that of a part which is not of the kinds that are known here.
+    """
+    return _Compiler(schema, otherwise).compile(schema)
 
 
 class _Compiler:
-    def __init__(self, whole: bool | Mapping[str, Any]) -> None:  # noqa: FBT001
+    def __init__(self, whole: bool | Mapping[str, Any], otherwise: Callable[[Any], Predicate]) -> None:  # noqa: FBT001
         self._definitions: Mapping[str, Any] = whole.get("$defs", {}) if isinstance(whole, Mapping) else {}
+        self._otherwise = otherwise
         self._within: tuple[str, ...] = ()
 
     def compile(self, part: Any) -> Predicate:
-        says = part.keys() - _SILENT if isinstance(part, Mapping) else frozenset()
+        if isinstance(part, bool) or not part.keys() - _SILENT:
+            return (lambda _: part) if isinstance(part, bool) else (lambda _: True)
+        says = part.keys() - _SILENT
         name = str(part["$ref"]).removeprefix(_DEFINITION) if says == {"$ref"} else ""
         if name in self._definitions and name not in self._within:
             return self._named(name)
@@ -41,11 +50,31 @@ class _Compiler:
             return _one_of([part["const"]])
         if says == {"enum"} and all(isinstance(value, str) for value in part["enum"]):
             return _one_of(part["enum"])
-        if says <= _TEXT and says and part.get("type") == "string":
+        if says == {"anyOf"}:
+            choices = [self.compile(choice) for choice in part["anyOf"]]
+            return lambda value: any(fits(value) for fits in choices)
+        kinds = part.get("type")
+        if isinstance(kinds, list) and kinds:
+            several = [self._of_type({**part, "type": kind}, says) for kind in kinds]
+            if None not in several:
+                return lambda value: any(fits(value) for fits in several if fits is not None)
+        found = self._of_type(part, says) if isinstance(kinds, str) else None
+        return self._left(part) if found is None else found
+
+    def _of_type(self, part: Mapping[str, Any], says: Collection[str]) -> Predicate | None:
+        """That of a part with one type; None if it says more than is known here."""
+        kind, said = part["type"], frozenset(says)
+        if kind == "string" and said <= _TEXT:
             return _text(part)
-        if says <= _RECORD and says and part.get("type") == "object" and part.get("additionalProperties") is False:
+        if kind in {"integer", "number"} and said <= _NUMBER:
+            return _number(part)
+        if kind in _NOTHING and said == {"type"}:
+            return _is_null if kind == "null" else _is_boolean
+        if kind == "array" and said <= _LIST:
+            return self._list(part)
+        if kind == "object" and said <= _RECORD:
             return self._record(part)
-        return self._left_to_jsonschema(part)
+        return None
 
     def _named(self, name: str) -> Predicate:
         outside, self._within = self._within, (*self._within, name)
@@ -54,22 +83,27 @@ class _Compiler:
         finally:
             self._within = outside
 
+    def _list(self, part: Mapping[str, Any]) -> Predicate:
+        element = self.compile(part.get("items", True))
+        least, most = part.get("minItems", 0), part.get("maxItems", sys.maxsize)
+        return lambda value: isinstance(value, list) and least <= len(value) <= most and all(map(element, value))
+
     def _record(self, part: Mapping[str, Any]) -> Predicate:
         required = frozenset(part.get("required", ()))
         members = {name: self.compile(member) for name, member in part.get("properties", {}).items()}
+        other = self.compile(part.get("additionalProperties", True))
 
         def fits(value: Any) -> bool:
             return (
                 isinstance(value, dict)
                 and required <= value.keys()
-                and all(name in members and members[name](member) for name, member in value.items())
+                and all(members.get(name, other)(member) for name, member in value.items())
             )
 
         return fits
 
-    def _left_to_jsonschema(self, part: Any) -> Predicate:
-        whole = {**part, "$defs": self._definitions} if isinstance(part, Mapping) else part
-        return trusted_validator(whole).is_valid
+    def _left(self, part: Any) -> Predicate:
+        return self._otherwise({**part, "$defs": self._definitions})
 
 
 def _one_of(texts: list[str]) -> Predicate:
@@ -82,3 +116,23 @@ def _text(part: Mapping[str, Any]) -> Predicate:
     # Not anchored, as JSON Schema has it.
     search = pattern(part.get("pattern", "")).search
     return lambda value: isinstance(value, str) and shortest <= len(value) <= longest and search(value) is not None
+
+
+def _number(part: Mapping[str, Any]) -> Predicate:
+    least, most = part.get("minimum", -math.inf), part.get("maximum", math.inf)
+    whole = part["type"] == "integer"
+
+    def fits(value: Any) -> bool:
+        # In JSON Schema 1.0 is an integer, and true is no number.
+        counts = isinstance(value, int) or (isinstance(value, float) and (not whole or value.is_integer()))
+        return counts and not isinstance(value, bool) and bool(least <= value <= most)
+
+    return fits
+
+
+def _is_null(value: Any) -> bool:
+    return value is None
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +15,7 @@ from jsonschema.validators import extend
 
 from specs.errors import SpecError
 from specs.pattern import found
+from specs.predicates import Predicate, compiled
 
 
 def _fits_pattern(_validator: Validator, operand: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -39,7 +40,8 @@ def published_schema(name: str) -> Mapping[str, Any]:
 @cache
 def published_validator(name: str) -> Validator:
     """A compiled validator of the published schema `name`."""
-    return compile_schema(published_schema(name), name=f"{name}.schema.json")
+    # That each of them is a schema is a test of the kit's own, not something to find out at every start.
+    return trusted_validator(published_schema(name))
 
 
 def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
@@ -72,9 +74,9 @@ class Variants:
 
     def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
         """Raises SpecError if `schema` says anything beyond its branches."""
-        self._whole = compile_schema(schema, name=name)
+        self._whole = trusted_validator(schema)
         self._required = frozenset(schema.get("required", ()))
-        self._branches: dict[str, Validator] = {}
+        self._branches: dict[str, Predicate] = {}
         members = tuple(schema.get("properties", ()))
         beyond = schema.keys() - {"$schema", "$id", "title", "description", "type", "required", "properties", "allOf"}
         if schema.get("type") != "object" or len(members) != 1 or beyond or members[0] not in self._required:
@@ -84,7 +86,9 @@ class Variants:
             condition = branch["if"]
             if branch.keys() != {"if", "then"} or condition["properties"].keys() != {self._member}:
                 raise SpecError(f"{name}: expected each part of allOf to look at {self._member} alone")
-            self._branches[condition["properties"][self._member]["const"]] = trusted_validator(branch["then"])
+            self._branches[condition["properties"][self._member]["const"]] = predicate(
+                {"type": "object", **branch["then"]}
+            )
         if schema["properties"][self._member] != {"enum": list(self._branches)}:
             raise SpecError(f"{name}: expected a branch for each value of {self._member}, in order")
 
@@ -93,7 +97,7 @@ class Variants:
         if isinstance(value, dict) and self._required <= value.keys():
             kind = value[self._member]
             branch = self._branches.get(kind) if isinstance(kind, str) else None
-            if branch is not None and branch.is_valid(value):
+            if branch is not None and branch(value):
                 return None
         return explain(self._whole, value)
 
@@ -104,10 +108,39 @@ def published_variants(name: str) -> Variants:
     return Variants(published_schema(name), name=f"{name}.schema.json")
 
 
+def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - a schema may be a boolean
+    """Whether a value fits a schema that `check_schema` has passed, as a plain function."""
+    return compiled(schema, otherwise=lambda part: trusted_validator(part).is_valid)
+
+
 def explain(validator: Validator, value: Any) -> str | None:
     """Why `value` does not fit, in one sentence with its place; None if it fits."""
+    if _quick(_Same(validator))(value):
+        return None
     error = best_match(validator.iter_errors(value))
     return None if error is None else _sentence(error)
+
+
+class _Same:
+    """A validator as a key: jsonschema's compare by content and have no hash."""
+
+    __slots__ = ("validator",)
+
+    def __init__(self, validator: Validator) -> None:
+        self.validator = validator
+
+    def __hash__(self) -> int:
+        return id(self.validator)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.validator is self.validator
+
+
+@lru_cache(maxsize=1024)
+def _quick(same: _Same) -> Predicate:
+    # Most values fit, and jsonschema takes a hundred times as long to say so.
+    schema: Mapping[str, Any] = same.validator.schema  # type: ignore[assignment]
+    return predicate(schema)
 
 
 def _sentence(error: ValidationError) -> str:

@@ -5,7 +5,7 @@ Each check returns problems as text, and none of them stops at the first. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
 
@@ -13,11 +13,13 @@ from specs.errors import SpecError
 from specs.loader import load_terms
 from specs.model import Contract
 from vectors import committed
+from vectors.envelopes.lint import lint_envelopes
+from vectors.envelopes.record import read as read_envelopes
 from vectors.fingerprints.lint import lint_fingerprints
 from vectors.fingerprints.record import read as read_fingerprints
-from vectors.hxobjects.committed import DATA as ENVELOPES
-from vectors.hxobjects.committed import lint_envelopes
-from vectors.hxobjects.committed import records as envelope_records
+from vectors.hxobjects.committed import DATA as OBJECTS
+from vectors.hxobjects.committed import lint_envelopes as lint_objects
+from vectors.hxobjects.committed import records as object_records
 from vectors.lines import repeated_ids
 from vectors.nearmiss import DATA as NEAR_MISSES
 from vectors.nearmiss import NearMiss, load_near_misses
@@ -29,8 +31,14 @@ CONTRACT = "jcs"
 # A refused document and its twin differ in one place, of at most so many bytes: an escaped surrogate pair.
 MAX_DEFECT = 12
 _NUMBER = frozenset(b"0123456789+-.eE")
+# How the files of each folder of vectors/data are read.
+_READERS: Mapping[str, Callable[..., object]] = {
+    CONTRACT: read,
+    "envelopes": read_envelopes,
+    "fingerprints": read_fingerprints,
+}
 # What stands in vectors/data and is not written by `vectors.committed`.
-_OTHER_DATA = frozenset({NEAR_MISSES, ENVELOPES, "rs4a-keys.json"})
+_OTHER_DATA = frozenset({NEAR_MISSES, OBJECTS, "rs4a-keys.json"})
 # Clauses about what no single document can show.
 WITHOUT_VECTORS = {
     "JCS-PURE-01": "it is about two calls",
@@ -46,14 +54,15 @@ def lint() -> list[str]:
         made = committed.files()
         contract = load_terms(CONTRACT)
         near_misses = load_near_misses()
-        envelopes = envelope_records()
+        objects = object_records()
     except SpecError as error:
         return [str(error)]
     problems += _files(made)
     problems += _near_miss_file(near_misses)
     problems += lint_records(records, contract=contract, near_misses=near_misses)
     problems += lint_fingerprints([record for page in committed.fingerprint_records().values() for record in page])
-    problems += lint_envelopes(envelopes)
+    problems += lint_objects(objects)
+    problems += lint_envelopes([record for page in committed.envelope_records().values() for record in page])
     return problems
 
 
@@ -85,9 +94,8 @@ def _files(made: Mapping[str, bytes]) -> Iterable[str]:
         if found != content:
             where = _where(found, content)
             yield f"vectors/data/{name}: is not what `python -m vectors.committed` writes, from {where}"
-        reader = read if name.startswith(f"{CONTRACT}/") else read_fingerprints
         try:
-            reader(found, place=f"vectors/data/{name}")
+            _READERS[name.partition("/")[0]](found, place=f"vectors/data/{name}")
         except SpecError as error:
             yield str(error)
     for folder in sorted({name.rpartition("/")[0] for name in made}):

@@ -214,6 +214,8 @@ class Driver:
         elif "truncate" in operand:
             with path.open("r+b") as file:
                 file.truncate(operand["truncate"])
+        elif "journal_mode" in operand:
+            return store.switch(self._workdir, operand["tamper"], operand["journal_mode"])
         else:
             with path.open("r+b") as file:
                 file.seek(operand["flip"])

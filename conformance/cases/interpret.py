@@ -455,7 +455,8 @@ class _Reader:
         if not isinstance(path, str):
             raise CaseError(f"tamper {path!r} is no text")
         self._touches(path)
-        operand = {"tamper": path, **{key: step[key] for key in ("flip", "truncate", "delete") if key in step}}
+        how = ("flip", "truncate", "delete", "journal_mode")
+        operand = {"tamper": path, **{key: step[key] for key in how if key in step}}
         records = yield Action(Verb.TAMPER, note, operand=operand)
         self._must_be_done(records[0])
 

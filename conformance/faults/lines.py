@@ -224,7 +224,7 @@ class Lines:
                 if not os.read(child.stdout.fileno(), 65536):
                     break
             try:
-                child.wait(max(0.0, deadline - time.monotonic()))
+                _ended(child, max(0.0, deadline - time.monotonic()))
                 forced = False
             except subprocess.TimeoutExpired:
                 forced = True
@@ -232,7 +232,7 @@ class Lines:
                     # What it runs under may have something to finish, as a tracer has its recording.
                     child.terminate()
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        child.wait(_FINISH_S)
+                        _ended(child, _FINISH_S)
             # The group as well: what it started and left behind.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -241,3 +241,16 @@ class Lines:
             raise SubjectHangError(f"it did not end within {seconds:g} s after its input")
         if status:
             raise SubjectError(f"at its end: {'signal' if status < 0 else 'status'} {abs(status)}")
+
+
+def _ended(child: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait until it has ended. Raises subprocess.TimeoutExpired."""
+    # `Popen.wait` with a time polls, and sleeps longer each time; the kernel tells at once, where it can be asked.
+    with contextlib.suppress(AttributeError, OSError):
+        handle = os.pidfd_open(child.pid)
+        try:
+            select.select([handle], [], [], seconds)
+        finally:
+            os.close(handle)
+        seconds = 0.0
+    child.wait(seconds)

@@ -2,7 +2,7 @@
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
 input ends. It is a process of its own because a database may be made to hang or to crash whoever opens it. A request
-has `op` (`inspect`, `add` or `ignored`) and the arguments of that function; an answer is what the function returns.
+has `op` (`inspect`, `add`, `switch` or `ignored`) and the arguments of that function; an answer is what it returns.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
@@ -256,6 +256,17 @@ def add(
     return {"inserted": True, "error": None}
 
 
+def switch(path: str, journal_mode: str, seconds: float) -> str | None:
+    """Put a database that nobody has open into the journal mode `wal` or `delete`; why that could not be done."""
+    try:
+        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
+            (found,) = connection.execute(f"PRAGMA journal_mode={_quoted(journal_mode)}").fetchone()
+    except sqlite3.Error as error:
+        return _words(error)
+    # SQLite answers with the mode that it has then, and raises nothing where it kept the old one.
+    return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
+
+
 def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa: FBT001 - a member of a request
     """Whether git would ignore `path`. `rules` are the .gitignore texts by the folder they lie in ("" for the top).
 
@@ -277,7 +288,7 @@ def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa:
     return False
 
 
-_OPERATIONS = {"inspect": inspect, "add": add, "ignored": ignored}
+_OPERATIONS = {"inspect": inspect, "add": add, "switch": switch, "ignored": ignored}
 
 
 def main() -> None:

@@ -81,6 +81,17 @@ def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_repla
         return _added(copy, table, rows, or_replace=or_replace)
 
 
+def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
+    """Put the database itself into a journal mode, as SQLite does it; what kept it from that. Raises OSError."""
+    if files.facts_of(workdir, path)["kind"] != "file":
+        return f"there is no database at {path}"
+    try:
+        error: str | None = HELPER.ask("switch", path=str(workdir / path), journal_mode=journal_mode)
+    except HelperError as told:
+        return str(told)
+    return error
+
+
 def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
     plain = [dict(row) for row in rows]
     try:

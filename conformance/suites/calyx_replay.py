@@ -205,6 +205,26 @@ def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
         run()
 
 
+@clause("CALYX-KEY-6")
+def test_an_envelope_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
+    """To the byte, the contract's `max_envelope_bytes`."""
+    most = int(bench.contract.parameters["max_envelope_bytes"].value or 0)
+    with bench.session() as session:
+        room = most - len(from_base64url(envelope(session, "long", extra={"x-filler": ""})))
+        longest, longer = (envelope(session, "long", extra={"x-filler": "x" * (room + more)}) for more in (0, 1))
+        answer = _accept(session, longer)
+        if answer.reason != "ENVELOPE_MALFORMED":
+            bench.fail(
+                "fail_open" if answer.outcome == "accepted" else "wrong_reason",
+                f"an envelope of {most + 1} bytes",
+                expected="ENVELOPE_MALFORMED",
+                received=f"{answer.outcome} {answer.reason or ''}",
+            )
+        if _rows(session):
+            bench.fail("state_leak", f"an envelope of {most + 1} bytes was refused and left a row")
+        _must_accept(bench, session, longest, f"an envelope of {most} bytes")
+
+
 @clause("CALYX-KEY-4c", "CALYX-KEY-4b", "CALYX-KEY-4d")
 def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
     """A bit at any place of the bytes: what can still be read as an envelope has another key, the rest has none."""

@@ -14,8 +14,6 @@ from reference_impl.calyx_replay.settings import Settings
 from specs.errors import StrictJsonError
 from specs.strictjson import canonical, loads
 
-# Of the bytes of an envelope. The contract's schema of `bytes` lets a little more through.
-MAX_ENVELOPE = 512 * 1024
 MEMBERS = frozenset({"protocol_version", "header", "ciphertext", "signature"})
 _SENDER_KEY_BYTES = 32
 # An object in an object, and one level more so that what is wrong is said of the member and not of the depth.
@@ -63,6 +61,7 @@ class Codec:
 
     def __init__(self, settings: Settings) -> None:
         self._protocol_version = settings.protocol_version
+        self._most_bytes = settings.max_envelope_bytes
 
     def decode(self, raw: bytes) -> Envelope:
         """The envelope that these bytes are. Raises EnvelopeError."""
@@ -86,8 +85,8 @@ class Codec:
 
     def parse(self, raw: bytes) -> Mapping[str, Any]:
         """The JSON object that these bytes spell. Raises EnvelopeError."""
-        if len(raw) > MAX_ENVELOPE:
-            raise EnvelopeError(f"expected at most {MAX_ENVELOPE} bytes, got {len(raw)}")
+        if len(raw) > self._most_bytes:
+            raise EnvelopeError(f"expected at most {self._most_bytes} bytes, got {len(raw)}")
         try:
             value = loads(raw, max_depth=_MAX_DEPTH)
         except StrictJsonError as error:

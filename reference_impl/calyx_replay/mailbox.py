@@ -16,10 +16,9 @@ from reference_impl.calyx_replay.pruning import Pruning
 from reference_impl.calyx_replay.signatures import Signatures
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Row, Store, StoreError
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
 from reference_impl.stops import AbortedError
-from specs.schema import explain
 
 
 class Mailbox:
@@ -56,8 +55,7 @@ class Mailbox:
 
     def read_args(self, args: Any) -> bytes:
         """The bytes in the arguments. Raises RefusedError."""
-        if not self._schema.is_valid(args):
-            raise RefusedError(Reason.REQUEST_MALFORMED, explain(self._schema, args) or "does not fit the schema")
+        check_args(self._schema, args)
         try:
             return from_base64url(args["envelope"])
         except EnvelopeError as error:

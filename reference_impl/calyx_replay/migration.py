@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.calyx_replay.codec import MAX_ENVELOPE, Codec, Envelope, EnvelopeError
+from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
@@ -109,7 +109,7 @@ class Migration:
         path = self._store.location.envelopes / f"{msg_id}.json"
         try:
             with path.open("rb") as file:
-                return file.read(MAX_ENVELOPE + 1)
+                return file.read(self._settings.max_envelope_bytes + 1)
         except OSError as error:
             if error.errno in _ABSENT:
                 return None

@@ -15,10 +15,9 @@ from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from reference_impl.calyx_replay.store import CommitUncertainError, MailboxState, Store, StoreError
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from reference_impl.calyx_replay.timing import microseconds, shifted, written
 from reference_impl.stops import AbortedError
-from specs.schema import explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ class Pruning:
 
     def retention(self, args: Any) -> timedelta:
         """How long a record is kept. Raises RefusedError."""
-        if not self._schema.is_valid(args):
-            raise RefusedError(Reason.REQUEST_MALFORMED, explain(self._schema, args) or "does not fit the schema")
+        check_args(self._schema, args)
         if "retention_hours" not in args:
             return self.long_enough(self._settings.retention)
         hours = args["retention_hours"]

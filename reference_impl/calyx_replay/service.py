@@ -17,7 +17,7 @@ from reference_impl.calyx_replay.pruning import Pruning
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
 from reference_impl.calyx_replay.store import Store, StoreError
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
 from reference_impl.patience import Patience
 from specs import Contract
 from specs.model import Group
@@ -98,9 +98,10 @@ class Service:
 
     def migrate(self, args: Any) -> Answer:
         """The migration takes no arguments."""
-        schema = self._parts.contract.methods["migrate"].args
-        if not schema.is_valid(args):
-            return RefusedError(Reason.REQUEST_MALFORMED, explain(schema, args) or "does not fit").answer()
+        try:
+            check_args(self._parts.contract.methods["migrate"].args, args)
+        except RefusedError as error:
+            return error.answer()
         return self._parts.migration.migrate(now=self._now)
 
     # Observations; each raises StoreError

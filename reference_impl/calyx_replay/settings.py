@@ -24,6 +24,7 @@ class Settings:
 
     version: str
     protocol_version: str
+    max_envelope_bytes: int
     database_path: str
     seen_cache_path: str
     envelopes_path: str
@@ -73,6 +74,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
     return Settings(
         version=contract.version,
         protocol_version=values["protocol_version"],
+        max_envelope_bytes=values["max_envelope_bytes"],
         database_path=_relative("database_path", values["database_path"]),
         seen_cache_path=_relative("seen_cache_path", values["seen_cache_path"]),
         envelopes_path=_relative("envelopes_path", values["envelopes_path"]),

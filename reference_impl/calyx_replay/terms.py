@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Any
 
+from jsonschema.protocols import Validator
+
 from reference_impl.answers import Refused
 from reference_impl.terms import hold_to_contract
+from specs.schema import explain
 
 CONTRACT = "calyx-replay"
 
@@ -52,6 +55,13 @@ class RefusedError(Exception):
     def answer(self) -> Refused:
         """The refusal as the adapter answers it."""
         return Refused(self.reason.value, self.data, self.detail)
+
+
+def check_args(schema: Validator, args: Any) -> None:
+    """Hold the arguments of an operation to its schema. Raises RefusedError."""
+    problem = explain(schema, args)
+    if problem is not None:
+        raise RefusedError(Reason.REQUEST_MALFORMED, problem)
 
 
 def check_reasons(declared: Iterable[str]) -> None:

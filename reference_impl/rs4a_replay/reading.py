@@ -10,8 +10,7 @@ from jsonschema.protocols import Validator as SchemaValidator
 from reference_impl.instants import InstantError, parse_instant
 from reference_impl.rs4a_replay.keys import Keys, TargetError
 from reference_impl.rs4a_replay.terms import Identities, Submission
-from specs.predicates import predicate
-from specs.schema import explain
+from specs.schema import explain, predicate
 
 
 class MalformedError(ValueError):

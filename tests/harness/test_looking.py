@@ -351,6 +351,21 @@ def test_a_case_may_damage_the_store_and_look_at_it() -> None:
     )
 
 
+def test_a_case_may_put_the_store_into_another_journal_mode_once_nobody_has_it_open() -> None:
+    into: dict[str, dict[str, Any]] = {
+        mode: {"tamper": "data/ledger.db", "journal_mode": mode} for mode in ("delete", "wal")
+    }
+    switched = PUT, {"kill": 0}, into["delete"], inspect(journal_mode="delete", rows__entry={"$count": 1})
+    assert verdict(*switched, into["wal"], inspect(journal_mode="wal"), {"reopen": 0}, AGAIN)[0] == "conforms"
+    assert verdict(PUT, {"kill": 0}, into["wal"], inspect(journal_mode="wal"))[0] == "conforms"
+    gone = {"tamper": "data/ledger.db", "delete": True}
+    assert verdict(PUT, {"kill": 0}, gone, into["delete"])[0] == "not_reached"
+    # A worker has it open.
+    assert verdict(PUT, into["delete"])[0] == "not_reached"
+    text = {"place": "note.txt", "content": {"$utf8": "no database at all"}}, {**into["delete"], "tamper": "note.txt"}
+    assert verdict(*text)[0] == "not_reached"
+
+
 def test_a_whole_run_leaves_no_process_and_calls_nothing_self_reported(tmp_path: Path) -> None:
     adapter = (sys.executable, str(FOLDER / "adapter.py"))
     outcome = verify(adapter, cwd=tmp_path, contract="ledger", specs=FOLDER)

@@ -6,8 +6,7 @@ import pytest
 
 from specs.errors import SpecError
 from specs.pattern import found
-from specs.predicates import predicate
-from specs.schema import compile_schema, explain
+from specs.schema import compile_schema, explain, predicate
 
 PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
 

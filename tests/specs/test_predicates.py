@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specs import load_terms
-from specs.predicates import predicate
-from specs.schema import compile_schema
+from specs.schema import compile_schema, explain, predicate
 
 VALIDATORS = {name: method.args for name, method in load_terms("rs4a-replay").methods.items()}
 PREDICATES = {name: predicate(validator.schema) for name, validator in VALIDATORS.items()}
@@ -65,6 +64,61 @@ def test_a_predicate_says_what_the_validator_says(name: str, args: Any) -> None:
 def test_the_good_submission_fits_and_one_with_a_member_too_many_does_not(*, wanted: bool) -> None:
     sent = {"request": GOOD if wanted else {**GOOD, "surprise": "x"}, "trusted_attested": {"artifact_hash": HASH}}
     assert PREDICATES["register"](sent) is wanted
+
+
+# What answers and observations are made of: numbers, lists, records whose members nobody has named, one of several.
+PARTS: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from(
+        [
+            True,
+            False,
+            {},
+            {"type": "null"},
+            {"type": "boolean"},
+            {"type": "integer"},
+            {"type": "integer", "minimum": 0, "maximum": 9},
+            {"type": "number", "minimum": 0.5},
+            {"type": ["integer", "null"], "minimum": 1},
+            {"type": ["string", "number"]},
+            {"type": "string", "maxLength": 1},
+            {"type": "string", "pattern": "^a$"},
+            {"type": "integer", "multipleOf": 2},
+            {"enum": ["a", "b"]},
+            {"$ref": "#/$defs/b"},
+        ]
+    ),
+    lambda part: st.one_of(
+        st.fixed_dictionaries(
+            {"type": st.just("array")},
+            optional={"items": part, "minItems": st.integers(0, 2), "maxItems": st.integers(0, 2)},
+        ),
+        st.fixed_dictionaries(
+            {"type": st.just("object")},
+            optional={
+                "required": st.lists(st.sampled_from("ab"), unique=True),
+                "properties": st.dictionaries(st.sampled_from("ab"), part),
+                "additionalProperties": part,
+                "minProperties": st.just(1),
+            },
+        ),
+        st.builds(lambda choices: {"anyOf": choices}, st.lists(part, min_size=1, max_size=3)),
+    ),
+    max_leaves=6,
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, 2, 9, 10, -1, 0.5, 1.0, 9.5, 1e300, "", "a", "b", "a\n", "ab"]),
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(st.sampled_from("abc"), value, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(part=PARTS, value=VALUES)
+def test_a_predicate_of_any_schema_says_what_jsonschema_says(part: Any, value: Any) -> None:
+    definitions = {"b": {"type": "array", "items": {"type": "boolean"}}}
+    whole = {**part, "$defs": definitions} if isinstance(part, dict) else {"allOf": [part], "$defs": definitions}
+    validator = compile_schema(whole, name="mine")
+    assert predicate(whole)(value) is validator.is_valid(value)
+    assert (explain(validator, value) is None) is validator.is_valid(value)
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_an_object_that_opens_is_no_refusal() -> None:
     ("data", "words"),
     [
         (b"", "expected JSON"),
-        (b"{}", "vectors-envelope|'about'|vectors"),
+        (b"{}", "sealed-object|'about'|vectors"),
         (b'{"about": "x", "vectors": [{"name": "a", "kind": "aead", "source": "x"}]}', "algorithm|required"),
     ],
 )

@@ -6,6 +6,6 @@ so that no canonicaliser's mistakes can become expectations.
 
 from __future__ import annotations
 
-from vectors.committed.build import files, fingerprint_records, jcs_records
+from vectors.committed.build import envelope_records, files, fingerprint_records, jcs_records
 
-__all__ = ["files", "fingerprint_records", "jcs_records"]
+__all__ = ["envelope_records", "files", "fingerprint_records", "jcs_records"]

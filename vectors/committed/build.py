@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from vectors.committed import (
+    envelopes_calyx,
     fingerprints_mesh,
     fingerprints_rs4a,
     grammar,
@@ -18,6 +19,8 @@ from vectors.committed import (
     unreadable,
     verification,
 )
+from vectors.envelopes.record import EnvelopeVector
+from vectors.envelopes.record import write as write_envelopes
 from vectors.fingerprints.record import Fingerprint
 from vectors.fingerprints.record import write as write_fingerprints
 from vectors.nearmiss import load_near_misses
@@ -50,6 +53,11 @@ def fingerprint_records() -> Mapping[str, tuple[Fingerprint, ...]]:
     return {"mesh": tuple(fingerprints_mesh.records()), "rs4a": tuple(fingerprints_rs4a.records())}
 
 
+def envelope_records() -> Mapping[str, tuple[EnvelopeVector, ...]]:
+    """Every envelope record, by the module of `vectors.derive` that makes it anew."""
+    return {"calyx": tuple(envelopes_calyx.records())}
+
+
 def _kills() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for name, near_miss in load_near_misses().items():
@@ -66,4 +74,5 @@ def files() -> dict[str, bytes]:
     return {
         **{f"jcs/{category.value}.jsonl": write(records) for category, records in by_category.items()},
         **{f"fingerprints/{name}.jsonl": write_fingerprints(page) for name, page in fingerprint_records().items()},
+        **{f"envelopes/{name}.jsonl": write_envelopes(page) for name, page in envelope_records().items()},
     }

@@ -201,7 +201,7 @@ _VARIANTS: dict[str, Callable[[bytes], bytes]] = {
     "trailing-newline": lambda data: data + b"\n",
     "trailing-bytes": lambda data: data + b"{}",
     "trailing-nul": lambda data: data + b"\x00",
-    "utf-16": lambda data: data.decode("utf-8").encode("utf-16"),
+    "utf-16": lambda data: b"\xff\xfe" + data.decode("utf-8").encode("utf-16-le"),
     "padded-signature": _with("signature", _padded),
     "spare-bits-signature": _with("signature", _spare_bits),
     "padded-sender-key": _with("header.sender_key", _padded),

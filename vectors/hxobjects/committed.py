@@ -1,4 +1,4 @@
-"""The committed vectors of the envelope, and what can be wrong with them (`vectors/data/hx-envelope.json`)."""
+"""The committed vectors of the envelope, and what can be wrong with them (`vectors/data/hx-objects.json`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vectors.derive import derive
 from vectors.hxobjects import format as envelope
 from vectors.hxobjects.drafts import encoded
 
-DATA = "hx-envelope.json"
+DATA = "hx-objects.json"
 KINDS = ("chacha20-block", "chacha20", "poly1305", "poly1305-key", "hchacha20", "aead", "object", "refused")
 
 Record = Mapping[str, Any]
@@ -37,7 +37,7 @@ def records(data: bytes | None = None) -> Sequence[Record]:
         raw = loads(data)
     except StrictJsonError as error:
         raise SpecError(f"{place}: expected JSON, found {error}") from error
-    problem = explain(published_validator("vectors-envelope"), raw)
+    problem = explain(published_validator("sealed-object"), raw)
     if problem is not None:
         raise SpecError(f"{place}: {problem}")
     found: Sequence[Record] = raw["vectors"]

@@ -1,6 +1,7 @@
 """The bugs planted in calyx-replay, by subject."""
 
 from reference_impl.mutants.calyx_replay import (
+    durability,
     keys,
     migrating,
     pruning,
@@ -20,6 +21,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *rows.MUTANTS,
     *storing.MUTANTS,
     *receiving.MUTANTS,
+    *durability.MUTANTS,
     *time.MUTANTS,
     *pruning.MUTANTS,
     *migrating.MUTANTS,

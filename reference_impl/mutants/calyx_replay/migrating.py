@@ -194,14 +194,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "backup-removed",
         "The list is removed after the migration",
         part(migration=BackupRemoved),
-        {"MIG-3": "wrong_reason"},
+        {"MIG-3": "lost_durability"},
         also("it migrates twice", "MIG-5"),
     ),
     mutant(
         "backup-rewritten",
         "The list is written out anew after the migration",
         part(migration=BackupRewritten),
-        {"MIG-3": "wrong_reason"},
+        {"MIG-3": "lost_durability"},
     ),
     mutant(
         "unmigrated-gets-a-key",

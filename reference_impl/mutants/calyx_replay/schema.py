@@ -201,7 +201,7 @@ MUTANTS = (
         "primary-key-with-seen-at",
         "The primary key is the key and the time, and there is no other UNIQUE",
         part(schema=_COMPOUND[0]),
-        {"SCH-2": "wrong_reason"},
+        {"SCH-2": "fail_open"},
         also(_NO_PRIMARY_KEY, "SCH-8 SCH-13"),
     ),
     mutant("msg-id-nullable", "msg_id may be NULL", part(schema=_nullable("msg_id")), {"SCH-3": "fail_open"}),
@@ -245,7 +245,7 @@ MUTANTS = (
         "seen-at-unique",
         "The index on seen_at is unique",
         part(schema=SeenAtUnique),
-        {"SCH-9": "wrong_reason"},
+        {"SCH-9": "over_refusal"},
         {
             **also(_ONE_MOMENT, "ALG-2 ALG-3 ALG-4 ALG-5 ALG-6 ALG-7 ALG-8 ALG-10 ALG-11 ALG-12 HARD-3 HARD-5 HARD-6"),
             **also(_ONE_MOMENT, "HARD-7 KEY-1 KEY-2 KEY-3 KEY-4b KEY-6 KEY-7 KEY-8 KEY-9 LOC-3 MIG-1 MIG-2 MIG-4"),
@@ -311,7 +311,7 @@ MUTANTS = (
         {"SCH-13": "fail_open"},
         {
             **also(_COPY_ACCEPTED, "ALG-2 ALG-3 ALG-5 ALG-8 ALG-11 ALG-12 HARD-3 HARD-4 HARD-5 HARD-6 HARD-7 KEY-3"),
-            **also(_COPY_ACCEPTED, "KEY-5 KEY-8 KEY-9 MIG-6 PRN-7 PRN-11 SCH-12"),
+            **also(_COPY_ACCEPTED, "HARD-2 KEY-5 KEY-8 KEY-9 MIG-6 PRN-7 PRN-11 SCH-12"),
         },
     ),
 )

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.schema import Schema
 from reference_impl.calyx_replay.signatures import SIGNATURE_BYTES, Signatures
-from reference_impl.mutants.calyx_replay.planting import mutant
+from reference_impl.mutants.calyx_replay.planting import mutant, value
 from reference_impl.mutants.planting import also, part
 
 # RFC 8032 section 5.1: the order of the base point.
@@ -118,6 +119,12 @@ MUTANTS = (
         also(_FIRST_CHECK, "ALG-10"),
     ),
     mutant(
+        "envelopes-of-any-length",
+        "An envelope may be as long as the adapter takes it",
+        value(lambda settings: replace(settings, max_envelope_bytes=2**24)),
+        {"KEY-6": "fail_open"},
+    ),
+    mutant(
         "signature-scalar-reduced",
         "The S of a signature is reduced before it is verified",
         part(signatures=ScalarReduced),
@@ -133,7 +140,7 @@ MUTANTS = (
         "msg-id-unique",
         "The index on msg_id is unique",
         part(schema=MsgIdUnique),
-        {"KEY-9": "over_refusal", "SCH-10": "wrong_reason"},
+        {"KEY-9": "over_refusal", "SCH-10": "over_refusal"},
         {
             **also(_ONE_ID, "ALG-4 ALG-6 ALG-7 HARD-6 KEY-4b LOC-3 PRN-6a PRN-6c SCH-7"),
             **also(

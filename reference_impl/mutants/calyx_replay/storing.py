@@ -67,8 +67,14 @@ MUTANTS = (
         "journal-mode-delete",
         "The database has a rollback journal, and nobody looks at the mode",
         part(provisioner=MadeWithRollbackJournal, store=AnyJournal),
-        {"HARD-2": "wrong_reason"},
+        {"HARD-2": "fail_open"},
         also("its case awaits a -wal beside the database", "LOC-3"),
+    ),
+    mutant(
+        "journal-mode-unchecked",
+        "Nobody looks at the mode of a database that was made in the right one",
+        part(store=AnyJournal),
+        {"HARD-2": "fail_open"},
     ),
     mutant(
         "store-elsewhere",

@@ -12,6 +12,8 @@ from pathlib import Path
 from conformance.faults.dependencies import Promise
 
 _HERE = Path(__file__).parent
+# Families on what pip installed.
+_INSTALLED = ("lmdb_store", "postgres", "rocks")
 # Stores import this folder by its full name, from wherever they are started.
 ENVIRONMENT: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(_HERE.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -65,7 +67,9 @@ class Store:
             return (str(go_store), self.variant)
         if self.family == "node":
             return ("node", str(_HERE / "log.mjs"), self.variant)
-        return (sys.executable, "-m", f"tests.faults.stores.{self.family}", self.variant)
+        # Without `site`, which looks for what is installed, the other families start sooner.
+        options = ("-m",) if self.family in _INSTALLED else ("-S", "-m")
+        return (sys.executable, *options, f"tests.faults.stores.{self.family}", self.variant)
 
 
 STORES = (

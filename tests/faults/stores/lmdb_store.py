@@ -35,7 +35,8 @@ def told(transaction: lmdb.Transaction) -> dict[str, str]:
 class Lmdb:
     """Facts as keys and values of the main database."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         lock = folder / "facts" / "lock.mdb"
         if lock.exists():
             free(lock)

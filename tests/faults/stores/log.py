@@ -72,7 +72,8 @@ def opened(path: Path) -> tuple[int, bytes]:
 class Log:
     """The facts, and the file that they are read from at the start."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._puts = 0
         self.answers_itself = variant == "ack_first"

@@ -14,7 +14,8 @@ from tests.faults.stores.serve import serve, sync_folder, write_all
 class Plain:
     """One file: a checksum in the first line, a JSON object in the second."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._folder = folder
         self._file = folder / "facts.json"

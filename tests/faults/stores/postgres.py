@@ -124,7 +124,8 @@ def _run(command: Sequence[str], text: str) -> None:
 class Postgres:
     """Facts as rows, of a table for each of the two of a put."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         data = folder / DATA
         # A state of the disk belongs to whoever put it there.

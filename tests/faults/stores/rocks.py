@@ -12,7 +12,8 @@ from tests.faults.stores.serve import serve
 class Rocks:
     """Facts as keys and values, in raw mode."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         options = Options(raw_mode=True)
         path = folder / "facts"

@@ -1,6 +1,7 @@
 """What all stores in Python share: lines on standard input and output, and the shape of a put.
 
-A store works as it would for anybody: it knows its work directory, and nothing of crashes or of who asks.
+A store works as it would for anybody: it knows its work directory, and nothing of crashes or of who asks. It is started
+three times for each point of a sweep, so nothing is imported here that a store may not need.
 """
 
 from __future__ import annotations
@@ -9,19 +10,20 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Protocol
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
 
-class Store(Protocol):
-    """Opened on a folder. Every put is one write of two facts."""
+    class Store(Protocol):
+        """Opened on a folder. Every put is one write of two facts."""
 
-    def put(self, facts: dict[str, str]) -> None: ...
+        def put(self, facts: dict[str, str]) -> None: ...
 
-    def dump(self) -> dict[str, str]: ...
+        def dump(self) -> dict[str, str]: ...
 
-    def close(self) -> None: ...
+        def close(self) -> None: ...
 
 
 def say(line: str) -> None:
@@ -29,12 +31,12 @@ def say(line: str) -> None:
     os.write(1, line.encode() + b"\n")
 
 
-def serve(opened: Callable[[str, Path], Store]) -> None:
+def serve(opened: Callable[[str, str], Store]) -> None:
     """`python -m tests.faults.stores.FAMILY VARIANT FOLDER`: run until the input ends.
 
     After an error nobody knows what is on the disk, so it is answered and the program ends: the next start finds out.
     """
-    store = opened(sys.argv[1], Path(sys.argv[2]))
+    store = opened(sys.argv[1], sys.argv[2])
     say("READY")
     for line in sys.stdin:
         words = line.split()
@@ -71,7 +73,7 @@ def sealed(facts: dict[str, str], told: str | None) -> dict[str, str]:
     return facts
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Make the names in a folder durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -20,7 +20,8 @@ _PATIENCE_S = 1.0
 class Served:
     """The connection to the database."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._folder = folder
         self._connect()

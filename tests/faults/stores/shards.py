@@ -22,7 +22,8 @@ def sealed(told: object) -> bytes:
 class Shards:
     """The facts of each name."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._folder = folder
         self._index = folder / "index"

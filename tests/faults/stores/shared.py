@@ -22,7 +22,8 @@ class Shared:
     nothing of it shows.
     """
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._log = os.open(folder / "facts.log", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._turn = os.open(folder / "turn", os.O_RDWR | os.O_CREAT, 0o600)

@@ -29,7 +29,8 @@ def text(value: int) -> str:
 class Snapshot:
     """The state at the last snapshot, and the puts since, numbered: one that the snapshot has is not applied again."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
+        folder = Path(where)
         self._variant = variant
         self._folder = folder
         self._state: dict[str, int] = {}

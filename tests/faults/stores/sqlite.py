@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from pathlib import Path
 
 from tests.faults.stores.serve import say, seal, sealed, serve
 
@@ -29,11 +29,11 @@ def write(name: str) -> str:
 class Sqlite:
     """Facts as rows."""
 
-    def __init__(self, variant: str, folder: Path) -> None:
+    def __init__(self, variant: str, where: str) -> None:
         self._variant = variant
         self.answers_itself = variant == "ack_first"
         journal, synchronous = MODES.get(variant, ("WAL", "FULL"))
-        self._db = sqlite3.connect(folder / "facts.db", isolation_level=None)
+        self._db = sqlite3.connect(os.path.join(where, "facts.db"), isolation_level=None)
         # The row tells what mode it is now. SQLite reports an error of the change in no other way.
         row = self._db.execute(f"PRAGMA journal_mode={journal}")
         if variant != "unread_pragma" and row.fetchone() != (journal.lower(),):

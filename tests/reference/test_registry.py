@@ -1,0 +1,65 @@
+"""An adapter loads the contract of its session and no other, and a bug's contract and no other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reference_impl.mutants import all_mutants, find
+from reference_impl.registry import Deferred, contract_names, implementation
+
+LOADED = """
+import json, sys
+from reference_impl.mutants import find
+from reference_impl.registry import Deferred, contract_names
+{does}
+heads = ["reference_impl." + name.replace("-", "_") for name in contract_names()]
+print(json.dumps([head for head in heads if head + ".terms" in sys.modules]))
+"""
+
+
+def loaded_by(does: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", LOADED.format(does=does)], capture_output=True, text=True, check=True)
+    names: list[str] = json.loads(done.stdout)
+    return names
+
+
+def test_what_a_hello_says_loads_no_contract() -> None:
+    assert loaded_by("[(one.version, one.not_claimed) for one in map(Deferred, contract_names())]") == []
+
+
+def test_a_bug_is_found_without_the_other_contracts() -> None:
+    assert loaded_by("assert find('key-of-first-4k').contract == 'calyx-replay'") == ["reference_impl.calyx_replay"]
+
+
+def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:
+    for name in contract_names():
+        deferred, whole = Deferred(name), implementation(name)
+        assert (deferred.version, deferred.not_claimed) == (whole.version, whole.not_claimed)
+
+
+def test_every_bug_is_found_by_its_name() -> None:
+    assert [find(mutant.name) for mutant in all_mutants()] == list(all_mutants())
+
+
+def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(KeyError, match=r"no mutant is called 'nobody'; known: .*key-of-first-4k"):
+        find("nobody")
+
+
+def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "reference_impl", "adapter"],
+        input='{"id":"1","op":"hello","protocol":1}\n{"id":"2","op":"bye"}\n',
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    claims = json.loads(done.stdout.splitlines()[0])["ok"]["claims"]
+    assert [claim["contract"] for claim in claims] == list(contract_names())

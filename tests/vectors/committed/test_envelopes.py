@@ -1,0 +1,139 @@
+"""Committed envelopes: they come back as they were written, the derivations make each of them, and the linter looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specs.errors import SpecError
+from vectors.committed import envelope_records, files
+from vectors.derive import calyx, derive
+from vectors.envelopes import EnvelopeVector, load
+from vectors.envelopes.lint import lint_envelopes
+from vectors.envelopes.record import read, write
+from vectors.lint import lint
+
+RECORDS = [record for page in envelope_records().values() for record in page]
+BY_ID = {record.id: record for record in RECORDS}
+FILE = "envelopes/calyx.jsonl"
+# How many bytes of each record are altered, one at a time.
+PLACES = 24
+
+
+def _with(identifier: str, **change: Any) -> Sequence[EnvelopeVector]:
+    assert identifier in BY_ID
+    return [replace(record, **change) if record.id == identifier else record for record in RECORDS]
+
+
+def test_what_is_loaded_is_what_the_program_makes_and_comes_back_as_it_was_written() -> None:
+    assert list(load()) == RECORDS
+    for page in envelope_records().values():
+        assert tuple(read(write(page), place="here")) == page
+
+
+def test_the_shipped_envelopes_have_no_problem() -> None:
+    assert list(lint_envelopes(RECORDS)) == []
+
+
+@pytest.mark.parametrize("identifier", BY_ID)
+def test_the_derivations_make_the_bytes_and_the_key(identifier: str) -> None:
+    record = BY_ID[identifier]
+    twin = (
+        {} if record.derivation == "calyx.envelope" else {"envelope": calyx.encoded(BY_ID[record.twin or ""].envelope)}
+    )
+    assert calyx.decoded(derive(record.derivation, {**record.of, **twin})) == record.envelope
+    if record.replay_key is not None:
+        assert derive("calyx.replay_key", calyx.encoded(record.envelope)) == record.replay_key
+
+
+def test_every_spelling_and_every_malleation_that_cases_use_is_there() -> None:
+    hows: dict[str, set[str]] = {}
+    for record in RECORDS:
+        hows.setdefault(record.derivation, set()).add(record.of.get("how", ""))
+    assert hows["calyx.variant"] == set(calyx._VARIANTS)
+    assert hows["calyx.malleated"] == {"s-plus-l", "r-reencoded", "trailing-bytes"}
+
+
+def test_other_spellings_say_what_their_twin_says_and_other_envelopes_have_other_keys() -> None:
+    plain = json.loads(BY_ID["calyx-plain"].envelope)
+    for how in ("member-order", "whitespace", "unicode-escape", "escaped-solidus", "duplicate-member"):
+        assert json.loads(BY_ID[f"calyx-spelling-{how}"].envelope) == plain
+    keys = [record.replay_key for record in RECORDS if record.replay_key is not None]
+    assert len(keys) == len(set(keys)) > 15
+
+
+@pytest.mark.parametrize("identifier", BY_ID)
+def test_any_altered_byte_of_an_envelope_or_a_key_is_found(identifier: str) -> None:
+    record = BY_ID[identifier]
+    beside = [BY_ID[record.twin]] if record.twin else []
+    for at in range(0, len(record.envelope), max(1, len(record.envelope) // PLACES)):
+        altered = bytearray(record.envelope)
+        altered[at] ^= 1
+        assert list(lint_envelopes([*beside, replace(record, envelope=bytes(altered))])), f"byte {at}"
+    for at, digit in enumerate(record.replay_key or ""):
+        key = f"{(record.replay_key or '')[:at]}{'0' if digit != '0' else '1'}{(record.replay_key or '')[at + 1 :]}"
+        assert list(lint_envelopes([*beside, replace(record, replay_key=key)])), f"digit {at}"
+
+
+@pytest.mark.parametrize(
+    ("identifier", "change", "told"),
+    [
+        ("calyx-plain", {"id": "calyx-one-bit"}, "stands there 2 times"),
+        ("calyx-plain", {"envelope": b"{}"}, "makes other bytes"),
+        ("calyx-plain", {"replay_key": "0" * 64}, "is not the SHA-256 of its bytes"),
+        ("calyx-plain", {"replay_key": None}, "has neither a key nor a reason"),
+        ("calyx-plain", {"reasons": ("SIGNATURE_INVALID",)}, "needs neither reasons nor a twin"),
+        ("calyx-plain", {"of": {}}, "makes no envelope of it"),
+        ("calyx-plain", {"derivation": "calyx.variant"}, "changes the envelope of a twin"),
+        ("calyx-plain", {"clause": "CALYX-0"}, "does not have"),
+        ("calyx-plain", {"contract": "nothing"}, "unknown contract"),
+        ("calyx-spelling-bom", {"reasons": ("BECAUSE",)}, "does not know"),
+        ("calyx-spelling-bom", {"reasons": ()}, "has neither a key nor a reason"),
+        ("calyx-spelling-bom", {"twin": None}, "a refusal without a twin proves nothing"),
+        ("calyx-spelling-bom", {"twin": "calyx-none"}, "a refusal without a twin proves nothing"),
+        ("calyx-spelling-bom", {"twin": "calyx-spelling-utf-16"}, "must have a key"),
+        ("calyx-spelling-bom", {"of": {"how": "sung"}}, "makes no envelope of it"),
+        ("calyx-spelling-bom", {"of": {"how": "utf-16"}}, "makes other bytes"),
+        ("calyx-signature-tail", {"envelope": BY_ID["calyx-plain"].envelope}, "so it shows nothing"),
+    ],
+)
+def test_a_planted_fault_is_found(identifier: str, change: dict[str, Any], told: str) -> None:
+    problems = list(lint_envelopes(_with(identifier, **change)))
+    assert any(told in problem for problem in problems), problems
+
+
+def test_no_records_at_all_are_a_problem() -> None:
+    assert list(lint_envelopes([])) == ["there are no envelope records, so nothing is shown"]
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_a_file_with_an_altered_byte_is_not_what_the_program_writes(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = files()
+    at = len(made[FILE]) * (2 * part + 1) // 6
+    altered = bytearray(made[FILE])
+    altered[at] ^= 1
+    made[FILE] = bytes(altered)
+    monkeypatch.setattr("vectors.committed.files", lambda: made)
+    line = bytes(altered[:at]).count(b"\n") + 1
+    assert lint() == [f"vectors/data/{FILE}: is not what `python -m vectors.committed` writes, from line {line} on"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (b'"envelope": "7b', b'"envelope": "7B', "at envelope"),
+        (b'"replay_key": "', b'"replay_key": "0', "at replay_key"),
+        (b'"reasons"', b'"reason"', "reason"),
+        (b"}\n", b"}", "cut off"),
+    ],
+)
+def test_a_damaged_line_is_an_error_that_names_its_place(old: bytes, new: bytes, told: str) -> None:
+    line = write(RECORDS[:1])
+    assert old in line
+    with pytest.raises(SpecError, match=told) as raised:
+        read(line.replace(old, new), place="file.jsonl")
+    assert str(raised.value).startswith("file.jsonl")
