@@ -131,6 +131,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "The number of an event may be negative",
         part(records=AnySeq, schema=SeqUnbounded),
         {"SEG-13": "fail_open"},
+        also("a pin or an artifact has a negative number", "SEG-9"),
     ),
     mutant(
         "event-time-unchecked",

@@ -202,7 +202,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "The table of imported segments does not say what their bytes were",
         part(ledger=HashLeftOut, views=HashFromElsewhere),
         {"LOC-3": "wrong_reason"},
-        also("it looks at the counters", "LOC-5"),
+        also("it looks at the counters", "LOC-5 IMP-2"),
     ),
     mutant(
         "tombstones-in-memory",

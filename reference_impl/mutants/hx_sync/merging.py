@@ -273,6 +273,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "An event that two segments hold has two rows, and both are shown",
         part(schema=EventsNumbered, merging=InsertedAgain, winner=RowsShown),
         {"T4": "wrong_reason"},
-        also("one event is in two segments", "P4 P5 SEG-10 T1"),
+        also("one event is in two segments", "P4 P5 SEG-10 T1 LOC-5 SEG-7 SEG-11 T2 T3 T5 CRY-6 TMB-7"),
     ),
 )

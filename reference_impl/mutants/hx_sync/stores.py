@@ -164,7 +164,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "A list ends after ten keys",
         part(folder=ListFirstPage),
         {"STO-1": "wrong_reason"},
-        also("an import sees ten objects", "P3 P4 P5 T1 T2 LAY-6"),
+        also("an import sees ten objects", "IMP-1 P3 P4 P5 T1 T2 LAY-6"),
     ),
     mutant(
         "list-with-tmp",

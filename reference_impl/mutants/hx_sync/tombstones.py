@@ -184,6 +184,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "Times are compared as text, whatever their offsets",
         part(instants=ComparedAsText),
         {"TMB-3": "wrong_reason"},
+        also("its window or its events have an offset", "TMB-2 TMB-4 P4 P3 TMB-9"),
     ),
     mutant(
         "window-compared-by-seconds",
