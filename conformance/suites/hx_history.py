@@ -15,6 +15,17 @@ from vectors.derive import derive
 # The devices that a session begins with.
 NODES = ("a", "b", "c")
 _BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
+# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that nobody may normalise. And what
+# is easily lost: null, and what is empty.
+ODD = {
+    "number": 1.5,
+    "large": 1e21,
+    "small": 5e-324,
+    "none": None,
+    "empty": [[], {}, ""],
+    "\U0001f600": "behind in code points, before in UTF-16",
+    "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
+}
 # How the same instant may be spelled.
 _OFFSETS = (0, 60, -330, 825)
 
@@ -68,7 +79,7 @@ class World:
 
     def event(self, node: str, session: str, seq: int, ts: str, text: str = "") -> dict[str, Any]:
         """An event of device a, b or c; `text` makes it another content."""
-        data = {"text": f"{self._label} {text}", "number": 1.5}
+        data = {"text": f"{self._label} {text}", **ODD}
         key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
         return {**key, "ts": ts, "kind": "note", "data": data}
 

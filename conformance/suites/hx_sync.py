@@ -20,6 +20,7 @@ from conformance.suites.hx_play import (
     compare_status,
     enroll,
     import_all,
+    import_one,
     in_some_order,
     must_show,
     place,
@@ -60,6 +61,7 @@ def test_an_event_of_many_contents_is_shown_alike_after_all_orders(bench: Bench)
                 f"says {number}",
                 world.event("a", "s1", 0, at(10 * number), f"content {number}"),
                 world.event("a", "s1", 1, at(1), f"content {number % 2}"),
+                *(world.event("a", "s2", seq, at(1), f"content {seq} {number}") for seq in range(8)),
             )
             for number in range(3)
         ]
@@ -337,7 +339,58 @@ def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -
         compare(bench, session, ["a"], due([honest]), "after blobs that grow")
 
 
+# More than fits a page
+
+
+@clause("HX-STO-1", "HX-P5")
+def test_a_store_of_more_than_a_thousand_objects_is_listed_and_imported_whole(bench: Bench) -> None:
+    """What comes last in any order is among empty objects: a page that is taken for the whole loses it."""
+    with bench.session() as session:
+        world = World(bench, session, "many")
+        ends = [world.segment(node, f"{node} has one", world.event(node, "s1", 0, at(0))) for node in NODES]
+        folder = ends[1].key.rpartition("/")[0]
+        empty = [f"{folder}/{world.uuid(f'empty {number}')}.hxseg" for number in range(1100)]
+        for key in empty:
+            session.place(key, b"")
+        place(session, ends)
+        there = sorted(row["path"] for row in session.tree("HXSync") if row["kind"] == "file")
+        listed = session.observe("list", {"prefix": "HXSync"})["keys"]
+        if sorted(listed) != there:
+            received = f"{len(listed)} keys, {len(set(listed))} of them different"
+            bench.fail("lost_durability", "a list of the store is another", expected=str(len(there)), received=received)
+        done = import_all(bench, session, "a")
+        if sorted(row["key"] for row in done["rejected"]) != sorted(empty):
+            bench.fail("wrong_reason", "empty objects were not all refused", received=str(len(done["rejected"])))
+        compare(bench, session, ["a"], due(ends), "among more than a thousand objects")
+
+
 # Writers and readers at once
+
+
+@clause("HX-TMB-5", "HX-TMB-4", "HX-P4")
+def test_a_tombstone_beside_a_segment_forgets_whichever_is_first(bench: Bench) -> None:
+    """Two processes import a segment of many events and the tombstone over them into one index at once."""
+    with bench.session(workers=2) as session:
+        world = World(bench, session, "beside")
+        made: list[Made] = []
+        for number in range(12):
+            events = [world.event("a", f"s{number}", seq, at(100 * number + seq / 10)) for seq in range(300)]
+            pins = [world.pin("a", f"s{number}", 299)]
+            segment = world.segment("a", f"events {number}", *events, pins=pins)
+            window = world.tombstone(f"over {number}", at(100 * number), at(100 * number + 30))
+            made += [segment, window]
+            place(session, [segment, window])
+            turn = [segment, window] if number % 2 else [window, segment]
+            answers = session.race([("import_object", {"node": "a", "key": each.key}) for each in turn])
+            for each, answer in zip(turn, answers, strict=True):
+                if answer.outcome != "accepted":
+                    # One of two that meet may be told to come again.
+                    import_one(bench, session, "a", each.key)
+            left = session.observe("status", {"node": "a"})["events"]
+            if left:
+                bench.fail("fail_open", f"{left} events came in past a tombstone", expected="none", received=str(left))
+        compare(bench, session, ["a"], due(made), "after a tombstone beside its segment", worker=1)
+        compare_status(bench, session, "a", due(made), "after a tombstone beside its segment")
 
 
 @clause("HX-BLB-7", "HX-P2")

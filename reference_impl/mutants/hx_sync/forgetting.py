@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from reference_impl.answers import Answer
 from reference_impl.hx_sync.forgotten import Forgotten
 from reference_impl.hx_sync.header import Header
-from reference_impl.hx_sync.importing import Importing, Round
+from reference_impl.hx_sync.importing import Importing, Plan, Round
 from reference_impl.hx_sync.layout import Layout
 from reference_impl.hx_sync.ledger import Ledger
 from reference_impl.hx_sync.merging import Merging
 from reference_impl.hx_sync.nodes import Node
 from reference_impl.hx_sync.objects import Found
 from reference_impl.hx_sync.records import Batch, EventKey, Window
+from reference_impl.hx_sync.terms import Kind
 from reference_impl.hx_sync.views import Views
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.hx_sync.planting import mutant
@@ -45,6 +47,33 @@ class RecordedFirst(Importing):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("BEGIN IMMEDIATE")
         return True, self._merging.tombstone(connection, window)
+
+
+class AskedBefore(Importing):
+    _anew = False
+
+    def plan(self, node: Node, found: Found) -> Plan:
+        if self._anew or found.place.kind is not Kind.SEGMENT:
+            return super().plan(node, found)
+        with node.index.reading() as connection:
+            bounds = self._merging.remembered(connection, found.header)
+        planned = super().plan(node, found)
+
+        def apply(connection: sqlite3.Connection) -> tuple[bool, bool]:
+            self._merging.remembered = lambda *_: bounds  # type: ignore[method-assign]
+            try:
+                return planned.apply(connection)
+            finally:
+                del self._merging.remembered
+
+        return replace(planned, apply=apply)
+
+    def rebuild(self, node: Node, master: bytes) -> Answer:
+        self._anew = True
+        try:
+            return super().rebuild(node, master)
+        finally:
+            self._anew = False
 
 
 # For how long
@@ -179,6 +208,13 @@ MUTANTS: tuple[Mutant, ...] = (
         part(views=SessionsAlwaysLive),
         {"TMB-8": "fail_open"},
         also("all events of a session are forgotten", "P4 T2"),
+    ),
+    mutant(
+        "windows-asked-before-the-transaction",
+        "What is forgotten is asked before the transaction that inserts",
+        part(importing=AskedBefore),
+        {"TMB-5": "fail_open"},
+        also("a tombstone is imported at the same time", "TMB-4 P4"),
     ),
     mutant(
         "tombstone-recorded-first",
