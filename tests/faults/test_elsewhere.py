@@ -338,16 +338,20 @@ os.splice(r, fd, 4)
 
 _HIDDEN = """
 def hide():
-    if os.fork(): os.wait(); return
+    if os.fork():
+        os.wait(); os.close(hidden[1]); os.read(hidden[0], 1)
+        return
     os.setsid()
     if os.fork(): os._exit(0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2): os.dup2(nothing, number)
     os.chdir("/")
     # It ends with the store, whose end of this pipe it waits for.
-    os.dup2(ends[0], 0); os.closerange(3, 64)
+    os.dup2(ends[0], 0)
+    # Only exec closes this one: until then it has its environment, and can be found.
+    os.dup2(hidden[1], 64, inheritable=False); os.closerange(3, 64)
     os.execve("/bin/cat", ["cat"], {})
-ends = os.pipe(); os.set_inheritable(ends[1], False)
+ends, hidden = os.pipe(), os.pipe()
 hide()
 """
 
