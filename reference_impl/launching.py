@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,26 @@ class Nothing:
 
     def stop(self) -> None:
         """See `Launched`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTemplate:
+    """Implements `Launched`: a folder that sessions copy into their workdirs; `key` names it in their config."""
+
+    key: str
+    folder: Path
+
+    @property
+    def ready(self) -> Ready:
+        """See `Launched`."""
+        return Ready({self.key: str(self.folder)}, (), (str(self.folder),))
+
+    def sweep(self) -> None:
+        """See `Launched`."""
+
+    def stop(self) -> None:
+        """See `Launched`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _wanted(line: bytes) -> Wanted:

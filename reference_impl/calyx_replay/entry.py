@@ -12,10 +12,10 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.calyx_replay.location import LocationError
 from reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
 from reference_impl.calyx_replay.terms import CONTRACT
 from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from reference_impl.sqlite import StoreError
 from reference_impl.whole import Whole, planted
 
 _UTC = "UTC"
@@ -56,7 +56,7 @@ class CalyxReplay(Whole):
             raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
         try:
             self.blueprint.provisioner(self.blueprint.schema()).copy(Path(template), location, settings.database_path)
-        except (OSError, LocationError, shutil.Error) as error:
+        except (OSError, StoreError, shutil.Error) as error:
             raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
 
 

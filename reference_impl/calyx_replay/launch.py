@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
 from reference_impl.calyx_replay.settings import TEMPLATE_KEY
-from reference_impl.launching import Launched, Ready, Stores
+from reference_impl.launching import FolderTemplate, Launched, Stores
 from reference_impl.mutants import find
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """Implements `launching.Launched`: a folder."""
-
-    folder: Path
-
-    @property
-    def ready(self) -> Ready:
-        """See `launching.Launched`."""
-        return Ready({TEMPLATE_KEY: str(self.folder)}, (), (str(self.folder),))
-
-    def sweep(self) -> None:
-        """See `launching.Launched`. Sessions live in their workdirs."""
-
-    def stop(self) -> None:
-        """See `launching.Launched`."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def launch(
@@ -43,7 +22,7 @@ def launch(
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
     settings = blueprint.settings(config)
-    template = Template(Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent)))
+    template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent)))
     try:
         blueprint.provisioner(blueprint.schema()).make(blueprint.location(template.folder, settings))
     except BaseException:

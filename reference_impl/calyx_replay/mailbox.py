@@ -15,9 +15,10 @@ from reference_impl.calyx_replay.delivery import Delivery
 from reference_impl.calyx_replay.pruning import Pruning
 from reference_impl.calyx_replay.signatures import Signatures
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Row, Store, StoreError
+from reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
+from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.stops import AbortedError
 
 
@@ -71,7 +72,7 @@ class Mailbox:
             accepted = Accepted(Effect.NEW, {"replay_key": key, "msg_id": envelope.msg_id})
             try:
                 self.record(envelope, key, timestamp, receipt, now=now)
-            except CommitUncertainError as error:
+            except UncertainError as error:
                 answer = self.look_again(accepted, receipt, error)
                 if not isinstance(answer, Accepted):
                     return answer
@@ -134,7 +135,7 @@ class Mailbox:
         try:
             self._stops.reach(Point.AFTER_COMMIT)
         except AbortedError as error:
-            raise CommitUncertainError(str(error)) from error
+            raise UncertainError(str(error)) from error
 
     def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
         """Raises RefusedError."""

@@ -15,9 +15,10 @@ from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import CommitUncertainError, KeyTakenError, Store, StoreError
+from reference_impl.calyx_replay.store import KeyTakenError, Store
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import shifted, written
+from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.stops import AbortedError
 from specs.errors import StrictJsonError
 from specs.strictjson import loads
@@ -55,7 +56,7 @@ class Migration:
             migrated, blocked = self.write(left, now=now)
         except RefusedError as error:
             return error.answer()
-        except CommitUncertainError as error:
+        except UncertainError as error:
             return Indeterminate(str(error))
         except (StoreError, AbortedError) as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()

@@ -162,8 +162,8 @@ def _migrate(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
 
 
 def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from reference_impl.calyx_replay.store import StoreError
     from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+    from reference_impl.sqlite import StoreError
 
     store = parts.store
     try:

@@ -7,8 +7,9 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from reference_impl.calyx_replay.location import IGNORE_FILE, Location, LocationError
+from reference_impl.calyx_replay.location import IGNORE_FILE, Location
 from reference_impl.calyx_replay.schema import Schema
+from reference_impl.sqlite import StoreError
 
 
 class ProvisionError(Exception):
@@ -53,10 +54,10 @@ class Provisioner:
         connection.execute("COMMIT")
 
     def copy(self, template: Path, location: Location, relative: str) -> None:
-        """A copy of the template in an empty place, with what git is to ignore. Raises OSError, LocationError."""
+        """A copy of the template in an empty place, with what git is to ignore. Raises OSError, StoreError."""
         source = template / relative
         if not source.is_file():
-            raise LocationError(f"expected a provisioned template at {source}")
+            raise StoreError(f"expected a provisioned template at {source}")
         location.make_folder()
         location.make_file()
         # The old time of the template goes along, so that whoever writes into the copy is seen to have.

@@ -14,9 +14,10 @@ from jsonschema.protocols import Validator
 from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import CommitUncertainError, MailboxState, Store, StoreError
+from reference_impl.calyx_replay.store import MailboxState, Store
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from reference_impl.calyx_replay.timing import microseconds, shifted, written
+from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.stops import AbortedError
 
 
@@ -46,7 +47,7 @@ class Pruning:
             pruned = self.run(self.cutoff(retention, now=now))
         except RefusedError as error:
             return error.answer()
-        except CommitUncertainError as error:
+        except UncertainError as error:
             return Indeterminate(str(error))
         except (StoreError, AbortedError) as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()

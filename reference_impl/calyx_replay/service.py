@@ -16,9 +16,10 @@ from reference_impl.calyx_replay.migration import Migration
 from reference_impl.calyx_replay.pruning import Pruning
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
-from reference_impl.calyx_replay.store import Store, StoreError
+from reference_impl.calyx_replay.store import Store
 from reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
 from reference_impl.patience import Patience
+from reference_impl.sqlite import StoreError
 from specs import Contract
 from specs.model import Group
 from specs.schema import explain

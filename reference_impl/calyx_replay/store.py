@@ -13,36 +13,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from reference_impl.calyx_replay.location import Identity, Location, LocationError
+from reference_impl.calyx_replay.location import Location
 from reference_impl.calyx_replay.schema import Schema
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.terms import Purpose
 from reference_impl.calyx_replay.timing import SeenAt
 from reference_impl.patience import Patience
+from reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
-# Up to this size every connection has the whole database checked before it is trusted, which an operation can
-# wait for; beyond it SQLite's own checks of each page that it reads have to do.
-CHECKED_BYTES = 8 * 1024 * 1024
-# PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
-SYNCHRONOUS_FULL = 2
 # How many steps of SQLite's machine lie between two looks at the deadline.
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
-# Of an extended result code, the part that names the error.
-_PRIMARY_CODE = 0xFF
-# Without them the last frame of the log is not whole.
-_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
-
-
-class StoreError(Exception):
-    """The database cannot be asked or written now, and nothing was written."""
-
-
-class CommitUncertainError(StoreError):
-    """The commit failed in a way that leaves open whether it happened."""
 
 
 class KeyTakenError(Exception):
@@ -58,14 +42,7 @@ class MailboxState:
     pruned_before: str | None
 
 
-@dataclass(slots=True)
-class _Held:
-    connection: sqlite3.Connection
-    identity: Identity
-    schema_version: int
-
-
-class Store:
+class Store(ProvenDatabase):
     """One connection for each purpose, opened when first needed, and again when the files are not the same any more."""
 
     def __init__(
@@ -84,13 +61,13 @@ class Store:
         self.patience = patience
         self.seen_at = seen_at
         self._configured = configured
-        self._held: dict[Purpose, _Held] = {}
+        self._held: dict[Purpose, Held] = {}
         self._expected = schema.expected()
 
     # Connections
 
     def connection(self, purpose: Purpose) -> sqlite3.Connection:
-        """A proven connection. Raises sqlite3.Error, LocationError, OSError, StoreError."""
+        """A proven connection. Raises sqlite3.Error, OSError, StoreError."""
         if not self._configured:
             raise StoreError("no surface is configured")
         identity, held = self.location.identity(), self._held.get(purpose)
@@ -102,7 +79,7 @@ class Store:
             self.prepare(connection, purpose)
             self.verify(connection)
             self.location.tighten()
-            self._held[purpose] = _Held(connection, self.location.identity(), self.schema_version(connection))
+            self._held[purpose] = Held(connection, self.location.identity(), self.schema_version(connection))
         except BaseException:
             connection.close()
             raise
@@ -132,55 +109,11 @@ class Store:
     def _out_of_time(self) -> int:
         return int(self.patience.left() <= 0)
 
-    def pragmas(self, connection: sqlite3.Connection) -> dict[str, int | str]:
-        """What the connection itself answers. Raises sqlite3.Error."""
-        return {
-            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("foreign_keys", "journal_mode", "synchronous")
-        }
-
-    def verify(self, connection: sqlite3.Connection) -> None:
-        """The pragmas took, the tables are ours, the pages fit together. Raises sqlite3.Error, StoreError."""
-        self.verify_pragmas(self.pragmas(connection))
-        self.verify_schema(connection)
-        self.verify_integrity(connection)
-
-    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
-        """Raise StoreError unless the connection is in WAL mode, syncs, and enforces foreign keys."""
-        expected = {"foreign_keys": 1, "journal_mode": "wal", "synchronous": SYNCHRONOUS_FULL}
-        if found != expected:
-            raise StoreError(f"expected a connection with {expected}, got {dict(found)}")
-
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
-        found = self.schema.catalogue(connection)
-        if found != self._expected:
-            differ = {name for (_, name), _ in found.items() ^ self._expected.items()}
-            raise StoreError(f"expected the tables of this version, these differ: {', '.join(sorted(differ))}")
+        verify_catalogue(self.schema.catalogue(connection), self._expected)
         if connection.execute("SELECT count(*) FROM mailbox_state").fetchone() != (1,):
             raise StoreError("expected one row in mailbox_state")
-
-    def schema_version(self, connection: sqlite3.Connection) -> int:
-        """SQLite's own count of schema changes, of every process. Raises sqlite3.Error."""
-        (version,) = connection.execute("PRAGMA schema_version").fetchone()
-        return int(version)
-
-    def verify_unchanged(self, purpose: Purpose) -> None:
-        """Inside a transaction: raise StoreError if somebody changed the tables since they were last looked at."""
-        held = self._held[purpose]
-        version = self.schema_version(held.connection)
-        if version != held.schema_version:
-            self.verify_schema(held.connection)
-            held.schema_version = version
-
-    def verify_integrity(self, connection: sqlite3.Connection) -> None:
-        """Raise StoreError unless SQLite finds the whole database in order, if it is not too large for that."""
-        pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-        if pages * size > CHECKED_BYTES:
-            return
-        found = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != ("ok",):
-            raise StoreError(f"expected a sound database, got: {found[0] if found else 'no answer'}")
 
     def waits(self) -> timedelta:
         """How long a statement may wait for somebody's lock: never beyond the operation's deadline."""
@@ -206,7 +139,7 @@ class Store:
             connection = self.connection(purpose)
             connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
             yield connection
-        except (sqlite3.Error, LocationError, OSError) as error:
+        except (sqlite3.Error, OSError) as error:
             self.drop(purpose)
             raise StoreError(f"{type(error).__name__}: {error}") from error
         except StoreError:
@@ -217,12 +150,12 @@ class Store:
     def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
-        Raises StoreError where it did not happen, CommitUncertainError where that cannot be told.
+        Raises StoreError where it did not happen, UncertainError where that cannot be told.
         """
         with self._asked(purpose) as connection:
             self.begin(connection)
             try:
-                self.verify_unchanged(purpose)
+                self.verify_unchanged(self._held[purpose])
                 yield connection
             except BaseException:
                 self.roll_back(connection)
@@ -232,7 +165,7 @@ class Store:
 
     def _settle(self, purpose: Purpose) -> None:
         """What a commit of ours did to the files is no reason to open them anew."""
-        with contextlib.suppress(LocationError):
+        with contextlib.suppress(StoreError):
             self._held[purpose].identity = self.location.identity()
 
     @contextlib.contextmanager
@@ -241,7 +174,7 @@ class Store:
         with self._asked(purpose) as connection:
             connection.execute("BEGIN")
             try:
-                self.verify_unchanged(purpose)
+                self.verify_unchanged(self._held[purpose])
                 yield connection
             finally:
                 self.roll_back(connection)
@@ -249,26 +182,6 @@ class Store:
     def begin(self, connection: sqlite3.Connection) -> None:
         """Take the one write lock before anything is read, so that what is read is still so when it is written."""
         connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self, connection: sqlite3.Connection) -> None:
-        """Commit. Raises sqlite3.Error where it certainly did not happen, else CommitUncertainError.
-
-        A commit fails for certain while the lock is to be had or the log is written. Whatever fails behind that, a sync
-        above all, leaves a log that is whole: SQLite forgets the transaction, and a recovery would bring it back.
-        """
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self.roll_back(connection)
-            if error.sqlite_errorcode in _UNWRITTEN or error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY:
-                raise
-            raise CommitUncertainError(f"the commit failed: {error}") from error
-
-    def roll_back(self, connection: sqlite3.Connection) -> None:
-        """Roll back what is open. Never raises: the connection is dropped where that fails."""
-        with contextlib.suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
 
     # Statements; each raises sqlite3.Error
 

@@ -15,7 +15,7 @@ import zstandard
 from reference_impl.hx_sync.disk import Disk
 from reference_impl.hx_sync.header import Header
 from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.terms import StoreError
+from reference_impl.sqlite import StoreError
 
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

@@ -14,7 +14,8 @@ from uuid import uuid4
 from reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
 from reference_impl.hx_sync.service import Parts, Service
 from reference_impl.hx_sync.spelling import to_base64url
-from reference_impl.hx_sync.terms import Reason, RefusedError, StoreError
+from reference_impl.hx_sync.terms import Reason, RefusedError
+from reference_impl.sqlite import StoreError
 from specs.errors import StrictJsonError
 from specs.strictjson import loads
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from reference_impl.hx_sync.disk import Disk
 from reference_impl.hx_sync.layout import Layout, begins, parts_of
 from reference_impl.hx_sync.storage import Listing, Put, TooLargeError
-from reference_impl.hx_sync.terms import StoreError, UncertainError
+from reference_impl.sqlite import StoreError, UncertainError
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700

@@ -16,7 +16,8 @@ from reference_impl.hx_sync.nodes import Node
 from reference_impl.hx_sync.objects import Found, Objects
 from reference_impl.hx_sync.publishing import Publishing
 from reference_impl.hx_sync.records import Window
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError, StoreError, UncertainError
+from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from reference_impl.sqlite import StoreError, UncertainError
 
 
 class Forgetting:

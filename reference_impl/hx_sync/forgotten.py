@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from reference_impl.hx_sync.instants import Instants
 from reference_impl.hx_sync.records import EventKey, Window
-from reference_impl.hx_sync.terms import StoreError
+from reference_impl.sqlite import StoreError
 
 _OF_EVENT = "node_id = ? AND session_id = ? AND seq = ?"
 

@@ -22,7 +22,8 @@ from reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from reference_impl.hx_sync.nodes import FOLDER
 from reference_impl.hx_sync.s3 import split_url
 from reference_impl.hx_sync.service import Parts
-from reference_impl.hx_sync.terms import Reason, RefusedError, StoreError, UncertainError
+from reference_impl.hx_sync.terms import Reason, RefusedError
+from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.whole import planted
 from specs.errors import StrictJsonError
 from specs.strictjson import loads

@@ -17,8 +17,9 @@ from reference_impl.hx_sync.merging import Merging, replaced
 from reference_impl.hx_sync.nodes import Node
 from reference_impl.hx_sync.objects import Found, Objects
 from reference_impl.hx_sync.storage import Listing, Store
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError, StoreError, UncertainError
+from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 from reference_impl.patience import Patience
+from reference_impl.sqlite import StoreError, UncertainError
 
 # Tombstones first: what is forgotten anyway is not written and deleted again. Any order would do.
 _ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
 from reference_impl.hx_sync.settings import TEMPLATE_KEY
-from reference_impl.hx_sync.terms import StoreError
-from reference_impl.launching import Launched, Ready, Stores
+from reference_impl.launching import FolderTemplate, Launched, Stores
 from reference_impl.mutants import find
 from reference_impl.session import OpenError
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """Implements `launching.Launched`: a folder."""
-
-    folder: Path
-
-    @property
-    def ready(self) -> Ready:
-        """See `launching.Launched`."""
-        return Ready({TEMPLATE_KEY: str(self.folder)}, (), (str(self.folder),))
-
-    def sweep(self) -> None:
-        """See `launching.Launched`. Sessions live in their workdirs."""
-
-    def stop(self) -> None:
-        """See `launching.Launched`."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+from reference_impl.sqlite import StoreError
 
 
 def launch(
@@ -44,7 +23,7 @@ def launch(
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
-    template = Template(Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent)))
+    template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent)))
     try:
         parts = blueprint.parts(template.folder, config)
         try:

@@ -15,15 +15,16 @@ from pathlib import Path
 
 from reference_impl.hx_sync.blobs import BlobCache
 from reference_impl.hx_sync.disk import Disk
-from reference_impl.hx_sync.index import BESIDE, NAME, Index
+from reference_impl.hx_sync.index import NAME, Index
 from reference_impl.hx_sync.schema import Schema
 from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.terms import Reason, RefusedError, StoreError, UncertainError
+from reference_impl.hx_sync.terms import Reason, RefusedError
 from reference_impl.patience import Patience
+from reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
 
 FOLDER = "nodes"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_FOLDER_MODE = 0o700
 _POLL_S = 0.01
 
 
@@ -152,7 +153,7 @@ class Nodes:
         """
         partial = folder / f"{secrets.token_hex(8)}.partial"
         try:
-            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, _FILE_MODE)
+            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             os.close(handle)
             with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as connection:
                 self.fill(connection, node_id)

@@ -22,7 +22,8 @@ from reference_impl.hx_sync.objects import Found, Objects
 from reference_impl.hx_sync.records import Records
 from reference_impl.hx_sync.settings import Settings
 from reference_impl.hx_sync.storage import Put, Store, TooLargeError
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError, StoreError
+from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from reference_impl.sqlite import StoreError
 from specs.errors import StrictJsonError
 
 

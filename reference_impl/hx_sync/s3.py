@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from reference_impl.hx_sync.layout import Layout, begins
 from reference_impl.hx_sync.storage import Listing, Put, TooLargeError
-from reference_impl.hx_sync.terms import StoreError, UncertainError
+from reference_impl.sqlite import StoreError, UncertainError
 
 _SCHEME = "s3"
 # HTTP: the object is there; another writer of the same key is at work.

@@ -23,9 +23,10 @@ from reference_impl.hx_sync.publishing import Publishing
 from reference_impl.hx_sync.settings import Settings
 from reference_impl.hx_sync.spelling import SpellingError, from_base64url, to_base64url
 from reference_impl.hx_sync.storage import Store, TooLargeError
-from reference_impl.hx_sync.terms import Reason, RefusedError, StoreError, UncertainError
+from reference_impl.hx_sync.terms import Reason, RefusedError
 from reference_impl.hx_sync.views import SHOWN, Views
 from reference_impl.patience import Patience
+from reference_impl.sqlite import StoreError, UncertainError
 from specs import Contract
 from specs.model import Group
 from specs.schema import explain

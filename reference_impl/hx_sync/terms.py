@@ -61,14 +61,6 @@ class RefusedError(Exception):
         return Refused(self.reason.value, data, self.detail)
 
 
-class StoreError(Exception):
-    """A store or an index cannot be asked or written now, and nothing was written."""
-
-
-class UncertainError(StoreError):
-    """Writing failed in a way that leaves open whether it happened."""
-
-
 def check_reasons(declared: Iterable[str]) -> None:
     """Hold the enum to the contract's closed list. Raises TermsError."""
     hold_to_contract(CONTRACT, Reason, declared)

@@ -6,11 +6,12 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from reference_impl.calyx_replay.store import SYNCHRONOUS_FULL, Store
+from reference_impl.calyx_replay.store import Store
 from reference_impl.calyx_replay.terms import Purpose
 from reference_impl.mutants.calyx_replay.planting import mutant
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.planting import EVERYTHING, also, part
+from reference_impl.sqlite import SYNCHRONOUS_FULL
 
 
 class CommitForgotten(Store):

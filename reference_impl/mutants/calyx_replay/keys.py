@@ -13,10 +13,11 @@ from typing import Any
 from reference_impl.calyx_replay.codec import Codec, Envelope
 from reference_impl.calyx_replay.schema import Schema
 from reference_impl.calyx_replay.service import Parts, Service
-from reference_impl.calyx_replay.store import Row, Store, StoreError
+from reference_impl.calyx_replay.store import Row, Store
 from reference_impl.calyx_replay.terms import Purpose
 from reference_impl.mutants.calyx_replay.planting import mutant
 from reference_impl.mutants.planting import also, part
+from reference_impl.sqlite import StoreError
 from specs.strictjson import canonical
 
 _OF_EVERY_HEADER = ("msg_id", "sender_key", "sender_fp", "recipient_fp", "timestamp")

@@ -15,12 +15,13 @@ from reference_impl.answers import Accepted, Answer
 from reference_impl.calyx_replay.codec import Envelope
 from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.migration import LeftBehind, Migration
-from reference_impl.calyx_replay.store import KeyTakenError, StoreError
+from reference_impl.calyx_replay.store import KeyTakenError
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import written
 from reference_impl.mutants.calyx_replay.planting import mutant
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.planting import also, part
+from reference_impl.sqlite import StoreError
 from specs.errors import StrictJsonError
 from specs.strictjson import loads
 

@@ -13,12 +13,13 @@ from reference_impl.calyx_replay.mailbox import Mailbox
 from reference_impl.calyx_replay.provision import Provisioner
 from reference_impl.calyx_replay.signatures import Signatures
 from reference_impl.calyx_replay.stoppoints import Point
-from reference_impl.calyx_replay.store import KeyTakenError, Row, Store, StoreError
+from reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from reference_impl.calyx_replay.timing import written
 from reference_impl.mutants.calyx_replay.planting import mutant
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.planting import EVERYTHING, also, part
+from reference_impl.sqlite import StoreError
 from reference_impl.stops import AbortedError
 
 # One transaction for all of it, and what the store itself refuses

@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reference_impl.calyx_replay.location import FILE_MODE, IGNORE_FILE, Location
+from reference_impl.calyx_replay.location import IGNORE_FILE, Location
 from reference_impl.calyx_replay.provision import Provisioner
 from reference_impl.calyx_replay.store import Store
 from reference_impl.calyx_replay.terms import Purpose
 from reference_impl.mutants.calyx_replay.planting import mutant, value
 from reference_impl.mutants.planting import EVERYTHING, also, part
+from reference_impl.sqlite import FILE_MODE
 
 
 class ForeignKeysOnce(Store):

@@ -19,11 +19,11 @@ from reference_impl.hx_sync.nodes import Node, Nodes
 from reference_impl.hx_sync.records import Window
 from reference_impl.hx_sync.schema import Schema
 from reference_impl.hx_sync.service import Service
-from reference_impl.hx_sync.terms import StoreError
 from reference_impl.hx_sync.views import Rows, Views
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.hx_sync.planting import mutant
 from reference_impl.mutants.planting import EVERYTHING, also, part
+from reference_impl.sqlite import StoreError
 
 # The vault
 

@@ -13,10 +13,11 @@ from reference_impl.hx_sync.objects import Found
 from reference_impl.hx_sync.publishing import Publishing
 from reference_impl.hx_sync.service import Service
 from reference_impl.hx_sync.storage import Listing, Put
-from reference_impl.hx_sync.terms import RefusedError, StoreError
+from reference_impl.hx_sync.terms import RefusedError
 from reference_impl.mutants.catalogue import Mutant
 from reference_impl.mutants.hx_sync.planting import mutant
 from reference_impl.mutants.planting import also, part
+from reference_impl.sqlite import StoreError
 
 _FIRST_PAGE, _PIECES = 10, 64
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

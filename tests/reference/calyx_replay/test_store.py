@@ -18,9 +18,10 @@ import pytest
 from reference_impl.answers import Fault, Indeterminate, Refused
 from reference_impl.calyx_replay.blueprint import REFERENCE
 from reference_impl.calyx_replay.provision import ProvisionError
-from reference_impl.calyx_replay.store import CommitUncertainError, Store
+from reference_impl.calyx_replay.store import Store
 from reference_impl.calyx_replay.terms import Purpose
 from reference_impl.session import SurfaceWanted
+from reference_impl.sqlite import UncertainError
 from tests.reference.calyx_replay.conftest import ROW, Box, Opener, envelope, key_of
 
 COLUMNS = {
@@ -315,7 +316,7 @@ class LosesCommits(Store):
             super().commit(connection)
         else:
             self.roll_back(connection)
-        raise CommitUncertainError("the answer was lost")
+        raise UncertainError("the answer was lost")
 
 
 class NeverHappens(LosesCommits):

@@ -13,7 +13,7 @@ from reference_impl.hx_sync.disk import Disk
 from reference_impl.hx_sync.folder import FolderStore
 from reference_impl.hx_sync.layout import Layout
 from reference_impl.hx_sync.storage import Put, TooLargeError
-from reference_impl.hx_sync.terms import StoreError, UncertainError
+from reference_impl.sqlite import StoreError, UncertainError
 from tests.reference.hx_sync.devices import VAULT, uuid
 
 LAYOUT = Layout("HXSync", VAULT.rpartition("/")[2])

@@ -17,7 +17,7 @@ from reference_impl.hx_sync.blueprint import REFERENCE
 from reference_impl.hx_sync.layout import Layout
 from reference_impl.hx_sync.s3 import S3Store, connected, split_url
 from reference_impl.hx_sync.storage import Put, TooLargeError
-from reference_impl.hx_sync.terms import StoreError
+from reference_impl.sqlite import StoreError
 from tests.reference.hx_sync.devices import NOW, VAULT, Devices, event, uuid
 
 LAYOUT = Layout("HXSync", VAULT.rpartition("/")[2])

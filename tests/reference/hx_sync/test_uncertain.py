@@ -9,7 +9,7 @@ from pathlib import Path
 from reference_impl.answers import Accepted, Effect, Indeterminate
 from reference_impl.hx_sync.blueprint import REFERENCE
 from reference_impl.hx_sync.index import Index
-from reference_impl.hx_sync.terms import UncertainError
+from reference_impl.sqlite import UncertainError
 from tests.reference.hx_sync.devices import at, event, opened, uuid
 
 

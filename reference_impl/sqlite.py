@@ -1,0 +1,169 @@
+"""SQLite databases of references: files that are looked at, and connections that are proven, before they are trusted.
+
+Nothing here opens a database beside SQLite: closing any handle of a file gives up every lock that this process has on
+it (POSIX), and another process would take the log away from under our connections.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+FILE_MODE = 0o600
+# The write-ahead log and its index hold the same data as the database.
+BESIDE = ("-wal", "-shm")
+# Up to this size every connection has the whole database checked before it is trusted, which an operation can
+# wait for; beyond it SQLite's own checks of each page that it reads have to do.
+CHECKED_BYTES = 8 * 1024 * 1024
+# PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
+SYNCHRONOUS_FULL = 2
+# Of an extended result code, the part that names the error.
+_PRIMARY_CODE = 0xFF
+# Without them the last frame of the log is not whole.
+_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+
+Identity: TypeAlias = tuple[int | None, ...]
+
+
+class StoreError(Exception):
+    """A store cannot be asked or written now, and nothing was written."""
+
+
+class UncertainError(StoreError):
+    """Writing failed in a way that leaves open whether it happened."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A proven connection, and what of its files and tables it was proven with."""
+
+    connection: sqlite3.Connection
+    identity: Identity
+    schema_version: int
+
+
+class DatabaseFiles:
+    """A database and what SQLite keeps beside it."""
+
+    def __init__(self, database: Path) -> None:
+        self.database = database
+
+    def files(self) -> Iterator[Path]:
+        """The database and the files that SQLite keeps beside it."""
+        yield self.database
+        for ending in BESIDE:
+            yield self.database.with_name(self.database.name + ending)
+
+    def identity(self) -> Identity:
+        """What changes when somebody puts another file in the place, or writes into it. Raises StoreError."""
+        try:
+            found = os.lstat(self.database)
+        except OSError as error:
+            raise StoreError(f"expected a database at {self.database.name}: {error.strerror}") from error
+        self.check_file(found)
+        inodes = [self._inode(path) for path in list(self.files())[1:]]
+        return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, *inodes)
+
+    def _inode(self, path: Path) -> int | None:
+        with contextlib.suppress(OSError):
+            return os.lstat(path).st_ino
+        return None
+
+    def check_file(self, found: os.stat_result) -> None:
+        """A regular file of some length that its owner may write. Raises StoreError."""
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"expected a regular file at {self.database.name}, got something else")
+        # root could write it all the same: what is marked read-only is not written to.
+        if not found.st_mode & stat.S_IWUSR:
+            raise StoreError(f"expected a file that its owner may write, got mode {found.st_mode & 0o7777:04o}")
+        # SQLite takes an empty file for a new database.
+        if found.st_size == 0:
+            raise StoreError("expected a database, got an empty file")
+
+    def tighten(self) -> None:
+        """Nobody but the owner reads the database or what lies beside it, whatever the umask is. Raises OSError."""
+        for path in self.files():
+            with contextlib.suppress(FileNotFoundError):
+                if os.lstat(path).st_mode & 0o077:
+                    path.chmod(FILE_MODE)
+
+
+class ProvenDatabase:
+    """What a connection has to show before it is trusted, and how its transactions end."""
+
+    def verify_schema(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError unless the database has exactly our tables and indexes. Raises sqlite3.Error."""
+        raise NotImplementedError
+
+    def verify(self, connection: sqlite3.Connection) -> None:
+        """The pragmas took, the tables are ours, the pages fit together. Raises sqlite3.Error, StoreError."""
+        self.verify_pragmas(self.pragmas(connection))
+        self.verify_schema(connection)
+        self.verify_integrity(connection)
+
+    def pragmas(self, connection: sqlite3.Connection) -> dict[str, int | str]:
+        """What the connection itself answers. Raises sqlite3.Error."""
+        return {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("foreign_keys", "journal_mode", "synchronous")
+        }
+
+    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
+        """Raise StoreError unless the connection is in WAL mode, syncs, and enforces foreign keys."""
+        expected = {"foreign_keys": 1, "journal_mode": "wal", "synchronous": SYNCHRONOUS_FULL}
+        if found != expected:
+            raise StoreError(f"expected a connection with {expected}, got {dict(found)}")
+
+    def verify_integrity(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError unless SQLite finds the whole database in order, if it is not too large for that."""
+        pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        if pages * size > CHECKED_BYTES:
+            return
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != ("ok",):
+            raise StoreError(f"expected a sound database, got: {found[0] if found else 'no answer'}")
+
+    def schema_version(self, connection: sqlite3.Connection) -> int:
+        """SQLite's own count of schema changes, of every process. Raises sqlite3.Error."""
+        (version,) = connection.execute("PRAGMA schema_version").fetchone()
+        return int(version)
+
+    def verify_unchanged(self, held: Held) -> None:
+        """Inside a transaction: raise StoreError if somebody changed the tables since they were last looked at."""
+        version = self.schema_version(held.connection)
+        if version != held.schema_version:
+            self.verify_schema(held.connection)
+            held.schema_version = version
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        """Commit. Raises sqlite3.Error where it certainly did not happen, else UncertainError.
+
+        A commit fails for certain while the lock is to be had or the log is written. Whatever fails behind that, a sync
+        above all, leaves a log that is whole: SQLite forgets the transaction, and a recovery would bring it back.
+        """
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.roll_back(connection)
+            if error.sqlite_errorcode in _UNWRITTEN or error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY:
+                raise
+            raise UncertainError(f"the commit failed: {error}") from error
+
+    def roll_back(self, connection: sqlite3.Connection) -> None:
+        """Roll back what is open. Never raises: the connection is dropped where that fails."""
+        with contextlib.suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def verify_catalogue(found: Mapping[tuple[str, str], str], expected: Mapping[tuple[str, str], str]) -> None:
+    """Raise StoreError unless a database has exactly the tables and indexes that are expected."""
+    if found != expected:
+        differ = {name for (_, name), _ in found.items() ^ expected.items()}
+        raise StoreError(f"expected the tables of this version, these differ: {', '.join(sorted(differ))}")
