@@ -103,7 +103,7 @@ def _recorded(out: Path, work: Path) -> Ability:
         return Ability(f"the recording cannot be read: {error}")
     seen = [type(one.action) for one in whole.operations]
     if seen[-2:] != [Sync, Event] or different or whole.ending.untraced:
-        return Ability(f"a known program was recorded as {[one.KIND for one in seen]}")
+        return Ability(f"a known program was recorded as {[one.__name__ for one in seen]}")
     return Ability()
 
 

@@ -6,18 +6,19 @@ implementation.
 
 Files are named by number, never by path: a number is one file for its whole life, under any names, and is not used
 again when its inode is. Paths are relative to the work directory, in the file system's own bytes (`os.fsencode`).
+
+The records are named tuples because the tracer, which makes them, is started for each point of a sweep: `dataclasses`
+takes longer to import and to generate them than the tracer takes for the rest of its start.
 """
 
 from __future__ import annotations
 
-import base64
-import dataclasses
+import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from pathlib import Path
-from typing import Any, ClassVar, TextIO, TypeAlias
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 VERSION = 2
 # The work directory itself, as a file number.
@@ -38,8 +39,7 @@ class Type(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A file of the snapshot: its number, its names, and its bytes (of a symbolic link: its target)."""
 
     file: int
@@ -48,8 +48,7 @@ class Entry:
     data: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A name that stands there now. The first one of a number makes the file; `data` is the target of a link.
 
     Bytes of a file may come before its first name: it was opened without one, or came from outside with them.
@@ -61,8 +60,7 @@ class Named:
     data: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Unnamed:
+class Unnamed(NamedTuple):
     """A name that is gone, of file `file`. A file without names is gone when the last process has closed it."""
 
     path: bytes
@@ -72,56 +70,46 @@ class Unnamed:
 Change: TypeAlias = "Named | Unnamed"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """One system call's changes of names, which a file system makes as one: a rename is an `Unnamed` and a `Named`.
 
     A name that is replaced comes as `Unnamed` of the old file and `Named` of the new one.
     """
 
-    KIND: ClassVar[str] = "names"
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """Bytes of a file, as they stood there when the call had returned. `durable`: the call itself synced (O_DSYNC)."""
 
-    KIND: ClassVar[str] = "write"
     file: int
     offset: int
     data: bytes
     durable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(NamedTuple):
     """Bytes that a shared writable mapping has changed since they were last looked at; when exactly, nobody knows."""
 
-    KIND: ClassVar[str] = "mapped"
     file: int
     offset: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(NamedTuple):
     """A file has this length now; what is new is zero."""
 
-    KIND: ClassVar[str] = "truncate"
     file: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(NamedTuple):
     """fsync, fdatasync, msync or sync_file_range with all its flags, of a file or a directory, that has returned.
 
     `error` is the number that it returned, or 0; a sync that failed leaves the file's unsynced bytes doomed. `begin`
     and `end` bound what was synced (msync); `end` is None for the whole file.
     """
 
-    KIND: ClassVar[str] = "sync"
     file: int
     data_only: bool = False
     error: int = 0
@@ -129,38 +117,42 @@ class Sync:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SyncAll:
+class SyncAll(NamedTuple):
     """sync or syncfs: everything written before it is durable."""
 
-    KIND: ClassVar[str] = "sync_all"
+    def __bool__(self) -> bool:
+        """It is something, although it has nothing to tell, and an empty tuple would be false."""
+        return True
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something left for the outside: a write to a pipe or a socket. `size` is what the call asked to send."""
 
-    KIND: ClassVar[str] = "event"
     channel: str
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """A call on the work directory that an error was injected into, so that it did nothing, or less than asked."""
 
-    KIND: ClassVar[str] = "failed"
     error: int
 
 
 Action: TypeAlias = "Names | Write | Mapped | Truncate | Sync | SyncAll | Event | Failed"
 _KINDS: Mapping[str, type[Any]] = {
-    each.KIND: each for each in (Names, Write, Mapped, Truncate, Sync, SyncAll, Event, Failed)
+    "names": Names,
+    "write": Write,
+    "mapped": Mapped,
+    "truncate": Truncate,
+    "sync": Sync,
+    "sync_all": SyncAll,
+    "event": Event,
+    "failed": Failed,
 }
+_KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation: its number, the task that did it, the system call by name, and what came of it.
 
     `at` is CLOCK_MONOTONIC in nanoseconds: of an `Event` just before the bytes left, of anything else when the call had
@@ -174,8 +166,7 @@ class Operation:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A file outside of the work directory: its device and inode, and its path if that is known."""
 
     device: int
@@ -183,8 +174,7 @@ class Place:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(NamedTuple):
     """A process beside the command itself: from when until when, CLOCK_MONOTONIC in nanoseconds."""
 
     process: int
@@ -192,8 +182,7 @@ class Life:
     died: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How it ended: the exit status of the command (negative: the signal), and whether a planned fault was reached.
 
     `untraced` says in words what of the implementation could not be seen; with any of it a recording proves nothing.
@@ -211,15 +200,14 @@ class Ending:
     beside: tuple[Life, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(NamedTuple):
     """A whole recording. `refused` names the calls that were refused so that programs use ones that can be seen."""
 
     command: tuple[str, ...]
     snapshot: tuple[Entry, ...]
     operations: tuple[Operation, ...]
     ending: Ending
-    refused: tuple[str, ...] = field(default=())
+    refused: tuple[str, ...] = ()
 
 
 def replay(action: Write | Mapped | Truncate, data: bytearray) -> None:
@@ -239,7 +227,7 @@ def header_line(command: Iterable[str], snapshot: Iterable[Entry]) -> str:
 
 def operation_line(operation: Operation) -> str:
     """The line of one operation. Written as it happens: what was recorded before a crash of the tracer is not lost."""
-    raw = {**_plain(operation), "kind": operation.action.KIND, "action": _plain(operation.action)}
+    raw = {**_plain(operation), "kind": _KIND_OF[type(operation.action)], "action": _plain(operation.action)}
     if isinstance(operation.action, Names):
         raw["action"] = [{"named": isinstance(one, Named), **_plain(one)} for one in operation.action.changes]
     return _line(raw)
@@ -247,7 +235,7 @@ def operation_line(operation: Operation) -> str:
 
 def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
     """The last line. Without it a file is cut off and is no recording."""
-    return _line({"ending": dataclasses.asdict(ending), "refused": list(refused)})
+    return _line({"ending": _plain(ending), "refused": list(refused)})
 
 
 def read(path: Path) -> Recording:
@@ -321,18 +309,18 @@ def _entry(raw: Mapping[str, Any]) -> Entry:
     return Entry(raw["file"], Type(raw["type"]), tuple(_bytes(name) for name in raw["names"]), _bytes(raw["data"]))
 
 
-def _plain(value: Any) -> dict[str, Any]:
-    """The fields of a record as JSON has them; those that are records of their own are left to the caller."""
+def _plain(value: NamedTuple) -> dict[str, Any]:
+    """The fields of a record as JSON has them; those that hold any kind of record are left to the caller."""
     return {
-        one.name: _json(getattr(value, one.name))
-        for one in dataclasses.fields(value)
-        if one.name not in ("action", "changes")
+        name: _json(told) for name, told in zip(value._fields, value, strict=True) if name not in ("action", "changes")
     }
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
+        return binascii.b2a_base64(value, newline=False).decode("ascii")
+    if hasattr(value, "_fields"):
+        return _plain(value)
     return [_json(one) for one in value] if isinstance(value, tuple) else value
 
 
@@ -341,7 +329,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _bytes(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
+    return binascii.a2b_base64(text, strict_mode=True)
 
 
 def _line(raw: Mapping[str, Any]) -> str:

@@ -32,15 +32,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 # What the tracer ends with if it could not do its work, and if there was no such command.
 FAILED, NO_COMMAND = 125, 127
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What is to go wrong, if anything; see the text of the package. Numbers of operations count from 1.
 
     `watch` are files, by device and inode, of which is noted that they are opened for reading.
@@ -68,5 +67,5 @@ class Fault:
             options += ["--short", str(self.short)]
         for device, inode in self.watch:
             options += ["--watch", f"{device}:{inode}"]
-        python = [sys.executable, "-P", "-m", "conformance.faults.tracer"]
+        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").resolve())]
         return [*python, "--out", str(out), *options, str(workdir), "--", *command]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import gc
 import os
 import signal
 import sys
@@ -35,8 +34,6 @@ def main(arguments: Sequence[str]) -> int:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda *_: tracer.kill())
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ends)
-        # Nothing here makes cycles, and a pause would be one of all tasks.
-        gc.disable()
         return tracer.run(command)
     except OSError as error:
         print(f"tracer: {error}", file=sys.stderr)

@@ -8,7 +8,6 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -93,18 +92,21 @@ TOLD = {
 }
 
 
-@dataclass(slots=True)
 class Call:
     """A call at its entry. `restore` puts right at its exit what was changed to make it do less.
 
     `ran`: it was let go, so that what it did has to be seen.
     """
 
-    task: int
-    name: str
-    args: tuple[int, ...]
-    restore: list[Callable[[], None]] = field(default_factory=list)
-    ran: bool = False
+    __slots__ = ("args", "name", "ran", "restore", "task")
+
+    def __init__(self, task: int, name: str, args: tuple[int, ...]) -> None:
+        """Not let go yet."""
+        self.task = task
+        self.name = name
+        self.args = args
+        self.restore: list[Callable[[], None]] = []
+        self.ran = False
 
 
 def gone(task: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from conformance.faults.recording import Action, Mapped, Truncate, Write, replay
 
@@ -14,8 +14,7 @@ _BLOCK = 1 << 16
 _PRUNE_EVERY = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A part of a task's memory that shows a file: from and to which address, what offset of which inode."""
 
     begin: int
@@ -24,8 +23,7 @@ class Span:
     inode: int
 
 
-@dataclass(slots=True)
-class _Map:
+class _Map(NamedTuple):
     handle: int
     inode: int
     shadow: bytearray

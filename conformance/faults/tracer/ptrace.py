@@ -7,7 +7,7 @@ import errno
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # Options and events of ptrace(2).
 SYSGOOD, FORK, VFORK, CLONE, EXEC, SECCOMP, EXITKILL = 0x1, 0x2, 0x4, 0x8, 0x10, 0x80, 0x100000
@@ -54,8 +54,7 @@ for _move in (_LIBC.process_vm_readv, _LIBC.process_vm_writev):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A call that stands at its entry: the architecture, the call's number and its six arguments, unsigned."""
 
     arch: int

@@ -12,7 +12,6 @@ import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from conformance.faults import recording
@@ -171,7 +170,7 @@ class Tasks(ABC):
         self._held = [(each, stop) for each, stop in self._held if each != task]
         self._awaited.pop(task, None)
         if (life := self._lives.get(task)) is not None:
-            self._lives[task] = replace(life, died=time.monotonic_ns())
+            self._lives[task] = life._replace(died=time.monotonic_ns())
         if task in self._live:
             self._live.discard(task)
         elif task != self._command:

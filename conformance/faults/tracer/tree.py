@@ -6,15 +6,14 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from conformance.faults.recording import ROOT, Change, Entry, Named, Type, Unnamed
 
 _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIRECTORY, stat.S_IFLNK: Type.LINK}
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What a look found: changes of names, and files with bytes that nobody saw written, with a path to read them."""
 
     changes: tuple[Change, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import signal
@@ -36,7 +35,7 @@ def without_times(whole: Recording, count: int) -> list[Operation]:
     """The first operations, as far as they are the same in every run: channels have the numbers of pipes."""
     same = []
     for one in whole.operations[:count]:
-        action = dataclasses.replace(one.action, channel="") if isinstance(one.action, Event) else one.action
+        action = one.action._replace(channel="") if isinstance(one.action, Event) else one.action
         same.append(Operation(one.number, 0, 0, one.call, action))
     return same
 

@@ -1,0 +1,18 @@
+"""Starts the tracer as `python -m conformance.faults.tracer` does, only sooner: there is one for each point of a sweep.
+
+Run as a file by `python -I -S`: nothing of the environment, of `site` or of `runpy` is needed to trace.
+"""
+
+import gc
+import sys
+
+if __name__ == "__main__":
+    # Nothing makes cycles, and a pause would be one of all tasks.
+    gc.disable()
+    # The folder that holds the package `conformance`.
+    sys.path.append(__file__.rpartition("/conformance/")[0])
+
+    from conformance.faults.tracer.__main__ import main
+    from conformance.faults.tracer.tasks import end_as
+
+    end_as(main(sys.argv[1:]))
