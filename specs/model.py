@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
 
-from jsonschema.protocols import Validator
+from specs.schema import Validator
 
 
 @unique

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import Any
 
 from specs.pattern import pattern
@@ -20,8 +21,8 @@ _DEFINITION = "#/$defs/"
 _SILENT = frozenset({"$schema", "$id", "$defs", "title", "description"})
 _TEXT = frozenset({"type", "pattern", "minLength", "maxLength"})
 _NUMBER = frozenset({"type", "minimum", "maximum"})
-_LIST = frozenset({"type", "items", "minItems", "maxItems"})
-_RECORD = frozenset({"type", "required", "properties", "additionalProperties"})
+_LIST = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems"})
+_RECORD = frozenset({"type", "required", "properties", "additionalProperties", "propertyNames"})
 _NOTHING = frozenset({"null", "boolean"})
 
 
@@ -86,17 +87,42 @@ class _Compiler:
     def _list(self, part: Mapping[str, Any]) -> Predicate:
         element = self.compile(part.get("items", True))
         least, most = part.get("minItems", 0), part.get("maxItems", sys.maxsize)
-        return lambda value: isinstance(value, list) and least <= len(value) <= most and all(map(element, value))
+        distinct = self._distinct() if part.get("uniqueItems", False) else None
+
+        def fits(value: Any) -> bool:
+            return (
+                isinstance(value, list)
+                and least <= len(value) <= most
+                and all(map(element, value))
+                and (distinct is None or distinct(value))
+            )
+
+        return fits
+
+    def _distinct(self) -> Predicate:
+        @cache
+        def otherwise() -> Predicate:
+            return self._otherwise({"uniqueItems": True})
+
+        def fits(value: list[Any]) -> bool:
+            # Equality of anything but text is JSON's, in which 1 is 1.0 and not true.
+            if all(isinstance(member, str) for member in value):
+                return len(set(value)) == len(value)
+            return otherwise()(value)
+
+        return fits
 
     def _record(self, part: Mapping[str, Any]) -> Predicate:
         required = frozenset(part.get("required", ()))
         members = {name: self.compile(member) for name, member in part.get("properties", {}).items()}
         other = self.compile(part.get("additionalProperties", True))
+        named = self.compile(part.get("propertyNames", True))
 
         def fits(value: Any) -> bool:
             return (
                 isinstance(value, dict)
                 and required <= value.keys()
+                and all(map(named, value))
                 and all(members.get(name, other)(member) for name, member in value.items())
             )
 

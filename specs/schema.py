@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
-
 from specs.errors import SpecError
-from specs.pattern import found
 from specs.predicates import Predicate, compiled
 
 
-def _fits_pattern(_validator: Validator, operand: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not found(operand, value):
-        yield ValidationError(f"{value!r} does not match {operand!r}")
+class Validator:
+    """A draft 2020-12 schema that `check_schema` has passed. Nothing is compiled before the first value comes."""
 
+    __slots__ = ("_predicate", "schema")
 
-# jsonschema hands patterns to Python as they are, and Python's `$` lets a newline pass at the end.
-_Validator = extend(Draft202012Validator, {"pattern": _fits_pattern})  # type: ignore[no-untyped-call]
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        """`schema` is not changed any more."""
+        self.schema = schema
+        self._predicate: Predicate | None = None
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether `value` fits."""
+        if self._predicate is None:
+            self._predicate = predicate(self.schema)
+        return self._predicate(value)
 
 
 @cache
@@ -39,7 +41,7 @@ def published_schema(name: str) -> Mapping[str, Any]:
 
 @cache
 def published_validator(name: str) -> Validator:
-    """A compiled validator of the published schema `name`."""
+    """The validator of the published schema `name`."""
     # That each of them is a schema is a test of the kit's own, not something to find out at every start.
     return trusted_validator(published_schema(name))
 
@@ -52,17 +54,14 @@ def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
 
 def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
     """Raise SpecError if `schema` is no draft 2020-12 schema."""
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        place = "/".join(str(part) for part in error.absolute_path)
-        raise SpecError(f"{name}: not a JSON Schema: at {place}: {error.message}") from error
+    from specs import draft
+
+    draft.check(schema, name=name)
 
 
 def trusted_validator(schema: Mapping[str, Any]) -> Validator:
     """A validator of a schema that `check_schema` has passed already, on its own or as part of a larger one."""
-    validator: Validator = _Validator(schema)
-    return validator
+    return Validator(schema)
 
 
 class Variants:
@@ -110,40 +109,20 @@ def published_variants(name: str) -> Variants:
 
 def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - a schema may be a boolean
     """Whether a value fits a schema that `check_schema` has passed, as a plain function."""
-    return compiled(schema, otherwise=lambda part: trusted_validator(part).is_valid)
+    return compiled(schema, otherwise=_fits)
+
+
+def _fits(part: Any) -> Predicate:
+    from specs.draft import Draft
+
+    return Draft(part).fits
 
 
 def explain(validator: Validator, value: Any) -> str | None:
     """Why `value` does not fit, in one sentence with its place; None if it fits."""
-    if _quick(_Same(validator))(value):
-        return None
-    error = best_match(validator.iter_errors(value))
-    return None if error is None else _sentence(error)
-
-
-class _Same:
-    """A validator as a key: jsonschema's compare by content and have no hash."""
-
-    __slots__ = ("validator",)
-
-    def __init__(self, validator: Validator) -> None:
-        self.validator = validator
-
-    def __hash__(self) -> int:
-        return id(self.validator)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.validator is self.validator
-
-
-@lru_cache(maxsize=1024)
-def _quick(same: _Same) -> Predicate:
     # Most values fit, and jsonschema takes a hundred times as long to say so.
-    schema: Mapping[str, Any] = same.validator.schema  # type: ignore[assignment]
-    return predicate(schema)
+    if validator.is_valid(value):
+        return None
+    from specs.draft import Draft
 
-
-def _sentence(error: ValidationError) -> str:
-    place = "/".join(str(part) for part in error.absolute_path) or "the whole value"
-    message = error.message if len(error.message) <= 300 else error.message[:300] + "…"
-    return f"at {place}: {message}"
+    return Draft(validator.schema).problem(value)

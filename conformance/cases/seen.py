@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from jsonschema.protocols import Validator
-
 from conformance.cases.action import Verb
 from reports.evidence.redact import MARK
 from specs.errors import StrictJsonError
-from specs.schema import explain, published_schema, trusted_validator
+from specs.schema import Validator, explain, published_schema, trusted_validator
 from specs.strictjson import canonical, loads
 
 # The verbs whose record tells a value, by the name of the step.

@@ -7,8 +7,6 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from jsonschema.protocols import Validator
-
 from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
 from reference_impl.calyx_replay.delivery import Delivery
@@ -20,6 +18,7 @@ from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, che
 from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
 from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.stops import AbortedError
+from specs.schema import Validator
 
 
 class Mailbox:

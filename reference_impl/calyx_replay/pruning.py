@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from jsonschema.protocols import Validator
-
 from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from reference_impl.calyx_replay.settings import Settings
 from reference_impl.calyx_replay.stoppoints import Point, StopPoints
@@ -19,6 +17,7 @@ from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, che
 from reference_impl.calyx_replay.timing import microseconds, shifted, written
 from reference_impl.sqlite import StoreError, UncertainError
 from reference_impl.stops import AbortedError
+from specs.schema import Validator
 
 
 @dataclass(frozen=True, slots=True)

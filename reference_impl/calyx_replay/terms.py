@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Any
 
-from jsonschema.protocols import Validator
-
 from reference_impl.answers import Refused
 from reference_impl.terms import hold_to_contract
-from specs.schema import explain
+from specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
 

@@ -6,8 +6,6 @@ import secrets
 from datetime import datetime
 from typing import Any
 
-from jsonschema.protocols import Validator as SchemaValidator
-
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import InstantError, format_instant, parse_instant
 from reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
@@ -17,6 +15,7 @@ from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.store import CommitUncertainError, RolledBackError, Row
 from reference_impl.rs4a_replay.terms import Identities, Reason
 from reference_impl.rs4a_replay.validator import Verdict
+from specs.schema import Validator as SchemaValidator
 from specs.schema import explain
 from specs.strictjson import canonical
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jsonschema.protocols import Validator as SchemaValidator
-
 from reference_impl.answers import Accepted, Answer, Effect
 from reference_impl.instants import format_instant, parse_instant
 from reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, decision_of, uncertain
@@ -16,6 +14,7 @@ from reference_impl.rs4a_replay.settings import Settings
 from reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Row, StoreError
 from reference_impl.rs4a_replay.terms import CommitStatus, Identities, Reason
 from reference_impl.rs4a_replay.validator import Verdict
+from specs.schema import Validator as SchemaValidator
 from specs.schema import explain
 
 

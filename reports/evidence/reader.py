@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from jsonschema.protocols import Validator
-
 from reports.evidence.errors import EvidenceError
 from reports.evidence.model import (
     AdapterIdentity,
@@ -38,6 +36,7 @@ from reports.evidence.model import (
 )
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
+from specs.schema import Validator
 
 # An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
 MAX_LINE = 4 * 1024 * 1024

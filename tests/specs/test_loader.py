@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +269,8 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(data: bytes | None, tmp_
         path.write_bytes(data)
     with pytest.raises(SpecError, match=r"contract\.yaml: cannot be read"):
         first_text(path, "version")
+
+
+def test_an_implementation_reads_its_terms_without_the_library_that_explains(tmp_path: Path) -> None:
+    code = "import sys, specs; specs.load_terms('hx-sync'); raise SystemExit('jsonschema' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=False).returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from specs.draft import Draft
 from specs.errors import SpecError
 from specs.pattern import found
 from specs.schema import compile_schema, explain, predicate
@@ -20,6 +21,7 @@ def test_a_newline_at_the_end_is_not_let_through_by_a_schema() -> None:
 def test_a_newline_at_the_end_is_not_let_through_inside_a_larger_schema() -> None:
     inside = {"type": "array", "items": {"$ref": "#/$defs/name"}, "$defs": {"name": PRINTABLE}}
     assert not compile_schema(inside, name="inside").is_valid(["abc", "abc\n"])
+    assert not Draft(inside).fits(["abc", "abc\n"])
     assert not predicate(inside)(["abc\n"])
 
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specs import load_terms
+from specs.draft import Draft
 from specs.schema import compile_schema, explain, predicate
 
 VALIDATORS = {name: method.args for name, method in load_terms("rs4a-replay").methods.items()}
-PREDICATES = {name: predicate(validator.schema) for name, validator in VALIDATORS.items()}
+DRAFTS = {name: Draft(validator.schema) for name, validator in VALIDATORS.items()}
 HASH = "ab" * 32
 GOOD: Mapping[str, Any] = {
     "protocol_version": "rs4a/0.2",
@@ -57,13 +58,13 @@ ARGUMENTS = st.one_of(
 @pytest.mark.parametrize("name", VALIDATORS)
 @given(args=ARGUMENTS)
 def test_a_predicate_says_what_the_validator_says(name: str, args: Any) -> None:
-    assert PREDICATES[name](args) is VALIDATORS[name].is_valid(args)
+    assert VALIDATORS[name].is_valid(args) is DRAFTS[name].fits(args)
 
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_good_submission_fits_and_one_with_a_member_too_many_does_not(*, wanted: bool) -> None:
     sent = {"request": GOOD if wanted else {**GOOD, "surprise": "x"}, "trusted_attested": {"artifact_hash": HASH}}
-    assert PREDICATES["register"](sent) is wanted
+    assert VALIDATORS["register"].is_valid(sent) is wanted
 
 
 # What answers and observations are made of: numbers, lists, records whose members nobody has named, one of several.
@@ -90,7 +91,12 @@ PARTS: st.SearchStrategy[Any] = st.recursive(
     lambda part: st.one_of(
         st.fixed_dictionaries(
             {"type": st.just("array")},
-            optional={"items": part, "minItems": st.integers(0, 2), "maxItems": st.integers(0, 2)},
+            optional={
+                "items": part,
+                "minItems": st.integers(0, 2),
+                "maxItems": st.integers(0, 2),
+                "uniqueItems": st.booleans(),
+            },
         ),
         st.fixed_dictionaries(
             {"type": st.just("object")},
@@ -98,6 +104,7 @@ PARTS: st.SearchStrategy[Any] = st.recursive(
                 "required": st.lists(st.sampled_from("ab"), unique=True),
                 "properties": st.dictionaries(st.sampled_from("ab"), part),
                 "additionalProperties": part,
+                "propertyNames": part,
                 "minProperties": st.just(1),
             },
         ),
@@ -116,9 +123,9 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_a_predicate_of_any_schema_says_what_jsonschema_says(part: Any, value: Any) -> None:
     definitions = {"b": {"type": "array", "items": {"type": "boolean"}}}
     whole = {**part, "$defs": definitions} if isinstance(part, dict) else {"allOf": [part], "$defs": definitions}
-    validator = compile_schema(whole, name="mine")
-    assert predicate(whole)(value) is validator.is_valid(value)
-    assert (explain(validator, value) is None) is validator.is_valid(value)
+    validator, fits = compile_schema(whole, name="mine"), Draft(whole).fits(value)
+    assert validator.is_valid(value) is fits
+    assert (explain(validator, value) is None) is fits
 
 
 @pytest.mark.parametrize(
@@ -147,7 +154,7 @@ def test_what_is_not_compiled_is_left_to_jsonschema(schema: Any) -> None:
     again = {"type": "object", "additionalProperties": False, "properties": {"a": {"$ref": "#/$defs/again"}}}
     whole: dict[str, Any] = {"$defs": {"b": {"type": "string", "pattern": "b"}, "again": again}}
     whole = {**schema, **whole} if isinstance(schema, dict) else {**whole, "allOf": [schema]}
-    compiled, validator = predicate(whole), compile_schema(whole, name="mine")
+    compiled, draft = predicate(whole), Draft(whole)
     objects: tuple[Any, ...] = ({}, {"a": 1}, {"a": "b"}, {"a": {"a": {}}}, {"a": {"b": {}}})
     for value in (*objects, [], "a", "b", "bb", "", 1, 1.0, True, None):
-        assert compiled(value) is validator.is_valid(value)
+        assert compiled(value) is draft.fits(value)
