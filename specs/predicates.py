@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,11 @@ _SILENT = frozenset({"$schema", "$id", "$defs", "title", "description"})
 _TEXT = frozenset({"type", "pattern", "minLength", "maxLength"})
 _NUMBER = frozenset({"type", "minimum", "maximum"})
 _LIST = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems"})
-_RECORD = frozenset({"type", "required", "properties", "additionalProperties", "propertyNames"})
+_RECORD = frozenset(
+    {"type", "required", "properties", "additionalProperties", "propertyNames", "minProperties", "maxProperties"}
+)
+# Each of them asks for something by itself, whatever stands beside it.
+_COMBINING = frozenset({"anyOf", "oneOf", "dependentSchemas", "if", "then", "else"})
 _NOTHING = frozenset({"null", "boolean"})
 
 
@@ -32,6 +36,10 @@ def compiled(schema: bool | Mapping[str, Any], *, otherwise: Callable[[Any], Pre
     `otherwise` makes that of a part which is not of the kinds that are known here.
     """
     return _Compiler(schema, otherwise).compile(schema)
+
+
+# These ask what their neighbours have seen.
+_LOOKING_BESIDE = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 
 class _Compiler:
@@ -51,9 +59,14 @@ class _Compiler:
             return _one_of([part["const"]])
         if says == {"enum"} and all(isinstance(value, str) for value in part["enum"]):
             return _one_of(part["enum"])
-        if says == {"anyOf"}:
-            choices = [self.compile(choice) for choice in part["anyOf"]]
-            return lambda value: any(fits(value) for fits in choices)
+        if says & _COMBINING and not says & _LOOKING_BESIDE:
+            return self._combined(part)
+        if says == {"required"}:
+            named = frozenset(part["required"])
+            return lambda value: not isinstance(value, dict) or named <= value.keys()
+        if says == {"pattern"}:
+            search = pattern(part["pattern"]).search
+            return lambda value: not isinstance(value, str) or search(value) is not None
         kinds = part.get("type")
         if isinstance(kinds, list) and kinds:
             several = [self._of_type({**part, "type": kind}, says) for kind in kinds]
@@ -76,6 +89,27 @@ class _Compiler:
         if kind == "object" and said <= _RECORD:
             return self._record(part)
         return None
+
+    def _combined(self, part: Mapping[str, Any]) -> Predicate:
+        parts = [self.compile({word: said for word, said in part.items() if word not in _COMBINING})]
+        if "anyOf" in part:
+            parts.append(self._some_of(part["anyOf"], any))
+        if "oneOf" in part:
+            parts.append(self._some_of(part["oneOf"], lambda fitting: sum(fitting) == 1))
+        if "dependentSchemas" in part:
+            parts.append(self._depending(part["dependentSchemas"]))
+        if "if" in part:
+            condition, then, other = (self.compile(part.get(word, True)) for word in ("if", "then", "else"))
+            parts.append(lambda value: then(value) if condition(value) else other(value))
+        return lambda value: all(fits(value) for fits in parts)
+
+    def _some_of(self, choices: Sequence[Any], how: Callable[[Iterable[bool]], bool]) -> Predicate:
+        fitting = [self.compile(choice) for choice in choices]
+        return lambda value: how(fits(value) for fits in fitting)
+
+    def _depending(self, choices: Mapping[str, Any]) -> Predicate:
+        wanted = {name: self.compile(choice) for name, choice in choices.items()}
+        return lambda value: not isinstance(value, dict) or all(wanted[name](value) for name in value if name in wanted)
 
     def _named(self, name: str) -> Predicate:
         outside, self._within = self._within, (*self._within, name)
@@ -117,10 +151,12 @@ class _Compiler:
         members = {name: self.compile(member) for name, member in part.get("properties", {}).items()}
         other = self.compile(part.get("additionalProperties", True))
         named = self.compile(part.get("propertyNames", True))
+        least, most = part.get("minProperties", 0), part.get("maxProperties", sys.maxsize)
 
         def fits(value: Any) -> bool:
             return (
                 isinstance(value, dict)
+                and least <= len(value) <= most
                 and required <= value.keys()
                 and all(map(named, value))
                 and all(members.get(name, other)(member) for name, member in value.items())

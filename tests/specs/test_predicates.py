@@ -84,6 +84,8 @@ PARTS: st.SearchStrategy[Any] = st.recursive(
             {"type": "string", "maxLength": 1},
             {"type": "string", "pattern": "^a$"},
             {"type": "integer", "multipleOf": 2},
+            {"pattern": "^a$"},
+            {"required": ["a"]},
             {"enum": ["a", "b"]},
             {"$ref": "#/$defs/b"},
         ]
@@ -106,9 +108,23 @@ PARTS: st.SearchStrategy[Any] = st.recursive(
                 "additionalProperties": part,
                 "propertyNames": part,
                 "minProperties": st.just(1),
+                "maxProperties": st.just(1),
+                "maxContains": st.just(1),
             },
         ),
-        st.builds(lambda choices: {"anyOf": choices}, st.lists(part, min_size=1, max_size=3)),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "type": st.just("object"),
+                "anyOf": st.lists(part, min_size=1, max_size=3),
+                "oneOf": st.lists(part, min_size=1, max_size=3),
+                "dependentSchemas": st.dictionaries(st.sampled_from("ab"), part),
+                "if": part,
+                "then": part,
+                "else": part,
+                "unevaluatedProperties": st.just(False),
+            },
+        ),
     ),
     max_leaves=6,
 )
