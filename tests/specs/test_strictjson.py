@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,16 @@ def test_the_canonical_form_is_read_back_as_the_same_value(value: Any) -> None:
     data = strictjson.canonical(value)
     assert strictjson.canonical(strictjson.loads(data)) == data
     assert strictjson.canonical(json.loads(json.dumps(value))) == data
+
+
+@given(JSON)
+def test_the_canonical_form_is_that_of_rfc_8785_whichever_way_it_was_made(value: Any) -> None:
+    assert strictjson.canonical(value) == rfc8785.dumps(value)
+
+
+@given(st.dictionaries(st.text('aé\uffff\U00010000\x00\x1f\x7f"\\/\b\n\u2028'), st.integers(-SAFE, SAFE)))
+def test_names_are_sorted_and_escaped_as_rfc_8785_has_it(value: dict[str, int]) -> None:
+    assert strictjson.canonical([value, (*value,)]) == rfc8785.dumps([value, [*value]])
 
 
 @given(JSON, JSON)

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 
 def names() -> tuple[str, ...]:
     """Every name that `derive` knows, in order."""
-    modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(f"{module}.{key}" for module in modules for key in sorted(_derivations(module)))
+    return tuple(f"{module}.{key}" for module in _modules() for key in sorted(_derivations(module)))
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 def _derivations(module: str) -> Mapping[str, Callable[[Any], Any]]:
@@ -30,8 +35,7 @@ def derive(name: str, value: Any) -> Any:
     Raises ValueError for an unknown name and for a value that has no such key.
     """
     module, _, key = name.partition(".")
-    known = {found.name for found in pkgutil.iter_modules(__path__)}
-    derivation = _derivations(module).get(key) if module in known else None
+    derivation = _derivations(module).get(key) if module in _modules() else None
     if derivation is None:
         raise ValueError(f"no derivation is called {name!r}; known names: {', '.join(names())}")
     return derivation(value)
