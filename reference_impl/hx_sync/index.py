@@ -29,7 +29,6 @@ class Index(DatabaseFiles, ProvenDatabase):
         self._schema = schema
         self._settings = settings
         self._patience = patience
-        self._expected = schema.expected()
         self._held: Held | None = None
         self.node_id = ""
 
@@ -76,7 +75,7 @@ class Index(DatabaseFiles, ProvenDatabase):
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables, of this vault."""
-        verify_catalogue(self._schema.catalogue(connection), self._expected)
+        verify_catalogue(self._schema.catalogue(connection), self._schema.expected)
         if connection.execute(f"SELECT vault_id FROM {self._schema.vault_table()}").fetchall() != [
             (self._settings.vault_id,)
         ]:

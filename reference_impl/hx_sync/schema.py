@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TypeAlias
 
 Catalogue: TypeAlias = Mapping[tuple[str, str], str]
@@ -173,8 +174,9 @@ class Schema:
             *self.last_import(),
         )
 
+    @cached_property
     def expected(self) -> Catalogue:
-        """The catalogue of a database that was made by these statements."""
+        """The catalogue of a database that was made by these statements; every index of a session is held to it."""
         with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
             for statement in self.statements():
                 made.execute(statement)
