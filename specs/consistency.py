@@ -18,7 +18,7 @@ _STEP_GROUP = {
 }
 
 # Steps by which the harness looks or acts itself, and those of them that need the contract's store.
-_OF_HARNESS = frozenset({"inspect", "file", "tree", "insert", "probe"})
+_OF_HARNESS = frozenset({"inspect", "file", "tree", "copy", "insert", "probe"})
 _OF_STORE = frozenset({"inspect", "insert", "probe"})
 
 # With one fact an operation is there or not; only with two can it be there by half.
@@ -157,6 +157,8 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
             yield f"call: {step['call']} is not one of the contract's operations"
         elif "refused" in step and step["refused"] not in method.reasons:
             yield f"refused: {step['refused']} is none of {method.name}'s reasons"
+        elif step.get("once") == "prior" and ("refused" in step or "prior" not in method.effects):
+            yield f"once: prior, but {method.name} is never accepted as known from before here"
     counted = 0
     for name, fact in workload.facts.items():
         method = contract.methods.get(fact.get("observe", fact.get("ask", "")))

@@ -27,6 +27,7 @@ class Verb(Enum):
     TREE = "tree"  # see what lies below a folder of the workdir
     PLACE = "place"  # write a file into the workdir
     LINK = "link"  # make a symbolic link in the workdir
+    COPY = "copy"  # put a copy of a file or folder to another place in the workdir
     INSERT = "insert"  # put a row into the store
     PROBE = "probe"  # put rows into a copy of the store
     EXPECT_DEATH = "expect-death"  # the worker died as expected; forget it without counting it
@@ -37,7 +38,7 @@ class Action:
     """One action. `requests` are pairs of worker and request (without id); each yields one record.
 
     An action without requests yields one record too, with an `event` of kind done or failed. What INSPECT, FILE, TREE,
-    PLACE, LINK, INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
+    PLACE, LINK, COPY, INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
     `starting` says that the deadline for a start holds.
     """
 

@@ -68,6 +68,7 @@ class Driver:
             Verb.TREE: self._tree,
             Verb.PLACE: self._place,
             Verb.LINK: self._link,
+            Verb.COPY: self._copy,
             Verb.INSERT: self._insert,
             Verb.PROBE: self._probe,
         }
@@ -203,28 +204,7 @@ class Driver:
         return None
 
     def _tamper(self, action: Action) -> str | None:
-        operand = action.operand
-        path = (self._workdir / operand["tamper"]).resolve()
-        if not path.is_relative_to(self._workdir.resolve()):
-            return f"{operand['tamper']} lies outside the workdir"
-        if not path.is_file():
-            return f"{operand['tamper']} is no file in the workdir"
-        if operand.get("delete"):
-            path.unlink()
-        elif "truncate" in operand:
-            with path.open("r+b") as file:
-                file.truncate(operand["truncate"])
-        elif "journal_mode" in operand:
-            return store.switch(self._workdir, operand["tamper"], operand["journal_mode"])
-        else:
-            with path.open("r+b") as file:
-                file.seek(operand["flip"])
-                byte = file.read(1)
-                if not byte:
-                    return f"{operand['tamper']} has no byte {operand['flip']}"
-                file.seek(operand["flip"])
-                file.write(bytes([byte[0] ^ 0xFF]))
-        return None
+        return store.tamper(self._workdir, action.operand["tamper"], action.operand)
 
     # Looking and acting on the store, without the adapter
 
@@ -242,6 +222,9 @@ class Driver:
 
     def _link(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.link(self._workdir, operand["path"], operand["to"])
+
+    def _copy(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.copy(self._workdir, operand["path"], operand["to"])
 
     def _insert(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.insert(self._workdir, operand["path"], operand["table"], operand["rows"])

@@ -21,6 +21,7 @@ from conformance.cases.race import judge_race
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.cases.seen import TELLING
 from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path, shift
+from conformance.inspection.files import parts_of
 from conformance.verdict import Verdict
 from specs import Case, Contract, Method
 from specs.model import Observer
@@ -434,6 +435,8 @@ class _Reader:
         operand = operand_of(verb, step, self.contract, self.state.scope)
         if verb in {Verb.PLACE, Verb.LINK}:
             self._touches(operand["path"])
+        if verb is Verb.COPY:
+            self._touches(operand["to"])
         records = yield Action(verb, note, operand=operand)
         value = value_of(verb, records[0], operand)
         twin = self.case.twin
@@ -446,14 +449,19 @@ class _Reader:
         self._bind_in({"value": value}, step, records[0])
 
     def _touches(self, path: str) -> None:
-        """Take note of a file that the case changes: the store may be unreadable from here on."""
-        if self.contract.inspection is not None and path.startswith(self.contract.inspection.path):
+        """Take note of a file or folder that the case changes: the store may be unreadable from here on."""
+        store = None if self.contract.inspection is None else self.contract.inspection.path
+        if store is not None and (path.startswith(store) or store.startswith(f"{path}/")):
             self.state.damaged = True
 
     def _tamper(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
         path = self.state.scope.resolve(step["tamper"])
         if not isinstance(path, str):
             raise CaseError(f"tamper {path!r} is no text")
+        try:
+            parts_of(path)
+        except ValueError as error:
+            raise CaseError(f"tamper: {error}") from error
         self._touches(path)
         how = ("flip", "truncate", "delete", "journal_mode")
         operand = {"tamper": path, **{key: step[key] for key in how if key in step}}

@@ -11,14 +11,15 @@ from conformance.cases.match import mismatches
 from conformance.cases.record import Finding, Judgement, Record
 from conformance.cases.seen import SeenError, content_of, read, written
 from conformance.cases.values import CaseError, Scope
-from conformance.inspection.files import parts_of, target_of
+from conformance.inspection.changing import apart, target_of
+from conformance.inspection.files import parts_of
 from conformance.verdict import Verdict
 from specs.model import Contract, Kind
 
 _STORED = frozenset({"blob", "text", "integer", "real"})
 _INSERTED: Mapping[str, Any] = {"inserted": True}
 _SHOWN = 600
-_OF_FILES = frozenset({Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK})
+_OF_FILES = frozenset({Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.COPY})
 
 
 def store_path(contract: Contract) -> str:
@@ -59,6 +60,9 @@ def _of_file(verb: Verb, step: Mapping[str, Any], target: str, scope: Scope) -> 
             content_of(operand)
         if verb is Verb.LINK:
             operand["to"] = target_of(target, str(scope.resolve(step["to"])))
+        if verb is Verb.COPY:
+            operand["to"] = str(scope.resolve(step["to"]))
+            apart(target, operand["to"])
     except ValueError as error:
         raise CaseError(f"{verb.value}: {error}") from error
     return operand

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from conformance.cases.action import Verb
+from conformance.inspection.files import shown
 from reports.evidence.redact import MARK
 from specs.errors import StrictJsonError
 from specs.schema import Validator, explain, published_schema, trusted_validator
@@ -17,7 +18,7 @@ from specs.strictjson import canonical, loads
 # The verbs whose record tells a value, by the name of the step.
 TELLING = {
     verb.value: verb
-    for verb in (Verb.INSPECT, Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.INSERT, Verb.PROBE)
+    for verb in (Verb.INSPECT, Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.COPY, Verb.INSERT, Verb.PROBE)
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def written(value: Mapping[str, Any]) -> str:
 def read(verb: Verb, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The value that a detail tells. Raises SeenError.
 
-    With the action's operand it is held to that, too: what was placed or linked is what the case says.
+    With the action's operand it is held to that, too: what was placed, linked or copied is what the case says.
     """
     try:
         value = loads(detail) if isinstance(detail, str) else None
@@ -61,8 +62,10 @@ def _other(verb: Verb, value: Mapping[str, Any], operand: Mapping[str, Any]) -> 
         return "other bytes were placed than the case has"
     if verb is Verb.LINK and value["to"] != operand["to"]:
         return "the link leads elsewhere than the case has it"
+    if verb is Verb.COPY and value["to"] != operand["to"]:
+        return "the copy lies elsewhere than the case has it"
     if verb is Verb.TREE:
-        under = "" if operand["path"] == "." else f"{operand['path']}/"
+        under = "" if operand["path"] == "." else f"{shown(operand['path'])}/"
         if not all(entry["path"].startswith(under) for entry in value["files"]):
             return "a path does not lie below the folder that the case asks for"
     return None

@@ -40,10 +40,16 @@ def verify(
         list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")
     ] = None,
     case: Annotated[
-        list[str] | None, typer.Option("--case", help="this case, beside those of --clause; repeat for more")
+        list[str] | None,
+        typer.Option("--case", help="only this case, or beside those of --clause and --no-faults; repeat for more"),
     ] = None,
     faults: Annotated[
-        bool, typer.Option("--faults/--no-faults", help="let faults strike; without, the gate will not take the run")
+        bool,
+        typer.Option(
+            "--faults/--no-faults",
+            help="let faults strike; without, the gate will not take the run. `--no-faults --case X` runs all but "
+            "faults, and X",
+        ),
     ] = True,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,

@@ -19,7 +19,10 @@ from specs.strictjson import canonical
 
 
 def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Scope]:
-    """The names of each operation by its number, the probe's as the last: the same values, each with its own digits."""
+    """The names of each operation by its number, the probe's as the last: the same values, each with its own digits.
+
+    `$i` is the number.
+    """
     return {
         number: Scope(
             seed=seed,
@@ -28,7 +31,7 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
             defined=spec.values,
             opened=START,
             now=START,
-        )
+        ).bind("i", number)
         for number in range(1, spec.operations + 2)
     }
 
@@ -54,7 +57,8 @@ def workload_of(spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts)
         return Op(number, text, dict(_set_by(spec, scopes[number], number)))
 
     *ops, probe = map(made, sorted(scopes))
-    return Workload(tuple(ops), probe, before=before, once=spec.operation.get("once", False))
+    once = spec.operation.get("once")
+    return Workload(tuple(ops), probe, before=before, once=once is not None, prior=once == "prior")
 
 
 def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[str, str]]:

@@ -198,6 +198,9 @@ def _again(
         if op.number not in there:
             came = f"a refusal ({_short(answer.text)}), and nothing of it there: remembered, but not done"
             return Verdict(Kind.TORN, f"{what} to be done, as its first sending was not", came), {}, there
+        if workload.prior:
+            came = f"a refusal ({_short(answer.text)}): what is there cannot be known for what was sent"
+            return Verdict(Kind.TORN, f"{what} to be accepted as known from before", came), {}, there
     elif answer.outcome is not Outcome.OK:
         came = f"{answer.outcome}: {_short(answer.text)}"
         return Verdict(down, f"{what} to be accepted after the restart", came), {}, there

@@ -83,16 +83,20 @@ class Workload:
     """What is asked, in this order; small: three to ten operations find what hundreds do. `before` is there already.
 
     A value is set by one operation only, so that a fact tells who set it. `probe` is a new write for after the crash.
-    `once`: what was acknowledged may be sent again, and must then be known from before, or be refused.
+    `once`: what was acknowledged may be sent again, and must then be known from before, or be refused. `prior`: no
+    refusal will do, for what is whole can be known from before.
     """
 
     ops: tuple[Op, ...]
     probe: Op
     before: Facts = field(default_factory=dict)
     once: bool = False
+    prior: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for numbers that do not run from 1, too few facts, or a value that is set twice."""
+        """Raises ValueError for numbers that do not run from 1, too few facts, a value set twice, or prior not once."""
+        if self.prior and not self.once:
+            raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
         for number, op in enumerate((*self.ops, self.probe), start=1):
             if op.number != number:

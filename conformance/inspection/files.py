@@ -29,7 +29,7 @@ _TRIES = 6
 _PIECE = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A FIFO must not make the kit wait.
-_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
 
@@ -42,8 +42,16 @@ def parts_of(path: str) -> tuple[str, ...]:
     return parts
 
 
+def shown(path: str) -> str:
+    """A path as it is told: what in it is not UTF-8 stands as `\\xNN`, and so does a backslash, `\\x5c`.
+
+    So no two names are told alike.
+    """
+    return os.fsencode(path).replace(b"\\", b"\\x5c").decode("utf-8", "backslashreplace")
+
+
 @contextlib.contextmanager
-def _folder_of(workdir: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+def folder_of(workdir: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """A descriptor of the folder that holds `path`, and the last part of the path."""
     *folders, last = parts_of(path)
     at = os.open(workdir, _FOLDER)
@@ -74,15 +82,15 @@ def facts_of(workdir: Path, path: str) -> dict[str, Any]:
     parts = ("kind", "mode", "size", "sha256", "bytes")
     found: dict[str, Any] = {"exists": False, **dict.fromkeys(parts)}
     try:
-        with _folder_of(workdir, path) as (folder, name):
+        with folder_of(workdir, path) as (folder, name):
             state = os.stat(name, dir_fd=folder, follow_symlinks=False)
             found["exists"] = True
-            found["kind"] = _kind_of(state)
+            found["kind"] = kind_of(state)
             found["mode"] = f"{stat.S_IMODE(state.st_mode):04o}"
             if found["kind"] == "file":
                 found["size"] = state.st_size
                 if state.st_size <= MAX_FILE:
-                    data = _read(folder, name, MAX_FILE)
+                    data = read_plain(folder, name, MAX_FILE)
                     # It may have grown meanwhile; what is told must be of one moment.
                     found["size"], found["sha256"] = len(data), hashlib.sha256(data).hexdigest()
                     if len(data) <= MAX_SHOWN:
@@ -92,7 +100,8 @@ def facts_of(workdir: Path, path: str) -> dict[str, Any]:
     return found
 
 
-def _kind_of(state: os.stat_result) -> str:
+def kind_of(state: os.stat_result) -> str:
+    """What it is: file, folder, link or other."""
     return next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
 
 
@@ -118,10 +127,10 @@ def tree_of(workdir: Path, path: str) -> dict[str, Any]:
                         # It went between two looks.
                         continue
                     below = f"{way}/{name}".lstrip("/")
-                    kind = _kind_of(state)
-                    shown = os.fsencode(below).decode("utf-8", "backslashreplace")
-                    found.append({"path": shown, "kind": kind, "size": state.st_size if kind == "file" else None})
-                    length += len(shown)
+                    kind = kind_of(state)
+                    told = shown(below)
+                    found.append({"path": told, "kind": kind, "size": state.st_size if kind == "file" else None})
+                    length += len(told)
                     if len(found) > MAX_ENTRIES or length > _MAX_PATHS:
                         what = f"{MAX_ENTRIES} files and folders, or their paths are longer than {_MAX_PATHS} bytes"
                         return {"exists": True, "error": f"there are more than {what}", "files": []}
@@ -143,7 +152,7 @@ def _opened(workdir: Path, path: str) -> Iterator[int]:
     if not path:
         at = os.open(workdir, _FOLDER)
     else:
-        with _folder_of(workdir, path) as (folder, name):
+        with folder_of(workdir, path) as (folder, name):
             at = os.open(name, _FOLDER, dir_fd=folder)
     try:
         yield at
@@ -151,26 +160,9 @@ def _opened(workdir: Path, path: str) -> Iterator[int]:
         os.close(at)
 
 
-def target_of(path: str, target: str) -> str:
-    """The target of a link at `path`, which must lie in the workdir too. Raises ValueError for any other."""
-    if not target or "\x00" in target or target.startswith("/"):
-        raise ValueError(f"expected a relative path as the target of a link, got {target!r}")
-    depth = len(parts_of(path)) - 1
-    for part in target.split("/"):
-        depth += 0 if part in {"", "."} else -1 if part == ".." else 1
-        if depth < 0:
-            raise ValueError(f"the link {path} to {target} leaves the workdir")
-    return target
-
-
-def link(workdir: Path, path: str, target: str) -> None:
-    """Make a symbolic link where nothing is; folders are made."""
-    with _folder_of(workdir, path, make=True) as (folder, name):
-        os.symlink(target_of(path, target), name, dir_fd=folder)
-
-
-def _read(folder: int, name: str, most: int) -> bytes:
-    with open(os.open(name, os.O_RDONLY | _PLAIN, dir_fd=folder), "rb") as file:
+def read_plain(folder: int, name: str, most: int) -> bytes:
+    """The first bytes of a plain file in an open folder."""
+    with open(os.open(name, os.O_RDONLY | PLAIN, dir_fd=folder), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, f"{name} is no plain file")
         return file.read(most)
@@ -182,19 +174,9 @@ def rules_of(workdir: Path, path: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for depth in range(len(parts)):
         where = "/".join(parts[:depth])
-        with contextlib.suppress(OSError), _folder_of(workdir, f"{where}/.gitignore".lstrip("/")) as (folder, name):
-            found[where] = _read(folder, name, _MAX_RULES).decode("utf-8", "replace")
+        with contextlib.suppress(OSError), folder_of(workdir, f"{where}/.gitignore".lstrip("/")) as (folder, name):
+            found[where] = read_plain(folder, name, _MAX_RULES).decode("utf-8", "replace")
     return found
-
-
-def write(workdir: Path, path: str, content: bytes) -> None:
-    """Write a file, in place of one that is there; folders are made."""
-    with _folder_of(workdir, path, make=True) as (folder, name):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
-        with open(os.open(name, flags, 0o666, dir_fd=folder), "wb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise OSError(errno.EINVAL, f"{path} is no plain file")
-            file.write(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +194,7 @@ def copy_database(workdir: Path, path: str, into: Path) -> Copied:
     for attempt in range(_TRIES):
         time.sleep(0.02 * attempt)
         try:
-            with _folder_of(workdir, path) as (folder, name):
+            with folder_of(workdir, path) as (folder, name):
                 before = _states(folder, name)
                 unfit = _unfit(*before)
                 if unfit is not None:
@@ -276,7 +258,7 @@ def _copy(folder: int, name: str, into: Path) -> str:
     for suffix in ("", "-wal"):
         target = into.with_name(into.name + suffix)
         try:
-            data = _read(folder, name + suffix, MAX_FILE)
+            data = read_plain(folder, name + suffix, MAX_FILE)
         except FileNotFoundError:
             if not suffix:
                 raise
@@ -291,6 +273,6 @@ def _copy(folder: int, name: str, into: Path) -> str:
 def _is_unfinished(folder: int, name: str) -> bool:
     """Whether a rollback journal says that the database is in the middle of a transaction."""
     try:
-        return _read(folder, f"{name}-journal", len(_JOURNAL)) == _JOURNAL
+        return read_plain(folder, f"{name}-journal", len(_JOURNAL)) == _JOURNAL
     except OSError:
         return False

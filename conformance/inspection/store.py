@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.inspection import files
+from conformance.inspection import changing, files
 from conformance.inspection.database import MAX_LOOK, nothing
 from conformance.inspection.helper import HELPER, HelperError
 from specs.strictjson import canonical
@@ -48,7 +48,7 @@ def facts(workdir: Path, path: str) -> dict[str, Any]:
 
 def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
     """Write a file of these bytes into the workdir. Raises OSError."""
-    files.write(workdir, path, data)
+    changing.write(workdir, path, data)
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -59,8 +59,21 @@ def tree(workdir: Path, path: str) -> dict[str, Any]:
 
 def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
     """Make a symbolic link in the workdir. Raises OSError."""
-    files.link(workdir, path, target)
+    changing.link(workdir, path, target)
     return {"to": target}
+
+
+def copy(workdir: Path, path: str, to: str) -> dict[str, Any]:
+    """Put a copy of a file or folder of the workdir to another place in it. Raises OSError."""
+    count, size = changing.copy(workdir, path, to)
+    return {"to": to, "files": count, "size": size}
+
+
+def tamper(workdir: Path, path: str, change: Mapping[str, Any]) -> str | None:
+    """Change a file of the workdir; what kept it from that. Raises OSError."""
+    if "journal_mode" in change:
+        return switch(workdir, path, change["journal_mode"])
+    return changing.alter(workdir, path, change)
 
 
 def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[str, Any]:

@@ -196,6 +196,10 @@ class Session:
         """Make a symbolic link in the workdir, where nothing is."""
         self._told(Verb.LINK, path, {"link": path, "to": to})
 
+    def copy(self, path: str, to: str) -> None:
+        """Put a copy of a file or folder of the workdir in the place of whatever lies at another place in it."""
+        self._told(Verb.COPY, path, {"copy": path, "to": to})
+
     def insert(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """Put a row into the store itself: {inserted, error}. What fails without a constraint ends the test."""
         return self._tried(Verb.INSERT, table, {"insert": table, "row": row})

@@ -15,6 +15,8 @@ from vectors.hxobjects.format import parts_of
 
 # So many bytes of text that does not repeat; two of these make a large object.
 _LARGE = 150_000
+# So often is looked for an object that is being written.
+_LOOKS = 400
 _YEAR = re.compile(r'("created_at"\s*:\s*")(\d{4})')
 
 
@@ -128,6 +130,26 @@ def one_is_new(bench: Bench, answers: Sequence[Answer], what: str) -> str:
         bench.fail("wrong_reason", f"writers of {what} were told different keys", received=repr(sorted(keys)))
     key: str = keys.pop()
     return key
+
+
+def early_looks(bench: Bench, session: Session, key: str, method: str, args: dict[str, Any]) -> int:
+    """How many looks at a key found nothing yet while worker 0 wrote there; none may find, or import, part of it."""
+    handle = session.start(method, args)
+    seen: list[dict[str, Any]] = []
+    while len(seen) < _LOOKS and not (seen and seen[-1]["exists"]):
+        seen.append(session.file(key))
+    imported = session.call("import", {"node": "b"}, 1)
+    seen.append(session.file(key))
+    answer = session.finish(handle)
+    whole = session.file(key)
+    if answer.outcome != "accepted" or not whole["exists"]:
+        bench.fail("over_refusal", f"{method} wrote no object: {answer.reason}")
+    parts = {(look["size"], look["sha256"]) for look in seen if look["exists"]}
+    if parts - {(whole["size"], whole["sha256"])}:
+        bench.fail("lost_durability", "part of an object was seen at its key", received=repr(sorted(parts))[:300])
+    if imported.outcome != "accepted" or imported.value["rejected"] or imported.value["foreign"]:
+        bench.fail("wrong_reason", "an import met part of an object", received=repr(imported.value)[:300])
+    return sum(not look["exists"] for look in seen)
 
 
 def open_placed(bench: Bench, session: Session, key: str) -> dict[str, Any]:

@@ -62,6 +62,18 @@ def withstood(tmp_path_factory: pytest.TempPathFactory, tracer: object) -> tuple
     return folder, run(folder, "right")
 
 
+def test_without_faults_those_strike_that_are_named(tmp_path: Path) -> None:
+    due = case_of("clock-back")
+    found = verify(
+        [sys.executable, str(KEEPER), "right"],
+        options=["--no-faults", "--case", due, "--seed", "faults"],
+        cwd=tmp_path,
+        contract="ledger",
+        specs=HERE / "contracts",
+    )
+    assert found.verdicts == {due: "conforms"}, found.stdout + found.stderr
+
+
 @pytest.mark.xdist_group("ledger")
 def test_a_right_adapter_withstands_every_layer(withstood: tuple[Path, Outcome]) -> None:
     _, found = withstood

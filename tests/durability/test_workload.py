@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.durability.workload import facts_of_rows, request_of, scopes_of, workload_of
+from conformance.faults.subject import Workload
 from specs import Contract, SpecError
 from specs.loader import read_contract
 from tests.durability.copies import changed
@@ -75,7 +76,29 @@ def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Con
     }
     assert workload.probe.number == spec.operations + 1
     assert workload.before == {"entry old value": "1"}
-    assert workload.once
+    assert (workload.once, workload.prior) == (True, False)
+
+
+def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_number(tmp_path: Path) -> None:
+    def told(old: str, new: str) -> Workload:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        spec = read_contract(changed(LEDGER, folder, "faults.yaml", old, new)).workloads["entries"]
+        return workload_of(spec, scopes_of(spec, contract="ledger", seed="a"), {})
+
+    assert told("once: true", "once: prior").prior
+    plain = told("      once: true\n", "")
+    assert (plain.once, plain.prior) == (False, False)
+    numbered = told("value: 'value-${rand:value}-${pad}'", "value: 'value-${i}'")
+    assert ["value-1" in op.facts.values() for op in numbered.ops] == [True, False, False]
+    assert "value-4" in numbered.probe.facts.values()
+    folder = changed(LEDGER, tmp_path / "never", "faults.yaml", "once: true", "once: prior")
+    methods = folder / "methods.yaml"
+    methods.write_text(methods.read_text(encoding="utf-8").replace("effects: [new, prior]", "effects: [new]"))
+    with pytest.raises(SpecError, match="record is never accepted as known from before"):
+        read_contract(folder)
+    with pytest.raises(SpecError, match=r"does not fit faults\.schema\.json"):
+        told("once: true", "once: refused")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +110,7 @@ def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Con
         ("observe: state", "observe: find", "expected an observation, or an operation that tells"),
         ("        key: key\n", "        key: name\n", "its key name is none of its columns"),
         ("      once: true", "      refused: NO_SUCH", "NO_SUCH is none of record's reasons"),
+        ("once: true", "once: prior\n      refused: REQUEST_MALFORMED", "never accepted as known from before"),
         ("layer: kill\n", "layer: flood\n", "does not fit faults.schema.json"),
         ("id: ledger/faults/kill\n", "id: ledger/faults/power-loss\n", "stands there twice"),
         ("contract: ledger\n", "contract: other\n", "is for contract 'other'"),

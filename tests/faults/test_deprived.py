@@ -245,6 +245,33 @@ def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp
     assert judge(SaysNew(), tmp_path, replace(WORKLOAD, once=False), FIRST, FIRST).kind is Kind.CLEAN
 
 
+class RefusesAgain(Guard):
+    """What is there it does not know for what was sent, as who finds half of what it wrote."""
+
+    def submit(self, op: Op) -> Answer:
+        answer = super().submit(op)
+        return Answer(Outcome.REFUSED, answer.sent_at, text="EXISTS") if op.number in FIRST else answer
+
+
+def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_path: Path) -> None:
+    prior = replace(WORKLOAD, prior=True)
+    # Acknowledged, and in flight but there.
+    for must in (FIRST, frozenset[int]()):
+        verdict = judge(RefusesAgain(), tmp_path, prior, must, FIRST)
+        assert verdict.kind is Kind.TORN
+        assert "the retry of operation 1" in verdict.expected
+        assert "accepted as known from before" in verdict.expected
+        assert "a refusal (EXISTS)" in verdict.came
+        assert judge(Guard(), tmp_path, prior, must, FIRST).kind is Kind.CLEAN
+        # Where a refusal is as good it is not held against anybody.
+        assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is Kind.CLEAN
+    # While something is taken away, to refuse is right.
+    seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, LATE)
+    assert seen.verdict.kind is Kind.CLEAN
+    with pytest.raises(ValueError, match="expected `once`"):
+        replace(WORKLOAD, once=False, prior=True)
+
+
 def test_only_one_without_an_answer_hangs() -> None:
     with pytest.raises(ValueError, match="expected no answer of one that hangs"):
         Answer(Outcome.ERROR, 1, hung=True)

@@ -65,8 +65,10 @@ def test_what_is_placed_and_linked_is_seen_and_can_be_removed(session: Session, 
         {"path": "store/two", "kind": "link", "size": None},
     ]
     assert session.tree("nothing") == []
+    session.copy("store", "kept")
     session.remove("store/deep/one")
     assert not session.file("store/deep/one")["exists"]
+    assert [row["path"] for row in session.tree("kept")] == ["kept/deep", "kept/deep/one", "kept/two"]
     assert (tmp_path / "store" / "two").is_symlink()
 
 

@@ -312,3 +312,10 @@ def test_the_doctor_names_the_usual_mistakes(
     assert words in found[where]["found"] + found[where]["advice"], found[where]
     assert found[where]["advice"]
     assert code == status
+
+
+def test_the_help_says_what_no_faults_leaves_beside_a_case(tmp_path: Path, temp: Path) -> None:
+    ended = command("verify", "--help", temp=temp, cwd=tmp_path, COLUMNS="200", TERM="dumb")
+    words = " ".join(ended.stdout.replace("│", " ").split())
+    assert "`--no-faults --case X` runs all but faults, and X" in words
+    assert "only this case, or beside those of --clause and --no-faults" in words

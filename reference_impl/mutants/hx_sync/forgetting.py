@@ -49,6 +49,23 @@ class RecordedFirst(Importing):
         return True, self._merging.tombstone(connection, window)
 
 
+class EventsAfterwards(Importing):
+    def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
+        connection.execute("CREATE TEMPORARY TABLE kept AS SELECT * FROM events")
+        done = super().apply_tombstone(connection, found, window)
+        connection.execute("INSERT OR IGNORE INTO events SELECT * FROM kept")
+        connection.execute("COMMIT")
+        # As above: only the events are left for later.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DROP TABLE kept")
+        connection.execute(
+            "DELETE FROM events WHERE (node_id, session_id, seq) IN "
+            "(SELECT node_id, session_id, seq FROM forgotten_events)"
+        )
+        return done
+
+
 class AskedBefore(Importing):
     _anew = False
 
@@ -220,6 +237,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "tombstone-recorded-first",
         "A tombstone is recorded, and its events are deleted afterwards",
         part(importing=RecordedFirst),
+        {"TMB-10": "lost_durability"},
+        faults={"kill-tombstones": "lost_durability"},
+    ),
+    mutant(
+        "events-deleted-afterwards",
+        "A tombstone is recorded and blobs leave the cache in one transaction, and the events are deleted in another",
+        part(importing=EventsAfterwards),
         {"TMB-10": "lost_durability"},
         faults={"kill-tombstones": "lost_durability"},
     ),

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import zstandard
@@ -137,6 +138,28 @@ class RecordedFirst(Importing):
         return True, self._merging.segment(connection, found.header, batch)
 
 
+class NotedBeside(Importing):
+    def is_known(self, node: Node, found: Found) -> bool:
+        if super().is_known(node, found):
+            return True
+        # One that was made anew has nothing yet, and is filled.
+        with node.index.reading() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM imported_segments").fetchone()
+        return count > 0 and _noted(node, found).is_file()
+
+    def run(self, node: Node, plan: Plan) -> bool:
+        fresh = super().run(node, plan)
+        if plan.found.place.kind in (Kind.SEGMENT, Kind.TOMBSTONE):
+            note = _noted(node, plan.found)
+            note.parent.mkdir(exist_ok=True)
+            note.touch()
+        return fresh
+
+
+def _noted(node: Node, found: Found) -> Path:
+    return node.index.folder.with_suffix(".noted") / found.object_hash
+
+
 class RejectedForEver(Importing):
     def import_object(self, node: Node, key: str, master: bytes) -> Answer:
         return self._once(node, key, partial(super().import_object, node, key, master))
@@ -220,6 +243,12 @@ MUTANTS: tuple[Mutant, ...] = (
         part(importing=RecordedFirst),
         {"IMP-4": "lost_durability"},
         faults={"kill-imports": "lost_durability"},
+    ),
+    mutant(
+        "imports-noted-beside-index",
+        "What was imported is noted beside the index as well, and passed over by an index that holds anything",
+        part(importing=NotedBeside),
+        {"T4": "lost_durability"},
     ),
     mutant(
         "rejected-for-ever",

@@ -19,7 +19,7 @@ from reference_impl.mutants.hx_sync.planting import mutant
 from reference_impl.mutants.planting import also, part
 from reference_impl.sqlite import StoreError
 
-_FIRST_PAGE, _PIECES = 10, 64
+_FIRST_PAGE, _PIECES, _BEGINNING = 10, 64, 100
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 # Writing
@@ -42,8 +42,8 @@ class PublishReplaces(Publishing):
             return Effect.NEW
 
 
-class WrittenInPlace(FolderStore):
-    def put_atomic(self, key: str, data: bytes) -> Put:
+class InPlace(FolderStore):
+    def in_place(self, key: str, data: bytes, fill: Callable[[int, bytes], None]) -> Put:
         with self._asked():
             self.check()
             found = self._compare(key, data)
@@ -56,12 +56,58 @@ class WrittenInPlace(FolderStore):
                 except FileExistsError:
                     return self._compare(key, data) or Put.OTHER
                 try:
-                    for piece in _pieces(data):
-                        self.fill(handle, piece)
+                    fill(handle, data)
                 finally:
                     os.close(handle)
                 self._disk.sync(folder)
         return Put.NEW
+
+
+class WrittenInPlace(InPlace):
+    def put_atomic(self, key: str, data: bytes) -> Put:
+        return self.in_place(key, data, self.in_pieces)
+
+    def in_pieces(self, handle: int, data: bytes) -> None:
+        for piece in _pieces(data):
+            self.fill(handle, piece)
+
+
+class InTwoWrites(InPlace):
+    # The key of what is being published in place; what is put is not.
+    published = ""
+
+    def put_atomic(self, key: str, data: bytes) -> Put:
+        if key != self.published:
+            return super().put_atomic(key, data)
+        # Made and not used, so that who looks into tmp finds nothing wrong.
+        with self._written(key, b""):
+            return self.in_place(key, data, self.two_writes)
+
+    def two_writes(self, handle: int, data: bytes) -> None:
+        # No sync in between, so that who looks hardly ever meets the first alone.
+        self._disk.write(handle, data[:_BEGINNING])
+        self._disk.write(handle, data[_BEGINNING:])
+        self._disk.sync(handle)
+
+
+class _PublishedInPlace(Publishing):
+    ending: str
+
+    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+        assert isinstance(self._store, InTwoWrites)
+        self._store.published = key if key.endswith(self.ending) else ""
+        try:
+            return super().once(key, raw, master, is_same)
+        finally:
+            self._store.published = ""
+
+
+class SegmentInPlace(_PublishedInPlace):
+    ending = ".hxseg"
+
+
+class BlobInPlace(_PublishedInPlace):
+    ending = ".hxblob"
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
@@ -72,6 +118,11 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 class PutUnsynced(Disk):
     def sync(self, handle: int) -> None:
         pass
+
+
+class WritesOnce(Disk):
+    def write(self, handle: int, data: bytes) -> None:
+        os.write(handle, data)
 
 
 class PutErrorsSwallowed(FolderStore):
@@ -118,6 +169,8 @@ class EmptyIsMissing(Service):
         return answer
 
 
+_HALF = "lost_durability"
+
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "put-replaces",
@@ -141,11 +194,34 @@ MUTANTS: tuple[Mutant, ...] = (
         faults={"kill-within-a-write-puts": "fail_open"},
     ),
     mutant(
+        "segment-published-in-place",
+        "A segment is published at its key in two writes, and only what is put goes through tmp",
+        part(folder=InTwoWrites, publishing=SegmentInPlace),
+        {"P6": _HALF, "LAY-4": _HALF, "STO-3": _HALF},
+        also("of several writers one meets half an object", "P2"),
+        faults={"kill-publications": _HALF},
+    ),
+    mutant(
+        "blob-published-in-place",
+        "A blob is published at its key in two writes, and only what is put goes through tmp",
+        part(folder=InTwoWrites, publishing=BlobInPlace),
+        {"P6": _HALF, "LAY-4": _HALF, "STO-3": _HALF},
+        also("of several writers one meets half an object", "P2 BLB-7"),
+        faults={"kill-blobs": _HALF},
+    ),
+    mutant(
         "put-unsynced",
         "Nothing is synced before it is told to be stored",
         part(disk=PutUnsynced),
         {"STO-3": "lost_durability"},
         faults={"power-loss-puts": "lost_durability"},
+    ),
+    mutant(
+        "half-a-write-is-whole",
+        "A write that did less than it was asked is taken for a whole one",
+        part(disk=WritesOnce),
+        {"STO-3": _HALF, "P6": _HALF},
+        faults={"short-writes-publications": _HALF, "short-writes-blobs": _HALF},
     ),
     mutant(
         "put-errors-swallowed",

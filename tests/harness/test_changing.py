@@ -1,0 +1,253 @@
+"""Steps that change what lies in the workdir: they stay in it, and leave alone what has another name elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cases.action import Verb
+from conformance.cases.seen import SeenError, read, written
+from conformance.inspection import changing, store
+from specs.model import Twin
+from tests.harness.ledger import case_of, ran, verdict
+
+PUT = {"call": "put", "args": {"key": "one"}}
+AGAIN = {"call": "put", "args": {"key": "one"}, "expect": {"outcome": "refused", "reason": "DUPLICATE"}}
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """A workdir, and a file beside it."""
+    workdir, outside = tmp_path / "workdir", tmp_path / "outside"
+    workdir.mkdir()
+    outside.write_bytes(b"of somebody else")
+    return workdir, outside
+
+
+@pytest.mark.parametrize("change", [{"flip": 1}, {"truncate": 3}, {"delete": True}])
+def test_what_is_tampered_with_through_a_link_stays_as_it_is(
+    places: tuple[Path, Path], change: Mapping[str, Any]
+) -> None:
+    workdir, outside = places
+    (workdir / "inside").write_bytes(b"of the implementation")
+    (workdir / "folder").mkdir()
+    (workdir / "folder" / "inside").write_bytes(b"of the implementation")
+    (workdir / "away").symlink_to(outside)
+    (workdir / "near").symlink_to("inside")
+    (workdir / "above").symlink_to("..")
+    (workdir / "by").symlink_to("folder")
+    assert store.tamper(workdir, "away", change) == "away is no plain file in the workdir but a link"
+    assert store.tamper(workdir, "near", change) == "near is no plain file in the workdir but a link"
+    for path in ("above/outside", "by/inside"):
+        with pytest.raises(OSError, match="symbolic link"):
+            store.tamper(workdir, path, change)
+    assert outside.read_bytes() == b"of somebody else"
+    assert (workdir / "inside").read_bytes() == b"of the implementation"
+    assert (workdir / "folder" / "inside").read_bytes() == b"of the implementation"
+
+
+@pytest.mark.parametrize(
+    ("change", "left"), [({"flip": 0}, b"\x90f somebody else"), ({"truncate": 2}, b"of"), ({"delete": True}, None)]
+)
+def test_a_file_that_has_another_name_elsewhere_is_changed_under_this_one_only(
+    places: tuple[Path, Path], change: Mapping[str, Any], left: bytes | None
+) -> None:
+    workdir, outside = places
+    outside.chmod(0o640)
+    os.link(outside, workdir / "shared")
+    assert store.tamper(workdir, "shared", change) is None
+    assert outside.read_bytes() == b"of somebody else"
+    assert (workdir / "shared").exists() is (left is not None)
+    if left is not None:
+        assert (workdir / "shared").read_bytes() == left
+        assert (workdir / "shared").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_placed_over_a_file_with_another_name_elsewhere_leaves_that_one(places: tuple[Path, Path]) -> None:
+    workdir, outside = places
+    os.link(outside, workdir / "shared")
+    store.place(workdir, "shared", b"placed")
+    assert (outside.read_bytes(), (workdir / "shared").read_bytes()) == (b"of somebody else", b"placed")
+    # A file with one name is written into: who has it open sees what was placed.
+    with (workdir / "own").open("w+b") as file:
+        store.place(workdir, "own", b"longer than what comes next")
+        store.place(workdir, "own", b"next")
+        assert file.read() == b"next"
+
+
+def test_what_cannot_be_tampered_with_is_told() -> None:
+    placed = {"place": "note", "content": {"$utf8": "abc"}}
+    for step, due, words in (
+        ({"tamper": "none", "delete": True}, "not_reached", "no file in the workdir"),
+        ({"tamper": "note/below", "delete": True}, "not_reached", "no file in the workdir"),
+        ({"tamper": "data", "delete": True}, "not_reached", "no plain file in the workdir but a folder"),
+        ({"tamper": "note", "flip": 3}, "not_reached", "has no byte 3"),
+        ({"tamper": "../note", "delete": True}, "kit_fault", "inside the workdir"),
+        ({"tamper": "/etc/passwd", "flip": 0}, "kit_fault", "inside the workdir"),
+    ):
+        found, detail = verdict(placed, step)
+        assert (found, words in detail) == (due, True), detail
+    flipped = {"tamper": "note", "flip": 1}, {"file": "note", "expect": {"value": {"bytes": {"$hex": "61 9d 63"}}}}
+    assert verdict(placed, *flipped) == ("conforms", "")
+
+
+# Copies
+
+
+def test_a_copy_of_a_folder_takes_the_place_of_what_lies_there(tmp_path: Path) -> None:
+    made = tmp_path / "one" / "deep" / "er"
+    made.mkdir(parents=True)
+    (made / "file").write_bytes(b"bytes")
+    (made / "file").chmod(0o440)
+    (tmp_path / "one" / "empty").write_bytes(b"")
+    (tmp_path / "one" / "away").symlink_to("/nowhere")
+    made.chmod(0o500)
+    old = tmp_path / "two" / "old"
+    old.mkdir(parents=True)
+    (old / "gone").write_bytes(b"old")
+    assert store.copy(tmp_path, "one", "two") == {"to": "two", "files": 2, "size": 5}
+    there = tmp_path / "two" / "deep" / "er"
+    assert sorted(os.listdir(tmp_path / "two")) == ["away", "deep", "empty"]
+    assert (there.stat().st_mode & 0o777, (there / "file").stat().st_mode & 0o777) == (0o500, 0o440)
+    assert (there / "file").read_bytes() == b"bytes"
+    assert (there / "file").stat().st_ino != (made / "file").stat().st_ino
+    assert os.readlink(tmp_path / "two" / "away") == "/nowhere"
+    # And back again, over a folder that cannot be written to.
+    made.chmod(0o700)
+    (made / "file").unlink()
+    assert store.copy(tmp_path, "two", "one")["files"] == 2
+    assert (made / "file").read_bytes() == b"bytes"
+
+
+def test_a_copy_that_cannot_be_made_leaves_what_lies_there(places: tuple[Path, Path]) -> None:
+    workdir, outside = places
+    (workdir / "kept").write_bytes(b"kept")
+    (workdir / "away").symlink_to(outside)
+    (workdir / "above").symlink_to("..")
+    (workdir / "odd").mkdir()
+    os.mkfifo(workdir / "odd" / "pipe")
+    for path, words in (
+        ("none", "No such file"),
+        ("away", "symbolic link"),
+        ("odd", "neither file"),
+        ("above/outside", "link"),
+    ):
+        with pytest.raises(OSError, match=words):
+            store.copy(workdir, path, "kept")
+    assert (workdir / "kept").read_bytes() == b"kept"
+    with pytest.raises(OSError, match="symbolic link"):
+        store.copy(workdir, "kept", "above/outside")
+    # A link at the place itself is replaced, and not followed.
+    assert store.copy(workdir, "kept", "away") == {"to": "away", "files": 1, "size": 4}
+    assert (outside.read_bytes(), (workdir / "away").is_symlink()) == (b"of somebody else", False)
+
+
+def test_more_than_fits_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "much").mkdir()
+    for number in range(5):
+        (tmp_path / "much" / str(number)).write_bytes(bytes(10))
+    with monkeypatch.context() as patch:
+        patch.setattr(changing, "MAX_ENTRIES", 5)
+        with pytest.raises(OSError, match="more than 5 files and folders"):
+            store.copy(tmp_path, "much", "to")
+    with monkeypatch.context() as patch:
+        patch.setattr(changing, "MAX_FILE", 49)
+        with pytest.raises(OSError, match="more than 49 bytes"):
+            store.copy(tmp_path, "much", "to")
+        patch.setattr(changing, "MAX_FILE", 50)
+        assert store.copy(tmp_path, "much", "to")["size"] == 50
+
+
+def test_an_older_copy_of_a_store_is_put_back_and_seen() -> None:
+    steps = (
+        PUT,
+        {"kill": 0},
+        {"copy": "data", "to": "aside/data", "bind": {"files": "value.files"}},
+        {"check": "$files", "differs": 0},
+        {"reopen": 0},
+        {"call": "put", "args": {"key": "two"}},
+        {"inspect": "store", "expect": {"value": {"rows.entry": {"$count": 2}}}},
+        {"kill": 0},
+        {"copy": "aside/data", "to": "data", "expect": {"value": {"to": "data"}}},
+        {"reopen": 0},
+        {"inspect": "store", "expect": {"value": {"rows.entry": {"$count": 1}}}},
+        AGAIN,
+        {"call": "put", "args": {"key": "two"}},
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+@pytest.mark.parametrize(
+    ("step", "due", "words"),
+    [
+        ({"copy": "../x", "to": "y"}, "kit_fault", "inside the workdir"),
+        ({"copy": "data", "to": "../y"}, "kit_fault", "inside the workdir"),
+        ({"copy": "data", "to": "data"}, "kit_fault", "none lies in the other"),
+        ({"copy": "data", "to": "data/below"}, "kit_fault", "none lies in the other"),
+        ({"copy": "data/ledger.db", "to": "data"}, "kit_fault", "none lies in the other"),
+        ({"copy": "none", "to": "y"}, "not_reached", "No such file"),
+        ({"copy": "data", "to": "y", "expect": {"value": {"files": 99}}}, "wrong_reason", "value.files"),
+    ],
+)
+def test_what_cannot_be_copied_is_told(step: dict[str, Any], due: str, words: str) -> None:
+    found, detail = verdict(PUT, step)
+    assert (found, words in detail) == (due, True), detail
+
+
+def test_a_store_that_a_copy_replaced_is_compared_by_its_bytes() -> None:
+    broken = {"place": "aside/deep/ledger.db", "content": {"$utf8": "no database"}}
+    refused = {**PUT, "expect": {"outcome": "refused", "reason": "DUPLICATE"}}
+    # The one that runs has the database open which it began with.
+    for copied in ({"copy": "aside/deep", "to": "data"}, {"copy": "aside/deep/ledger.db", "to": "data/ledger.db"}):
+        found, detail = verdict(PUT, broken, copied, refused)
+        assert (found, detail) == ("conforms", "")
+
+
+def test_a_twin_may_copy_something_else() -> None:
+    case = case_of(
+        {"place": "note", "content": ""},
+        {"copy": "note", "to": "x", "label": "copied"},
+        PUT,
+        {**AGAIN, "label": "again"},
+        twin=Twin("copied", "copy", "data", "again", {"outcome": "refused", "reason": "DUPLICATE"}),
+    )
+    (result,) = ran(case)
+    assert result.judgement.verdict.value == "conforms", result.judgement.detail
+    told = [record.event["detail"] for record in result.twin if record.event and "copy" in record.action]
+    assert read(Verb.COPY, told[0])["files"] > 0
+
+
+def test_a_copy_that_is_told_of_another_place_is_no_evidence() -> None:
+    value = {"to": "data", "files": 1, "size": 1}
+    assert read(Verb.COPY, written(value), {"path": "aside", "to": "data"}) == value
+    with pytest.raises(SeenError, match="elsewhere than the case has it"):
+        read(Verb.COPY, written(value), {"path": "aside", "to": "other"})
+    with pytest.raises(SeenError, match="files"):
+        read(Verb.COPY, written({**value, "files": -1}))
+
+
+# Names
+
+
+def test_names_that_would_be_told_alike_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "in\\side").mkdir()
+    for name in (b"\xff", b"\\xff", b"\\x5cxff", b"a\\b"):
+        os.close(os.open(os.fsencode(tmp_path) + b"/in\\side/" + name, os.O_CREAT | os.O_WRONLY))
+    for path in (".", "in\\side"):
+        value = store.tree(tmp_path, path)
+        # The very check that the run and the gate make of it.
+        assert read(Verb.TREE, written(value), {"path": path}) == value
+    told = [entry["path"] for entry in value["files"]]
+    assert told == [f"in\\x5cside/{name}" for name in ("\\x5cx5cxff", "\\x5cxff", "\\xff", "a\\x5cb")]
+
+
+def test_a_name_with_a_backslash_is_judged() -> None:
+    placed = {"place": "in\\side/\\xff", "content": ""}
+    listed = {"tree": "in\\side", "expect": {"value": {"files.0.path": "in\\x5cside/\\x5cxff", "files": {"$count": 1}}}}
+    assert verdict(placed, listed) == ("conforms", "")
+    other = {"tree": "in\\side", "expect": {"value": {"files": {"$count": 2}}}}
+    assert verdict(placed, other)[0] == "wrong_reason"
