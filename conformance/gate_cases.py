@@ -10,7 +10,7 @@ from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_faults import doubt_of_fault, judge_fault
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
-from conformance.gate_suites import doubt_of_suite, judge_suite
+from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
 from reports.evidence import Exchange, Header, Run, VerdictLine
@@ -128,7 +128,7 @@ def _judged_again(
             records = tuple(map(_record, found.get("main", ())))
             again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
             yield from _disputed(planned, line, again)
-        elif planned.scripted or requirement.contract.stateless is not None:
+        elif not is_drawn(requirement.contract, planned):
             again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
             yield from _disputed(planned, line, again)
 

@@ -1,8 +1,9 @@
 """What the exchanges of a suite test show of its verdict. Pure.
 
-The suite test of a stateless contract depends on the seed and on the answers alone, so it runs again, at a bench where
-the recorded answers take the place of an adapter. Of any other suite test the gate can only see whether an adapter was
-really met: a session that was opened fresh and closed in order, and answers in it that fit the contract.
+A suite test depends on the seed, on the answers and on what the harness saw, all of which was written down, so it runs
+again, at a bench where the records take the place of an adapter. Only of one that is marked `drawn` can the gate see no
+more than whether an adapter was really met: a session that was opened fresh and closed in order, and answers in it that
+fit the contract.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WORKERS = 1000
 def judge_suite(
     contract: Contract, planned: PlannedCase, records: Sequence[Record], *, seed: str, not_claimed: Mapping[str, str]
 ) -> Judgement:
-    """The judgement of a suite test of a stateless contract from its records.
+    """The judgement of a suite test from its records; not of one that `is_drawn`.
 
     KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
     """
@@ -56,6 +57,12 @@ def judge_suite(
     if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
         return foreign(Side.MAIN, left, "the test had ended before it")
     return judgement
+
+
+def is_drawn(contract: Contract, planned: PlannedCase) -> bool:
+    """Whether it is a suite test that need not ask the same again."""
+    marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
+    return planned.id in marks and marks[planned.id].drawn
 
 
 class _Recorded:

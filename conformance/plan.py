@@ -38,7 +38,7 @@ class PlannedCase:
 
     @property
     def scripted(self) -> bool:
-        """Whether it is a script, which can be judged again from its exchanges."""
+        """Whether it is a script."""
         return self.form is Form.SCRIPT
 
 

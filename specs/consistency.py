@@ -18,7 +18,7 @@ _STEP_GROUP = {
 }
 
 # Steps by which the harness looks or acts itself, and those of them that need the contract's store.
-_OF_HARNESS = frozenset({"inspect", "file", "tree", "copy", "insert", "probe"})
+_OF_HARNESS = frozenset({"inspect", "file", "tree", "search", "copy", "insert", "probe"})
 _OF_STORE = frozenset({"inspect", "insert", "probe"})
 
 # With one fact an operation is there or not; only with two can it be there by half.

@@ -134,6 +134,7 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
             audit_list=raw["inertness"].get("audit_list"),
             audit_code=raw["inertness"].get("audit_code"),
             seen_by=raw["inertness"]["seen_by"],
+            tree=raw["inertness"].get("tree"),
         )
         if "inertness" in raw
         else None,

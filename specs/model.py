@@ -153,13 +153,17 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Inertness:
-    """How the harness sees that a refusal changed nothing: by an observation, or by looking into the store itself."""
+    """How the harness sees that a refusal changed nothing: by an observation, or by looking into the store itself.
+
+    `tree` is a folder of the workdir that it lists besides: no refusal may leave a file there, or take one away.
+    """
 
     observe: str | None
     audit: str | None
     audit_list: str | None
     audit_code: str | None
     seen_by: str
+    tree: str | None = None
 
     @property
     def by_harness(self) -> bool:

@@ -25,6 +25,7 @@ class Verb(Enum):
     INSPECT = "inspect"  # look into the store
     FILE = "file"  # see what a file in the workdir is
     TREE = "tree"  # see what lies below a folder of the workdir
+    SEARCH = "search"  # see which files below a folder of the workdir hold a text
     PLACE = "place"  # write a file into the workdir
     LINK = "link"  # make a symbolic link in the workdir
     COPY = "copy"  # put a copy of a file or folder to another place in the workdir
@@ -38,7 +39,7 @@ class Action:
     """One action. `requests` are pairs of worker and request (without id); each yields one record.
 
     An action without requests yields one record too, with an `event` of kind done or failed. What INSPECT, FILE, TREE,
-    PLACE, LINK, COPY, INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
+    SEARCH, PLACE, LINK, COPY, INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
     `starting` says that the deadline for a start holds.
     """
 

@@ -66,6 +66,7 @@ class Driver:
             Verb.INSPECT: self._inspect,
             Verb.FILE: self._file,
             Verb.TREE: self._tree,
+            Verb.SEARCH: self._search,
             Verb.PLACE: self._place,
             Verb.LINK: self._link,
             Verb.COPY: self._copy,
@@ -219,6 +220,9 @@ class Driver:
 
     def _tree(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.tree(self._workdir, operand["path"])
+
+    def _search(self, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return store.search(self._workdir, operand["path"], operand["for"])
 
     def _link(self, operand: Mapping[str, Any]) -> dict[str, Any]:
         return store.link(self._workdir, operand["path"], operand["to"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.cases.match import same
@@ -12,8 +12,11 @@ from specs import Contract, Method
 from specs.strictjson import canonical
 
 Seen = Mapping[str, Any]
+_SHOWN = 4
 # Where the rows of the store stand in what was seen, if the harness looked itself.
 STORE = "the store"
+# Where the files of the contract's folder stand.
+TREE = "the files"
 
 
 def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None) -> Judgement | None:
@@ -25,6 +28,9 @@ def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, a
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
         return Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail)
+    if inertness.tree is not None and canonical(before[TREE]) != canonical(after[TREE]):
+        detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
+        return Judgement(Verdict.STATE_LEAK, None, detail, "the same files as before the refusal", detail)
     if inertness.audit is None or inertness.audit_list is None:
         return None
     old = before[inertness.audit][inertness.audit_list]
@@ -60,6 +66,13 @@ def judge_changed(contract: Contract, before: Seen, after: Seen | None) -> Judge
         if inertness.observe
         else "Keep the contract's relations in the database that the contract names, and commit before the answer.",
     )
+
+
+def _moved(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> str:
+    """The first paths that are new, gone, or of another size or kind."""
+    old, new = ({entry["path"]: entry for entry in entries} for entries in (before, after))
+    changed = [path for path in sorted({*old, *new}) if not same(old.get(path), new.get(path))]
+    return ", ".join(changed[:_SHOWN]) + (f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else "")
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> str:

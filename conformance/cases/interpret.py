@@ -14,8 +14,8 @@ from typing import Any
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
-from conformance.cases.inertness import STORE, judge_changed, judge_inert
-from conformance.cases.looking import judge_seen, operand_of, state_of, store_path, value_of
+from conformance.cases.inertness import STORE, TREE, judge_changed, judge_inert
+from conformance.cases.looking import files_of, judge_seen, operand_of, state_of, store_path, value_of
 from conformance.cases.match import mismatch, same
 from conformance.cases.race import judge_race
 from conformance.cases.record import Finding, Judgement, Record, Side
@@ -315,6 +315,10 @@ class _Reader:
             looked = yield Action(Verb.INSPECT, f"inspect {when} [{note}]", operand=operand)
             value = value_of(Verb.INSPECT, looked[0], operand)
             seen[STORE] = state_of(value, when, damaged=self.state.damaged)
+        if inertness.tree is not None:
+            operand = {"path": inertness.tree}
+            looked = yield Action(Verb.TREE, f"tree {when} [{note}]", operand=operand)
+            seen[TREE] = files_of(value_of(Verb.TREE, looked[0], operand), when)
         # Through a worker that nothing else uses: looking at the one under test would refresh what it believes, write
         # out what it holds back, and tell it which calls are expected to be refused.
         if self.case.observer is Observer.APART:

@@ -15,11 +15,13 @@ from conformance.inspection.changing import apart, target_of
 from conformance.inspection.files import parts_of
 from conformance.verdict import Verdict
 from specs.model import Contract, Kind
+from vectors.canaries import spellings
 
 _STORED = frozenset({"blob", "text", "integer", "real"})
 _INSERTED: Mapping[str, Any] = {"inserted": True}
 _SHOWN = 600
-_OF_FILES = frozenset({Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.COPY})
+_OF_FILES = frozenset({Verb.FILE, Verb.TREE, Verb.SEARCH, Verb.PLACE, Verb.LINK, Verb.COPY})
+_OF_FOLDERS = frozenset({Verb.TREE, Verb.SEARCH})
 
 
 def store_path(contract: Contract) -> str:
@@ -53,11 +55,17 @@ def operand_of(verb: Verb, step: Mapping[str, Any], contract: Contract, scope: S
 def _of_file(verb: Verb, step: Mapping[str, Any], target: str, scope: Scope) -> dict[str, Any]:
     operand: dict[str, Any] = {"path": target}
     try:
-        if verb is not Verb.TREE or target != ".":
+        if verb not in _OF_FOLDERS or target != ".":
             parts_of(target)
         if verb is Verb.PLACE:
             operand["content"] = scope.resolve(step["content"])
             content_of(operand)
+        if verb is Verb.SEARCH:
+            operand["for"] = scope.resolve(step["for"])
+            if not operand["for"] or not isinstance(operand["for"], list):
+                raise ValueError(f"expected a list of what is searched for, got {operand['for']!r}")
+            for canary in operand["for"]:
+                spellings(canary)
         if verb is Verb.LINK:
             operand["to"] = target_of(target, str(scope.resolve(step["to"])))
         if verb is Verb.COPY:
@@ -108,7 +116,7 @@ def judge_seen(
 def _is_blind(verb: Verb, value: Mapping[str, Any]) -> bool:
     if verb in {Verb.INSERT, Verb.PROBE}:
         return value["inserted"] is None
-    return verb in {Verb.INSPECT, Verb.TREE} and value["error"] is not None
+    return verb in {Verb.INSPECT, *_OF_FOLDERS} and value["error"] is not None
 
 
 def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[str, Any]:
@@ -125,3 +133,15 @@ def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[s
     why = value["error"] or "it is not there"
     detail = f"the store cannot be looked into {note}, so nothing shows that a refusal is inert: {why}"
     raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "a database that can be read", str(why)))
+
+
+def files_of(value: Mapping[str, Any], note: str) -> list[Any]:
+    """What a listing shows, to be compared with another's; nothing for a folder that is not there.
+
+    Folders are left out: an empty one holds nothing, and who failed to write a file may have made its folder.
+    Raises Finding where it cannot be listed.
+    """
+    if value["error"] is None:
+        return [entry for entry in value["files"] if entry["kind"] != "folder"]
+    detail = f"the store cannot be listed {note}, so nothing shows that a refusal is inert: {value['error']}"
+    raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "a folder that can be listed", str(value["error"])))

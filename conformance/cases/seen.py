@@ -18,7 +18,9 @@ from specs.strictjson import canonical, loads
 # The verbs whose record tells a value, by the name of the step.
 TELLING = {
     verb.value: verb
-    for verb in (Verb.INSPECT, Verb.FILE, Verb.TREE, Verb.PLACE, Verb.LINK, Verb.COPY, Verb.INSERT, Verb.PROBE)
+    for verb in (
+        Verb.INSPECT, Verb.FILE, Verb.TREE, Verb.SEARCH, Verb.PLACE, Verb.LINK, Verb.COPY, Verb.INSERT, Verb.PROBE,
+    )
 }  # fmt: skip
 
 
@@ -64,10 +66,13 @@ def _other(verb: Verb, value: Mapping[str, Any], operand: Mapping[str, Any]) -> 
         return "the link leads elsewhere than the case has it"
     if verb is Verb.COPY and value["to"] != operand["to"]:
         return "the copy lies elsewhere than the case has it"
-    if verb is Verb.TREE:
+    if verb in {Verb.TREE, Verb.SEARCH}:
         under = "" if operand["path"] == "." else f"{shown(operand['path'])}/"
-        if not all(entry["path"].startswith(under) for entry in value["files"]):
+        rows = value["files" if verb is Verb.TREE else "found"]
+        if not all(entry["path"].startswith(under) for entry in rows):
             return "a path does not lie below the folder that the case asks for"
+    if verb is Verb.SEARCH and any(entry["which"] >= len(operand["for"]) for entry in value["found"]):
+        return "something was found that the case does not search for"
     return None
 
 
@@ -83,6 +88,12 @@ def _contradiction(verb: Verb, value: Mapping[str, Any]) -> str | None:
             return "its paths are not sorted, or not unique"
         if paths and (value["error"] is not None or not value["exists"]):
             return "a folder that was not listed has files"
+    if verb is Verb.SEARCH:
+        found = [(entry["path"], entry["which"]) for entry in value["found"]]
+        if found != sorted(set(found)):
+            return "what was found is not sorted, or not unique"
+        if value["error"] is not None and (found or value["files"] or value["bytes"]):
+            return "a search that came to nothing has found something"
     if verb is Verb.INSPECT:
         readable = value["exists"] and value["error"] is None
         if not readable and (value["tables"] or value["rows"] or value["triggers"]):

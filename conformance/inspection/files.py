@@ -12,10 +12,12 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from vectors.canaries import occurring
 
 # Beyond this a file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024
@@ -144,6 +146,47 @@ def tree_of(workdir: Path, path: str) -> dict[str, Any]:
                 return {"exists": True, "error": f"it is no folder that can be listed: {error.strerror}", "files": []}
             raise
     return {"exists": True, "error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
+
+
+def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[str, Any]:
+    """Where canaries can be read below a folder: {error, files, bytes, found: [{path, which}]}.
+
+    `wanted` are the spellings of each canary. All bytes of all plain files are read, the targets of links and every
+    path as well; `which` is the number of the canary from 0, `files` and `bytes` how much was read. `error` says why
+    nothing can be told: no such folder, too much in it, a file that cannot be read.
+    """
+    nothing: dict[str, Any] = {"error": None, "files": 0, "bytes": 0, "found": []}
+    listed = tree_of(workdir, path)
+    if listed["error"] is not None or not listed["exists"]:
+        return {**nothing, "error": listed["error"] or "there is no such folder"}
+    found: set[tuple[str, int]] = set()
+    count = size = 0
+    for entry in listed["files"]:
+        at, kind = entry["path"], entry["kind"]
+        try:
+            data = _searched(workdir, at, kind, MAX_FILE - size)
+        except FileNotFoundError:
+            if "\\x" in at:
+                return {**nothing, "error": f"{at} cannot be read: its name is not UTF-8, or it went meanwhile"}
+            # It went between two looks; its name was there all the same.
+            data = b""
+        except OSError as error:
+            return {**nothing, "error": f"{at} cannot be read: {error.strerror}"}
+        if kind == "file":
+            count, size = count + 1, size + len(data)
+        if size > MAX_FILE:
+            return {**nothing, "error": f"there are more than {MAX_FILE} bytes"}
+        found |= {(at, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
+    told = [{"path": at, "which": which} for at, which in sorted(found)[:MAX_ENTRIES]]
+    return {**nothing, "files": count, "bytes": size, "found": told}
+
+
+def _searched(workdir: Path, path: str, kind: str, most: int) -> bytes:
+    """What a file holds, one byte more than `most` at the most, or where a link leads. Raises OSError."""
+    if kind not in {"file", "link"}:
+        return b""
+    with folder_of(workdir, path) as (folder, name):
+        return read_plain(folder, name, most + 1) if kind == "file" else os.fsencode(os.readlink(name, dir_fd=folder))
 
 
 @contextlib.contextmanager

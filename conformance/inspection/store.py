@@ -12,6 +12,7 @@ from conformance.inspection import changing, files
 from conformance.inspection.database import MAX_LOOK, nothing
 from conformance.inspection.helper import HELPER, HelperError
 from specs.strictjson import canonical
+from vectors.canaries import spellings
 
 Row = Mapping[str, Any]
 
@@ -55,6 +56,11 @@ def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
 def tree(workdir: Path, path: str) -> dict[str, Any]:
     """Everything below a folder of the workdir. Raises OSError."""
     return files.tree_of(workdir, path)
+
+
+def search(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
+    """In which files below a folder of the workdir canaries can be read. Raises OSError."""
+    return files.search(workdir, path, [spellings(canary) for canary in canaries])
 
 
 def link(workdir: Path, path: str, target: str) -> dict[str, Any]:

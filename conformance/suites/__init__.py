@@ -12,19 +12,24 @@ _ATTRIBUTE = "__holdfast_clause__"
 
 @dataclass(frozen=True, slots=True)
 class ClauseMark:
-    """The clauses a suite test proves and the provocations it needs."""
+    """The clauses a suite test proves and the provocations it needs.
+
+    `drawn`: what it asks is drawn by Hypothesis, which looks for odd values in whatever modules are loaded. So another
+    process may ask something else, and nobody can judge the test again from its exchanges.
+    """
 
     clauses: tuple[str, ...]
     provocations: tuple[str, ...]
+    drawn: bool = False
 
 
-def clause(*ids: str, provocations: tuple[str, ...] = ()) -> Callable[[_F], _F]:
-    """Mark a suite test with the clauses it proves, the main one first."""
+def clause(*ids: str, provocations: tuple[str, ...] = (), drawn: bool = False) -> Callable[[_F], _F]:
+    """Mark a suite test with the clauses it proves, the main one first. See `ClauseMark` for `drawn`."""
     if not ids:
         raise ValueError("a suite test proves at least one clause; name it")
 
     def mark(function: _F) -> _F:
-        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations))
+        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn))
         return function
 
     return mark

@@ -181,6 +181,17 @@ class Session:
         found: list[dict[str, Any]] = value["files"]
         return found
 
+    def search(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
+        """Where texts, or bytes as {bytes: base64url}, can be read below a folder of the workdir: [{path, which}].
+
+        What cannot be searched ends the test as not reached.
+        """
+        value = self._told(Verb.SEARCH, path, {"search": path, "for": list(canaries)})
+        if value["error"] is not None:
+            self._bench.fail("not_reached", f"{path} cannot be searched: {value['error']}")
+        found: list[dict[str, Any]] = value["found"]
+        return found
+
     def place(self, path: str, data: bytes) -> None:
         """Write a file into the workdir."""
         self._told(Verb.PLACE, path, {"place": path, "content": base64url(data)})

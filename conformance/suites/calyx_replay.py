@@ -141,7 +141,7 @@ _NAMES = st.text(st.sampled_from("abcxyz_-\u00e9\u4e2d\U0001f4a1"), min_size=1, 
 _EXTRAS = st.dictionaries(_NAMES, _TEXT, max_size=4)
 
 
-@clause("CALYX-KEY-3", "CALYX-KEY-1", "CALYX-KEY-2")
+@clause("CALYX-KEY-3", "CALYX-KEY-1", "CALYX-KEY-2", drawn=True)
 def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None:
     """Keys are compared with those that holdfast derives itself, in two processes one after the other."""
     with bench.session(workers=2) as session:
@@ -179,7 +179,7 @@ def _respelled(sent: str, ways: int) -> bytes:
     return text.encode()
 
 
-@clause("CALYX-KEY-6", "CALYX-KEY-3")
+@clause("CALYX-KEY-6", "CALYX-KEY-3", drawn=True)
 def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
     """Some spellings come after the envelope, some before it; at most one of the two is ever delivered."""
     with bench.session() as session:
@@ -248,7 +248,7 @@ def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
 # Any instant around the edges of the window
 
 
-@clause("CALYX-ALG-7", "CALYX-ALG-6")
+@clause("CALYX-ALG-7", "CALYX-ALG-6", drawn=True)
 def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
     """Timestamps at any distance, above all around the edges, in both directions."""
     near = st.integers(-3, 3)
@@ -280,7 +280,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 # Any history
 
 
-@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8")
+@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", drawn=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Envelopes, replays, skewed clocks, prunes, restarts and a second process, in any order."""
 

@@ -181,7 +181,7 @@ class World:
         ]
         sessions = [
             self.session(session, self._when(dice), dice.choice(["title", "other"]))
-            for session in {session for session, _ in places}
+            for session in sorted({session for session, _ in places})
             if dice.random() < 0.7
         ]
         pins = [

@@ -38,7 +38,7 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 # Any history
 
 
-@clause("RS4A-RP-03b", provocations=("fail_verify",))
+@clause("RS4A-RP-03b", provocations=("fail_verify",), drawn=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Registrations, retries, compensations, time and jobs in any order, with a restart now and then."""
 
@@ -83,7 +83,7 @@ def _disguised(segments: list[str], ways: list[int]) -> str:
     return f"{head}/{'/'.join(path)}{'/' if sum(ways) % 3 else ''}".replace("\u00e9", "e\u0301")
 
 
-@clause("RS4A-ID-3", "RS4A-ID-14")
+@clause("RS4A-ID-3", "RS4A-ID-14", drawn=True)
 def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
     """Keys are compared with those that holdfast derives itself, for targets, owners and runs of any characters."""
     with bench.session() as session:

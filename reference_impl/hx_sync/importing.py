@@ -121,10 +121,14 @@ class Importing:
     def run(self, node: Node, plan: Plan) -> bool:
         """Apply and record in one transaction; whether it was new."""
         with node.index.writing() as connection:
+            before = self._ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
+            forgets = fresh and (
+                plan.found.place.kind is Kind.TOMBSTONE or self._ledger.forgotten(connection) != before
+            )
         if leaves:
             self.sweep(node)
-        if fresh and plan.found.place.kind is Kind.TOMBSTONE:
+        if forgets:
             node.index.purge()
         return fresh
 
@@ -292,6 +296,8 @@ class Importing:
                 done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
                 self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
             self.sweep(node)
+            # It may have been the first to meet a tombstone, or a content that one covers.
+            node.index.purge()
             self.settle(node, master)
         except UncertainError as error:
             return Indeterminate(str(error))

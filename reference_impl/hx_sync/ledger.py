@@ -167,6 +167,11 @@ class Ledger:
         kept = ", ".join(f"'{name}'" for name in _KEPT_COUNTERS)
         connection.execute(f"DELETE FROM counters WHERE name NOT IN ({kept})")
 
+    def forgotten(self, connection: sqlite3.Connection) -> int:
+        """How many events are forgotten."""
+        found = connection.execute("SELECT value FROM counters WHERE name = 'forgotten_events'").fetchone()
+        return 0 if found is None else int(found[0])
+
     def count(self, connection: sqlite3.Connection, name: str, by: int) -> None:
         """Raise a counter, in the transaction of what is counted."""
         if by:

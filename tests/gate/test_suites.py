@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +12,18 @@ from typing import Any
 import pytest
 
 from conformance.cases.record import Judgement, Record, Side
-from conformance.gate_model import ReasonCode
-from conformance.gate_suites import doubt_of_suite, judge_suite
-from conformance.plan import plan_of, suite_case_id
+from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.gate_model import GateReason, ReasonCode
+from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
+from conformance.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from conformance.recorder import exchange_of
-from conformance.verdict import Verdict
-from reports.evidence import EvidenceWriter, VerdictLine
+from conformance.verdict import Exit, Verdict
+from reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from specs import load_contract
 from specs.loader import read_contract
 from tests.gate.conftest import NOW, SEED, Bench
 from tests.harness.suite_play import played, reference
+from tests.hostile.verify import temp_folder
 
 TOY = read_contract(Path(__file__).parents[1] / "toycontract" / "toy")
 ENTRY = {"key": "key-1", "nonce": "nonce-1"}
@@ -163,3 +167,88 @@ def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
         writer.finish(verdict=verdict, exit_status=12, finished=NOW)
     told = [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
     assert [each.cases for each in told] == [(PLANNED.id,)]
+
+
+# Of a contract with a state, with the files and processes that its tests are about
+
+
+HX = load_contract("hx-sync")
+KEYS = "test_objects_of_all_types_in_two_stores_have_keys_and_nonces_of_their_own"
+IMPORTS = "test_any_set_in_any_order_comes_to_the_state_of_the_model"
+
+
+def planned_of(contract: str, test: str) -> PlannedCase:
+    """The plan's entry of a suite test."""
+    return next(case for case in plan_of(load_contract(contract)) if case.id == suite_case_id(contract, test))
+
+
+def ran(test: str, mutant: str | None = None) -> CaseResult:
+    """What a suite test shows of the reference of hx-sync, in processes of its own."""
+    words = (sys.executable, "-P", "-m", "reference_impl")
+    planted = () if mutant is None else ("--mutant", mutant)
+    with temp_folder() as folder:
+        settings = RunSettings(
+            (*words, "adapter", *planted),
+            ("hx-sync",),
+            SEED,
+            launcher=(*words, "launch", *planted),
+            config={"store": "none"},
+            workdir=str(folder),
+        )
+        with Engine(settings) as engine:
+            function = {each.__name__: each for each, _ in suite_tests("hx-sync")}[test]
+            return engine.run_suite_test(HX, planned_of("hx-sync", test), function)
+
+
+def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
+    """What the gate says of a run of this one result, told with that verdict."""
+    bench = Bench(HX, folder)
+    path = folder / f"{verdict}.jsonl"
+    claimed = (Claimed("hx-sync", HX.version, {}),)
+    with EvidenceWriter(path) as writer:
+        header = bench.header()
+        writer.header(replace(header, adapter=replace(header.adapter, claims=claimed)))
+        for record in result.main:
+            writer.write(exchange_of(result.case, Side.MAIN, record))
+        writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1))
+        writer.finish(verdict=verdict, exit_status=0, finished=NOW)
+    return [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
+
+
+def test_a_failed_suite_test_that_is_told_to_conform_holds_the_gate(tmp_path: Path) -> None:
+    result = ran(KEYS, "key-of-type")
+    assert result.judgement.verdict is Verdict.FAIL_OPEN, result.judgement.detail
+    assert judge_suite(HX, planned_of("hx-sync", KEYS), result.main, seed=SEED, not_claimed={}) == result.judgement
+    assert written(tmp_path, result, "fail_open") == []
+    (reason,) = written(tmp_path, result, "conforms")
+    assert (reason.cases, reason.exit) == ((result.case,), Exit.FAIL_OPEN), reason.text
+
+
+def test_a_suite_test_that_conforms_is_judged_alike_again(tmp_path: Path) -> None:
+    result = ran(IMPORTS)
+    assert result.judgement.verdict is Verdict.CONFORMS, result.judgement.detail
+    assert written(tmp_path, result, "conforms") == []
+    # What was written down of the last look at a state is another, and so is the verdict.
+    last = next(record for record in reversed(result.main) if record.action == "observe status")
+    assert last.answer is not None
+    value = {**last.answer["value"], "events": last.answer["value"]["events"] + 1}
+    changed = with_answer(list(result.main), last.n, {**last.answer, "value": value})
+    (reason,) = written(tmp_path, replace(result, main=tuple(changed)), "conforms")
+    assert "state_leak" in reason.text or "do not fit" in reason.text, reason.text
+
+
+def test_only_what_hypothesis_draws_is_not_judged_again() -> None:
+    drawn = {
+        function.__name__
+        for contract in ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
+        for function, _ in suite_tests(contract)
+        if is_drawn(load_contract(contract), planned_of(contract, function.__name__))
+    }
+    told = {
+        function.__name__
+        for contract in ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
+        for function, _ in suite_tests(contract)
+        if "@given" in inspect.getsource(function)
+    }
+    assert drawn == told
+    assert len(drawn) < 7

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.cases.judge import judge_case
 from conformance.engine import CaseResult, Engine, RunSettings
-from specs import Case
+from specs import Case, Contract
 from specs.loader import read_contract
 from specs.model import Kind
 from tests.hostile.verify import temp_folder
@@ -28,16 +28,16 @@ def case_of(*steps: Step, kind: Kind = Kind.BEHAVIOUR, **changes: Any) -> Case:
     return replace(ONCE, **{"kind": kind, "given": (), "when": steps, "then": (), "twin": None, **changes})
 
 
-def ran(*cases: Case, flaw: str = "", seed: str = SEED) -> Iterator[CaseResult]:
-    """What the adapter with that flaw shows."""
+def ran(*cases: Case, flaw: str = "", seed: str = SEED, contract: Contract = LEDGER) -> Iterator[CaseResult]:
+    """What the adapter with that flaw shows, held to the contract or to a variant of it."""
     with temp_folder() as folder:
         settings = RunSettings(
             (sys.executable, str(FOLDER / "adapter.py"), flaw), ("ledger",), seed=seed, workdir=str(folder)
         )
         with Engine(settings) as engine:
             for case in cases:
-                result = engine.run_case(LEDGER, case)
-                assert judge_case(LEDGER, case, result.main, result.twin, seed=seed) == result.judgement
+                result = engine.run_case(contract, case)
+                assert judge_case(contract, case, result.main, result.twin, seed=seed) == result.judgement
                 yield result
 
 

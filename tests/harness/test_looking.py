@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import sqlite3
 import sys
@@ -16,9 +17,11 @@ from conformance.cases.looking import state_of
 from conformance.cases.record import Finding
 from conformance.inspection import store
 from conformance.inspection.database import nothing
+from conformance.inspection.files import MAX_FILE
 from conformance.inspection.helper import HELPER, Helper
+from conformance.suites.bench import base64url
 from specs.model import Twin
-from tests.harness.ledger import FOLDER, ONCE, case_of, ran, verdict
+from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
 
 PUT = {"call": "put", "args": {"key": "one"}}
@@ -220,6 +223,89 @@ def test_a_name_that_is_no_text_and_a_pipe_are_listed(tmp_path: Path) -> None:
     ]
 
 
+SECRET = bytes(range(17, 49))
+SPELLED = {
+    "as it is": SECRET,
+    "in hexadecimal": SECRET.hex().encode(),
+    "in capitals": SECRET.hex().upper().encode(),
+    "in UTF-16": SECRET.hex().encode("utf-16-le"),
+    "as base64": base64.b64encode(SECRET),
+    "as base64 without padding": base64.b64encode(SECRET).rstrip(b"="),
+    "as base64 of a file name": base64.urlsafe_b64encode(SECRET),
+    "as base64 with something before": base64.b64encode(b"k=" + SECRET),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_a_search_finds_a_secret_however_it_is_written(spelling: str) -> None:
+    data = b"\xff before " + SPELLED[spelling] + b" behind"
+    secret = {"bytes": {"$hex": SECRET.hex()}}
+    steps = (
+        {"place": "in/deep/x", "content": base64url(data)},
+        {"search": "in", "for": ["nothing of it", secret], "expect": {"value": {"found": [{"path": "in/deep/x",
+            "which": 1}], "files": 1, "bytes": len(data), "error": None}}},
+    )  # fmt: skip
+    assert verdict(*steps) == ("conforms", "")
+    # The accepted neighbour: one byte of the secret is another.
+    other = {"bytes": {"$hex": f"{SECRET[:-1].hex()}ff"}}
+    assert verdict(steps[0], {"search": "in", "for": [other], "expect": {"value": {"found": []}}}) == ("conforms", "")
+
+
+def test_a_search_reads_names_targets_of_links_and_every_file() -> None:
+    steps: tuple[dict[str, Any], ...] = (
+        {"place": "in/say canary", "content": ""},
+        {"link": "in/link", "to": "canary in the mine"},
+        {"place": "in/a/b/c", "content": {"$utf8": {"$repeat": "x", "times": 70000}}},
+        {"place": "in/a/b/d", "content": {"$utf8": "a sparrow"}},
+        {"place": "canary", "content": {"$utf8": "canary, beside the folder"}},
+        {
+            "search": "in",
+            "for": ["canary", "sparrow"],
+            "expect": {"value": {"files": 3, "bytes": 70009}},
+            "bind": {"found": "value.found"},
+        },
+        {
+            "check": "$found",
+            "equals": [
+                {"path": "in/a/b/d", "which": 1},
+                {"path": "in/link", "which": 0},
+                {"path": "in/say canary", "which": 0},
+            ],
+        },
+    )
+    assert verdict(*steps) == ("conforms", "")
+
+
+@pytest.mark.parametrize(
+    ("step", "due", "words"),
+    [
+        ({"search": "in", "for": ["canary"], "expect": {"value": {"found": []}}}, "wrong_reason", "value.found"),
+        ({"search": "in", "for": ["canary"], "expect": {"value": {"found": []}}, "else": "fail_open"}, "fail_open", ""),
+        ({"search": "none", "for": ["canary"], "expect": {"value": {"found": []}}}, "not_reached", "no such folder"),
+        ({"search": "in/x", "for": ["canary"], "expect": {"value": {"found": []}}}, "not_reached", "no folder"),
+        ({"search": "..", "for": ["canary"]}, "kit_fault", "inside the workdir"),
+        ({"search": "in", "for": ["short"]}, "kit_fault", "by chance"),
+        ({"search": "in", "for": []}, "kit_fault", "a list of what is searched for"),
+        ({"search": "in", "for": [{"bytes": "no base64!"}]}, "kit_fault", "base64url"),
+        ({"search": "in", "for": [{"hex": "00"}]}, "kit_fault", "expected a text, or bytes"),
+    ],
+)
+def test_a_search_that_came_to_nothing_proves_nothing(step: dict[str, Any], due: str, words: str) -> None:
+    found, detail = verdict({"place": "in/x", "content": {"$utf8": "a canary"}}, step)
+    assert (found, words in detail) == (due, True), detail
+
+
+def test_a_file_that_cannot_be_searched_is_no_file_without_it(tmp_path: Path) -> None:
+    os.close(os.open(os.fsencode(tmp_path) + b"/\xff\xe9", os.O_CREAT | os.O_WRONLY))
+    assert "not UTF-8" in store.search(tmp_path, ".", ["canary"])["error"]
+    os.unlink(os.fsencode(tmp_path) + b"/\xff\xe9")
+    (tmp_path / "half").write_bytes(b"canary" + bytes(MAX_FILE // 2))
+    assert store.search(tmp_path, ".", ["canary"])["found"] == [{"path": "half", "which": 0}]
+    (tmp_path / "other half").write_bytes(bytes(MAX_FILE // 2))
+    found = store.search(tmp_path, ".", ["canary"])
+    assert (found["files"], found["found"], "more than" in found["error"]) == (0, [], True)
+
+
 def test_a_twin_may_link_elsewhere() -> None:
     case = case_of(
         {"link": "x", "to": "nowhere", "label": "linked"},
@@ -301,6 +387,37 @@ def test_an_adapter_that_says_all_the_right_things_is_not_believed(flaw: str, du
     (result,) = ran(replace(ONCE, twin=None), flaw=flaw)
     found = result.judgement
     assert (found.verdict.value, words in found.detail) == (due, True), found.detail
+
+
+@pytest.mark.parametrize(
+    ("flaw", "due", "words"),
+    [
+        ("", "conforms", ""),
+        ("makes a folder", "conforms", ""),
+        ("litters", "state_leak", "out holds other files: out/refused.tmp"),
+        ("appends", "state_leak", "out holds other files: out/there"),
+        ("removes", "state_leak", "out holds other files: out/there"),
+        ("links", "state_leak", "out holds other files: out/link"),
+    ],
+)
+def test_a_refusal_leaves_the_files_alone_that_the_contract_names(flaw: str, due: str, words: str) -> None:
+    inertness = LEDGER.inertness
+    assert inertness is not None
+    contract = replace(LEDGER, inertness=replace(inertness, tree="out"))
+    case = case_of({"place": "out/there", "content": ""}, PUT, AGAIN)
+    (result,) = ran(case, flaw=flaw, contract=contract)
+    assert (result.judgement.verdict.value, words in result.judgement.detail) == (due, True), result.judgement.detail
+    # The contract that names no folder does not look there.
+    assert verdict({"place": "out/there", "content": ""}, PUT, AGAIN, flaw=flaw) == ("conforms", "")
+
+
+def test_a_folder_that_cannot_be_listed_shows_no_refusal_to_be_inert() -> None:
+    inertness = LEDGER.inertness
+    assert inertness is not None
+    contract = replace(LEDGER, inertness=replace(inertness, tree="out"))
+    (result,) = ran(case_of({"place": "out", "content": ""}, PUT, AGAIN), contract=contract)
+    assert result.judgement.verdict.value == "not_reached"
+    assert "cannot be listed" in result.judgement.detail
 
 
 def test_a_twin_that_is_accepted_must_be_seen_to_change_the_store() -> None:

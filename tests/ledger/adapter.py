@@ -83,6 +83,20 @@ class Ledger:
         elif FLAW == "foreign":
             self.path.write_text("{}" * 5000)
 
+    def litter(self, out: Path) -> None:
+        """What a refusal does to a folder beside the database, in which a file lies."""
+        if FLAW == "litters":
+            (out / "refused.tmp").write_text("x")
+        elif FLAW == "appends":
+            with (out / "there").open("a") as file:
+                file.write("x")
+        elif FLAW == "removes":
+            (out / "there").unlink()
+        elif FLAW == "links":
+            (out / "link").symlink_to("there")
+        elif FLAW == "makes a folder":
+            (out / "below").mkdir()
+
     def put(self, key: str) -> dict[str, Any]:
         """Decide and store."""
         new = {"outcome": "accepted", "effect": "new", "value": {}}
@@ -95,6 +109,8 @@ class Ledger:
         known = bool(self.database.execute("SELECT 1 FROM entry WHERE key = ?", (key,)).fetchall())
         if FLAW == "leaks" and known:
             self.database.execute("INSERT INTO log (what) VALUES ('again')")
+        if known:
+            self.litter(self.path.parent.parent / "out")
         if not known:
             self.database.execute("INSERT INTO entry (key) VALUES (?)", (key,))
         return refused if known else new

@@ -101,6 +101,7 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
             "used in another group",
         ),
         (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
+        (lambda t: t.contract["inertness"].update(tree="../data"), "'../data' does not match"),
         (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
         (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),
         (lambda t: t.contract["inertness"].pop("observe"), "self-reported needs `observe`"),

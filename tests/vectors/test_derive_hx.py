@@ -318,20 +318,110 @@ def test_ids_digests_and_canonical_forms() -> None:
     assert hx.decoded(derive("hx.canonical", {"b": 1, "a": 1.50})) == b'{"a":1.5,"b":1}'
 
 
+OWN = "77" * 32
+
+
 @pytest.mark.parametrize(
     ("second", "due"),
     [
         ({"label": "two", "nonce": "03" * 24}, []),
-        ({}, ["ciphertext", "nonce", "wrap_nonce", "wrapped_key"]),
+        ({}, ["ciphertext", "nonce", "object_key", "wrap_nonce", "wrapped_key"]),
+        ({"label": "two", "nonce": "03" * 24, "object_key": OWN}, ["object_key"]),
+        ({"label": "two", "nonce": "03" * 24, "object_key": hx.VAULT_KEY}, ["vault_key"]),
         ({"label": "two", "nonce": "01" * 24}, ["nonce"]),
         ({"label": "two", "nonce": "03" * 24, "wrap_nonce": "01" * 24}, ["nonces"]),
         ({"label": "two", "nonce": "02" * 24, "wrap_nonce": "02" * 24}, ["nonces"]),
     ],
 )
 def test_what_two_objects_have_in_common_is_named(second: Mapping[str, Any], due: list[str]) -> None:
-    made = [hx.encoded(make(nonce="01" * 24)), hx.encoded(make(**{"nonce": "01" * 24, **second}))]
+    first = {"nonce": "01" * 24, "object_key": OWN} if "object_key" in second else {"nonce": "01" * 24}
+    made = [hx.encoded(make(**first)), hx.encoded(make(**{"nonce": "01" * 24, **second}))]
     assert derive("hx.common", made) == due
     assert derive("hx.common", [*made, None]) == ["error"]
+    # Where a key cannot be unwrapped nobody knows whose it is.
+    assert derive("hx.common", [*made, hx.encoded(make(label="x", key="11" * 32))]) == ["error"]
+
+
+BYTES = hx.encoded(b"some bytes")
+SPACED = '{"events": []}'
+
+
+@pytest.mark.parametrize(
+    ("changes", "due"),
+    [
+        ({}, []),
+        ({"algorithm": "aes-256-gcm"}, []),
+        ({"header": {"app": "x/1.0"}}, ["members"]),
+        ({"drop": ["created_at"]}, ["members"]),
+        ({"header": {"version": "0"}}, ["values"]),
+        ({"header": {"version": False}}, ["values"]),
+        ({"header": {"segment_id": hx.NODE_A.upper()}}, ["values"]),
+        ({"header": {"created_at": "2026-02-31T00:00:00Z"}}, ["values"]),
+        ({"header": {"created_at": "2026-01-01T00:00:00"}}, ["values"]),
+        ({"header": {"vault_id": hx.NODE_A}}, ["values"]),
+        ({"header": {"crypto": {"alg": "aes-256-gcm"}}}, ["values"]),
+        ({"header": {"crypto": {"alg": "xchacha20-poly1305", "kid": 1}}}, ["values"]),
+        ({"magic": "HXOBK"}, ["prelude"]),
+        ({"version": 1}, ["prelude"]),
+        ({"payload_text": SPACED}, ["payload"]),
+        ({"payload_text": "no JSON"}, ["error"]),
+        ({"header_text": "[]"}, ["error"]),
+        ({"key": "11" * 32}, ["error"]),
+    ],
+    ids=str,
+)
+def test_what_is_published_is_held_to_the_letter(changes: Mapping[str, Any], due: list[str]) -> None:
+    sealed = {**SEGMENT, **changes}
+    if "payload_text" in changes:
+        del sealed["payload"]
+    made = derive("hx.object", sealed)
+    assert derive("hx.published", {"object": made, "type": "segment"}) == due
+
+
+def test_a_header_in_another_spelling_is_not_one_that_is_published() -> None:
+    header = json.loads(parts_of(make()).header)
+    for text in (json.dumps(header, sort_keys=True), json.dumps(dict(reversed(header.items())), separators=(",", ":"))):
+        made = derive("hx.object", {**SEGMENT, "header_text": text})
+        assert derive("hx.published", {"object": made, "type": "segment"}) == ["header"]
+
+
+def test_objects_of_every_type_can_be_published() -> None:
+    window = {"start_ts": "2026-01-01T00:00:00Z", "end_ts": "2026-01-01T00:00:00Z"}
+    made = {
+        "tombstone": derive("hx.object", {"type": "tombstone", "label": "x", "payload": window}),
+        "manifest": derive("hx.object", {"type": "manifest", "label": "x", "payload": {"objects": []}}),
+        "blob": derive("hx.blob", {"label": "x", "bytes": BYTES}),
+    }
+    for kind, data in made.items():
+        assert derive("hx.published", {"object": data, "type": kind}) == []
+        assert "type" in derive("hx.published", {"object": data, "type": "segment"})
+    assert derive("hx.published", {"object": None, "type": "blob"}) == ["error"]
+
+
+def test_what_lies_in_the_store_beside_its_objects_is_told() -> None:
+    vault = f"HXSync/vaults/{hx.VAULT_ID}"
+    keys = [derive("hx.key", {"type": "blob", "id": "ab" * 32}), derive("hx.key", {"type": "tombstone", "id": "x"})]
+    folders = [
+        *("HXSync/vaults", vault, f"{vault}/tmp", f"{vault}/objects", f"{vault}/objects/blobs"),
+        *(f"{vault}/objects/blobs/ab", f"{vault}/objects/blobs/ab/ab", f"{vault}/objects/tombstones"),
+        *(f"{vault}/objects/segments", f"{vault}/tmp/objects/blobs/ab", f"{vault}/tmp/{vault}/objects"),
+    ]
+    there: list[dict[str, Any]] = [{"path": path, "kind": "folder", "size": None} for path in folders]
+    there += [{"path": path, "kind": "file", "size": 1} for path in keys]
+    assert derive("hx.stored", {"files": there, "keys": keys}) == {"missing": [], "others": []}
+    assert derive("hx.stored", {"files": there, "keys": keys[:1]})["others"] == [keys[1]]
+    assert derive("hx.stored", {"files": there[:-1], "keys": keys})["missing"] == [keys[1]]
+    for path, kind in (
+        (f"{vault}/tmp/x.bak", "file"),
+        (f"{vault}/tmp/secret", "folder"),
+        (f"{vault}/objects/blobs/ab/cd", "folder"),
+        ("HXSync/catalogue.json", "file"),
+        (f"{vault}/objects/link", "link"),
+    ):
+        more = [*there, {"path": path, "kind": kind, "size": None}]
+        assert derive("hx.stored", {"files": more, "keys": keys}) == {"missing": [], "others": [path]}
+    linked = [*there[:-1], {"path": keys[1], "kind": "link", "size": None}]
+    assert derive("hx.stored", {"files": linked, "keys": keys})["missing"] == [keys[1]]
 
 
 CANARY = "geheim-é-text"

@@ -16,9 +16,9 @@ import zstandard
 from specs.errors import StrictJsonError
 from specs.strictjson import canonical as rfc8785
 from specs.strictjson import loads
-from vectors.hxobjects import altering, frames
+from vectors import canaries
+from vectors.hxobjects import altering, frames, strict
 from vectors.hxobjects import format as envelope
-from vectors.hxobjects import leaks as leaking
 from vectors.hxobjects.altering import Alteration
 from vectors.hxobjects.drafts import (
     CREATED_AT,
@@ -92,16 +92,77 @@ def parts(data: str | None) -> dict[str, str | None]:
 def common(objects: list[str | None]) -> list[str]:
     """The names of those parts that any two of several objects have in common, sorted.
 
-    `wrap_nonce`, `wrapped_key`, `nonce`, `ciphertext`; `nonces` where a nonce of the wrap is one of a payload, be it of
-    the same object; `error` where one is no object.
+    `wrap_nonce`, `wrapped_key`, `nonce`, `ciphertext`; `object_key`, unwrapped with the vault key of the contract;
+    `vault_key` where the key of one is that; `nonces` where a nonce of the wrap is one of a payload, be it of the same
+    object; `error` where one is no object or has no key that can be unwrapped.
     """
+    master = bytes.fromhex(VAULT_KEY)
     found = [parts(each) for each in objects]
+    try:
+        keys = [envelope.object_key(parts_of(_told(each)), master) for each in objects]
+    except ValueError:
+        return ["error"]
     if any(each["error"] is not None for each in found):
         return ["error"]
     names = ("wrap_nonce", "wrapped_key", "nonce", "ciphertext")
     same = [name for name in names if len({each[name] for each in found}) < len(found)]
     mixed = {each["wrap_nonce"] for each in found} & {each["nonce"] for each in found}
-    return sorted([*same, *(["nonces"] if mixed else [])])
+    told = {"object_key": len(set(keys)) < len(keys), "vault_key": master in keys, "nonces": bool(mixed)}
+    return sorted([*same, *(name for name, is_so in told.items() if is_so)])
+
+
+def published(asked: Mapping[str, Any]) -> list[str]:
+    """What of an object is not as one that is published has to be: {object, type, key?} -> sorted words.
+
+    There are none if all is. Stricter than who reads may be: `prelude` (magic and version), `type` (not the one that is
+    asked for), `members` (more or fewer in the header than its type has), `values` (one of them is not of its kind, or
+    differs from the prelude), `header` and `payload` (not the RFC 8785 form), `error` (it does not open).
+    """
+    known(asked, frozenset({"object", "type", "key"}), "what was published")
+    try:
+        found = parts_of(_told(asked["object"]))
+        data = envelope.payload_of(found, key_of(asked))
+        return strict.faults(found, data, asked["type"])
+    except (ValueError, StrictJsonError):
+        return ["error"]
+
+
+def stored(asked: Mapping[str, Any]) -> dict[str, list[str]]:
+    """How a listing of the store differs from what must lie there: {files, keys} -> {missing, others}, sorted paths.
+
+    `files` is the value of a step `tree`, `keys` all objects that were published. Others are all files and links that
+    are no object of these, and every folder that is neither on the way to one of these nor on the way to its place
+    below tmp/.
+    """
+    known(asked, frozenset({"files", "keys"}), "a listing of the store")
+    keys = set(asked["keys"])
+    ways = {way for each in keys for path in _ways(each) for way in _above(path)} | _LAYOUT
+    there = {entry["path"] for entry in asked["files"] if entry["kind"] == "file"}
+    others = [
+        entry["path"]
+        for entry in asked["files"]
+        if entry["path"] not in (ways if entry["kind"] == "folder" else keys) or entry["kind"] not in {"file", "folder"}
+    ]
+    return {"missing": sorted(keys - there), "others": sorted(others)}
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a path goes through."""
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
+
+
+def _ways(path: str) -> list[str]:
+    """Where an object lies, and where it may lie while it is written: below tmp/, by its whole path or by its end."""
+    vault, rest = "/".join(path.split("/")[:3]), "/".join(path.split("/")[3:])
+    return [path, f"{vault}/{_TMP}/{path}", f"{vault}/{_TMP}/{rest}"]
+
+
+_TMP = "tmp"
+_KINDS = ("objects/segments", "objects/blobs", "objects/tombstones", "objects/manifests")
+_VAULT = f"HXSync/vaults/{VAULT_ID}"
+# Folders that may be there before anything is.
+_LAYOUT = {*_above(f"{_VAULT}/x"), *(f"{_VAULT}/{way}" for way in (_TMP, "objects", *_KINDS))}
 
 
 def opened(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,10 +236,10 @@ def winner(events: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 def leaks(asked: Mapping[str, Any]) -> list[str]:
     """Which texts can be read: {canaries: [texts], in: any value} -> those that occur in a text of the value, sorted.
 
-    A text of the value is read as it is and as the bytes that it spells, see `vectors.hxobjects.leaks`.
+    A text of the value is read as it is and as the bytes that it spells, see `vectors.canaries`.
     """
     known(asked, frozenset({"canaries", "in"}), "a search for leaks")
-    return leaking.leaks(asked["canaries"], asked["in"])
+    return canaries.leaks(asked["canaries"], asked["in"])
 
 
 def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -206,7 +267,9 @@ DERIVATIONS = {
         object_,
         opened,
         parts,
+        published,
         sha256,
+        stored,
         uuid,
         winner,
         zstd,

@@ -24,7 +24,8 @@ VAULT_KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 NODE_A = "a0a0a0a0-0a0a-4a0a-8a0a-a0a0a0a0a0a0"
 CREATED_AT = "2026-01-01T00:00:00Z"
 
-_MEMBERS = {
+# Those that the header of a type has of its own.
+MEMBERS = {
     "segment": ("node_id", "segment_id", "created_at"),
     "blob": ("blob_hash", "byte_len_plain", "compression"),
     "tombstone": ("tombstone_id", "created_at", "node_id"),
@@ -123,8 +124,8 @@ def _header(asked: Mapping[str, Any], kind: str, label: str, algorithm: str) -> 
             raise ValueError("a header is told as a whole or in parts, not both")
         text = asked[told[0]]
         return text.encode("utf-8") if told == ["header_text"] else decoded(text)
-    if kind not in _MEMBERS:
-        raise ValueError(f"no type is called {kind!r}; known: {', '.join(_MEMBERS)}")
+    if kind not in MEMBERS:
+        raise ValueError(f"no type is called {kind!r}; known: {', '.join(MEMBERS)}")
     of = {
         "node_id": asked.get("node_id", NODE_A),
         "created_at": asked.get("created_at", CREATED_AT),
@@ -139,7 +140,7 @@ def _header(asked: Mapping[str, Any], kind: str, label: str, algorithm: str) -> 
         "object_type": kind,
         "vault_id": asked.get("vault_id", VAULT_ID),
         "crypto": {"alg": algorithm},
-        **{name: of[name] for name in _MEMBERS[kind]},
+        **{name: of[name] for name in MEMBERS[kind]},
         **asked.get("header", {}),
     }
     for name in asked.get("drop", ()):

@@ -222,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "unknown-compression-is-none",
         "A codec that nobody knows means plain bytes",
         part(headers=AnyCompression, codec=UnknownCompressionIsNone),
-        {"BLB-5": "wrong_reason"},
+        {"BLB-5": "fail_open"},
     ),
     mutant(
         "bad-zstd-is-plain",
@@ -254,6 +254,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "A blob that is there is written over",
         part(publishing=BlobPublishedTwice),
         {"BLB-7": "fail_open"},
-        also("an object that is there gets other bytes", "P2"),
+        also("an object that is there gets other bytes, and that is told to be new", "P2 P7"),
     ),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from reference_impl.answers import Answer
+from reference_impl.answers import Answer, Effect
+from reference_impl.hx_sync import canonical
 from reference_impl.hx_sync.algorithms import TAG_BYTES, Algorithm, Algorithms
 from reference_impl.hx_sync.envelope import Envelope, Nonces, Sealed
 from reference_impl.hx_sync.header import Header, Headers
@@ -15,6 +18,7 @@ from reference_impl.hx_sync.importing import Importing
 from reference_impl.hx_sync.keys import VaultKeys
 from reference_impl.hx_sync.layout import Place
 from reference_impl.hx_sync.nodes import Node
+from reference_impl.hx_sync.objects import Found
 from reference_impl.hx_sync.publishing import Publishing
 from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 from reference_impl.mutants.catalogue import Mutant
@@ -57,6 +61,29 @@ class ObjectKeyOfVault(Envelope):
         return super().seal(master, kind, own, payload)
 
 
+class KeyOfType(Envelope):
+    """Segments are looked at by everybody; what is rare has one key for all of its type."""
+
+    def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+        own_key = hashlib.sha256(master + kind.value.encode()).digest()
+        self._nonces = Nonces() if kind is Kind.SEGMENT else _OneKey(own_key)
+        return super().seal(master, kind, own, payload)
+
+
+class BlobKeyOfContent(Envelope):
+    def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+        own_key = hashlib.sha256(master + payload).digest()
+        self._nonces = _OneKey(own_key) if kind is Kind.BLOB else Nonces()
+        return super().seal(master, kind, own, payload)
+
+
+class KeysOfStore(Envelope):
+    def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+        told = canonical.write({"own": dict(own), "kind": kind.value}) + payload
+        self._nonces = _OneKey(hashlib.sha256(master + told).digest())
+        return super().seal(master, kind, own, payload)
+
+
 class NonceConstant(Envelope):
     def encrypt(self, algorithm: Algorithm, key: bytes, payload: bytes, clear: bytes) -> bytes:
         nonce = bytes(algorithm.nonce_bytes)
@@ -74,6 +101,14 @@ class GcmWrapNonceRepeated(Envelope):
         if algorithm.number != _GCM:
             return super().wrap(algorithm, master, key, clear)
         nonce = hashlib.sha256(master).digest()[: algorithm.nonce_bytes]
+        return nonce + algorithm.encrypt(master, nonce, key, self.associated(clear))
+
+
+class GcmNoncesOfContent(Envelope):
+    def wrap(self, algorithm: Algorithm, master: bytes, key: bytes, clear: bytes) -> bytes:
+        if algorithm.number != _GCM or b'"object_type":"segment"' in clear:
+            return super().wrap(algorithm, master, key, clear)
+        nonce = hashlib.sha256(clear).digest()[: algorithm.nonce_bytes]
         return nonce + algorithm.encrypt(master, nonce, key, self.associated(clear))
 
 
@@ -127,6 +162,48 @@ class PlaintextLeftInTmp(Publishing):
         self._store.replace(f"{self._layout.partials}/{header.object_id}.json", payload)
 
 
+class BackupLeftInTmp(Publishing):
+    """Encrypted, so nothing of it can be read; but it is no object, and nobody removes it."""
+
+    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+        effect = super().once(key, raw, master, is_same)
+        self._store.replace(f"{self._layout.partials}/{key.rpartition('/')[2]}.bak", raw)
+        return effect
+
+
+class CatalogueInStore(Publishing):
+    """What lies where, for quick starts; compressed, so no search for words finds them."""
+
+    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+        effect = super().once(key, raw, master, is_same)
+        keys = sorted(self._store.list(self._layout.objects).keys)
+        self._store.replace(f"{self._layout.vault}/catalogue.z", zlib.compress("\n".join(keys).encode()))
+        return effect
+
+
+# What is published to the letter
+
+
+class MemberAddedToHeaders(Headers):
+    def write(self, kind: Kind, vault_id: str, algorithm: str, own: Mapping[str, Any]) -> bytes:
+        added = {"app": "reference/1.0"} if kind is Kind.MANIFEST else {}
+        return super().write(kind, vault_id, algorithm, {**own, **added})
+
+    def check_members(self, members: Mapping[str, Any], kind: Kind) -> None:
+        left = {name: members[name] for name in members if name != "app"}
+        super().check_members(left if kind is Kind.MANIFEST else members, kind)
+
+
+class HeaderWithSpaces(Headers):
+    def write(self, kind: Kind, vault_id: str, algorithm: str, own: Mapping[str, Any]) -> bytes:
+        return json.dumps(json.loads(super().write(kind, vault_id, algorithm, own)), sort_keys=True).encode()
+
+
+class PayloadWithSpaces(Publishing):
+    def payload(self, batch: Mapping[str, Any]) -> bytes:
+        return json.dumps(json.loads(super().payload(batch)), sort_keys=True).encode()
+
+
 # What is recorded
 
 
@@ -159,6 +236,8 @@ class RecordedBeforeDecryption(Importing):
 
 
 _BARE = "its case opens what was published"
+_ALIKE = "its case compares what two stores hold"
+_LETTER = "its case holds what is published to the letter"
 
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
@@ -179,6 +258,27 @@ MUTANTS: tuple[Mutant, ...] = (
         part(envelope=ObjectKeyOfVault),
         {"CRY-2": "fail_open"},
         also("every object has the same key", "CRY-5"),
+    ),
+    mutant(
+        "key-of-type",
+        "All blobs have one key, and so have all tombstones and all manifests",
+        part(envelope=KeyOfType),
+        {"CRY-2": "fail_open"},
+        also(_ALIKE, "CRY-5"),
+    ),
+    mutant(
+        "blob-key-of-content",
+        "The key of a blob is made of its bytes, so that equal ones can be told",
+        part(envelope=BlobKeyOfContent),
+        {"CRY-2": "fail_open"},
+        also(_ALIKE, "CRY-5"),
+    ),
+    mutant(
+        "keys-of-store",
+        "The key of an object is made of its header and payload",
+        part(envelope=KeysOfStore),
+        {"CRY-2": "fail_open"},
+        also(_ALIKE, "CRY-5"),
     ),
     mutant(
         "nonce-constant",
@@ -209,6 +309,13 @@ MUTANTS: tuple[Mutant, ...] = (
         also("a name that nobody knows is accepted", "SEG-8 TMB-1"),
     ),
     mutant(
+        "gcm-nonces-of-content",
+        "With AES-256-GCM the key of what is no segment is wrapped with a nonce that is made of its header",
+        part(envelope=GcmNoncesOfContent),
+        {"CRY-5": "fail_open"},
+        also("the same nonce in two objects", "CRY-2"),
+    ),
+    mutant(
         "gcm-unreadable",
         "Objects in AES-256-GCM are refused",
         part(algorithms=GcmUnreadable),
@@ -228,14 +335,49 @@ MUTANTS: tuple[Mutant, ...] = (
         "Tombstones are not encrypted",
         part(envelope=TombstoneInClear),
         {"P7": "fail_open"},
-        also(_BARE, "CRY-3 CLI-1 SEG-8 TMB-1"),
+        also(_BARE, "CRY-2 CRY-3 CRY-5 CLI-1 SEG-8 TMB-1"),
     ),
     mutant(
         "plaintext-left-in-tmp",
         "A publisher writes its batch to a temporary file first, and leaves it there",
         part(publishing=PlaintextLeftInTmp),
         {"P7": "fail_open"},
-        also("their cases look what lies in tmp", "LAY-4 P1"),
+        also("their cases look what lies in tmp, or that a refusal leaves no file", "LAY-4 P1 P2 P6 STO-3"),
+    ),
+    mutant(
+        "backup-left-in-tmp",
+        "A publisher leaves a copy of each object below tmp",
+        part(publishing=BackupLeftInTmp),
+        {"P7": "fail_open"},
+        also("their cases look what lies in tmp, or that a refusal leaves no file", "LAY-4 P1 P2 P6 TMB-6 STO-3"),
+    ),
+    mutant(
+        "catalogue-in-store",
+        "A publisher keeps a list of all objects beside them",
+        part(publishing=CatalogueInStore),
+        {"P7": "fail_open"},
+        also("their cases look what lies in the store", "LAY-1 LAY-2 LAY-3 LAY-4 P1 P2 P6 STO-1 STO-3"),
+    ),
+    mutant(
+        "member-added-to-headers",
+        "The header of a manifest that is published has a member that nobody asked for",
+        part(headers=MemberAddedToHeaders),
+        {"CRY-3": "wrong_reason"},
+        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 MAN-1"),
+    ),
+    mutant(
+        "header-with-spaces",
+        "Headers are written with spaces between their members",
+        part(headers=HeaderWithSpaces),
+        {"CRY-3": "wrong_reason"},
+        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 BLB-1 BLB-3 BLB-4"),
+    ),
+    mutant(
+        "payload-with-spaces",
+        "Payloads of segments are written with spaces between their members",
+        part(publishing=PayloadWithSpaces),
+        {"CRY-3": "wrong_reason"},
+        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 P2"),
     ),
     mutant(
         "recorded-before-decryption",

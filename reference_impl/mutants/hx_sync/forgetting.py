@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from reference_impl.answers import Answer
+from reference_impl.hx_sync.blobs import BlobCache
 from reference_impl.hx_sync.forgotten import Forgotten
 from reference_impl.hx_sync.header import Header
 from reference_impl.hx_sync.importing import Importing, Plan, Round
+from reference_impl.hx_sync.index import Index
 from reference_impl.hx_sync.layout import Layout
 from reference_impl.hx_sync.ledger import Ledger
 from reference_impl.hx_sync.merging import Merging
@@ -162,6 +165,37 @@ class BlobsKept(Forgotten):
         return False
 
 
+class KeptElsewhere(Forgotten):
+    def drop_events(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
+        connection.executemany(
+            "INSERT OR IGNORE INTO counters (name, value) SELECT 'gone ' || kind || data, 0 FROM events "
+            "WHERE node_id = ? AND session_id = ? AND seq = ?",
+            keys,
+        )
+        super().drop_events(connection, keys)
+
+
+class BlobsMovedAway(BlobCache):
+    def sweep(self, kept: set[str]) -> None:
+        attic = self._folder.parent / "attic"
+        attic.mkdir(exist_ok=True)
+        for path in self.files():
+            if path.name not in kept:
+                shutil.copyfile(path, attic / path.name)
+        super().sweep(kept)
+
+
+class FreePagesKept(Index):
+    def prepare(self, connection: sqlite3.Connection) -> None:
+        super().prepare(connection)
+        connection.execute("PRAGMA secure_delete = OFF").fetchone()
+
+
+class LogKept(Index):
+    def purge(self) -> None:
+        pass
+
+
 class SessionsAlwaysLive(Views):
     def session_is_live(self) -> str:
         return "TRUE"
@@ -225,6 +259,32 @@ MUTANTS: tuple[Mutant, ...] = (
         part(views=SessionsAlwaysLive),
         {"TMB-8": "fail_open"},
         also("all events of a session are forgotten", "P4 T2"),
+    ),
+    mutant(
+        "forgotten-kept-elsewhere",
+        "What is forgotten is kept in another table, where nobody shows it",
+        part(forgotten=KeptElsewhere),
+        {"TMB-8": "fail_open"},
+        also("it looks at the counters", "LOC-5"),
+    ),
+    mutant(
+        "blob-kept-under-another-name",
+        "What leaves the cache is kept in another folder of the device",
+        part(cache=BlobsMovedAway),
+        {"TMB-8": "fail_open"},
+        also("it looks what lies in the folder of a device", "IMP-3"),
+    ),
+    mutant(
+        "deleted-rows-stay-in-free-pages",
+        "Deleted rows are not overwritten in the file of the index",
+        part(index=FreePagesKept),
+        {"TMB-8": "fail_open"},
+    ),
+    mutant(
+        "log-keeps-what-is-forgotten",
+        "The write-ahead log is left as it is after something was forgotten",
+        part(index=LogKept),
+        {"TMB-8": "fail_open"},
     ),
     mutant(
         "windows-asked-before-the-transaction",

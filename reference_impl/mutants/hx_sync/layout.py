@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reference_impl.hx_sync.folder import FolderStore
@@ -130,6 +131,30 @@ class LinksFollowed(FolderStore):
         return super().open_flags() & ~os.O_NOFOLLOW
 
 
+class LinksOpened(FolderStore):
+    """None is listed, and whoever names one gets what it leads to."""
+
+    def open_flags(self) -> int:
+        return super().open_flags() & ~os.O_NOFOLLOW
+
+
+class FolderLinksFollowed(FolderStore):
+    def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        for key, plain in super()._walk(parts):
+            if (self._root / key).is_dir():
+                yield from self._walk(tuple(key.split("/")))
+            else:
+                yield key, plain
+
+    @contextlib.contextmanager
+    def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+        handle = os.open(self._root.joinpath(*parts), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+
 class UpperCaseTaken(Layout):
     def place(self, key: str) -> Place | None:
         below = key.removeprefix(f"{self.objects}/")
@@ -199,6 +224,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "links-followed",
         "A link to a file is as good as the file",
         part(folder=LinksFollowed),
+        {"LAY-6": "fail_open"},
+    ),
+    mutant(
+        "links-opened",
+        "A link is not listed, but an object that is asked for by its key is read through it",
+        part(folder=LinksOpened),
+        {"LAY-6": "fail_open"},
+    ),
+    mutant(
+        "folder-links-followed",
+        "A link to a folder is as good as the folder",
+        part(folder=FolderLinksFollowed),
         {"LAY-6": "fail_open"},
     ),
     mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -59,6 +60,19 @@ class KeyWrittenDown(Nodes):
     def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
         super().fill(connection, node_id)
         connection.execute("UPDATE vault_config SET vault_key = ?", (self._settings.vault_key,))
+
+
+class KeyAsBase64(KeyWrittenDown):
+    def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
+        super().fill(connection, node_id)
+        encoded = base64.b64encode(bytes.fromhex(self._settings.vault_key)).decode()
+        connection.execute("UPDATE vault_config SET vault_key = ?", (encoded,))
+
+
+class KeyInFile(Importing):
+    def settle(self, node: Node, master: bytes) -> None:
+        super().settle(node, master)
+        (node.index.folder / "session").write_bytes(master)
 
 
 # The node
@@ -183,6 +197,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "The key of the vault lies in the index",
         part(schema=WithKey, nodes=KeyWrittenDown),
         {"LOC-1": "fail_open"},
+    ),
+    mutant(
+        "vault-key-as-base64",
+        "The key of the vault lies in the index as base64",
+        part(schema=WithKey, nodes=KeyAsBase64),
+        {"LOC-1": "fail_open"},
+    ),
+    mutant(
+        "vault-key-in-file",
+        "The key of the vault lies in a file beside the index, as its bytes",
+        part(importing=KeyInFile),
+        {"LOC-1": "fail_open"},
+        also("it looks what lies in the folder of a device", "IMP-3"),
     ),
     mutant(
         "node-id-per-start",

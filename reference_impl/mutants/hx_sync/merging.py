@@ -191,6 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "Each import puts a copy of the index into the store",
         part(importing=IndexCopied),
         {"P1": "wrong_reason"},
+        also("their cases look what lies in the store", "LAY-1 LAY-2 LAY-3 P7"),
     ),
     mutant(
         "segments-never-skipped",

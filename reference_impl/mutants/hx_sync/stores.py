@@ -42,6 +42,15 @@ class PublishReplaces(Publishing):
             return Effect.NEW
 
 
+class RefusedBytesLeft(Publishing):
+    def put(self, key: str, data: bytes) -> Answer:
+        try:
+            return super().put(key, data)
+        except RefusedError:
+            self._store.replace(f"{self._layout.partials}/{key.rpartition('/')[2]}.refused", data)
+            raise
+
+
 class InPlace(FolderStore):
     def in_place(self, key: str, data: bytes, fill: Callable[[int, bytes], None]) -> Put:
         with self._asked():
@@ -184,6 +193,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "A segment that is published again with another batch replaces the first",
         part(publishing=PublishReplaces),
         {"P2": "fail_open"},
+    ),
+    mutant(
+        "refused-bytes-left-in-tmp",
+        "What may not be put stays behind as a file below tmp",
+        part(publishing=RefusedBytesLeft),
+        {"P2": "state_leak"},
+        also("a put is refused", "STO-2 LAY-4 LAY-6"),
     ),
     mutant(
         "written-in-place",

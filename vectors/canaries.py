@@ -1,0 +1,90 @@
+"""Whether a text or a secret can be read somewhere, in any of the spellings that programs give to bytes.
+
+A canary is a text, or bytes as {bytes: base64url without padding}. What was compressed or encrypted is not seen
+through.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+# A shorter one would be met by chance.
+_SHORTEST = 6
+_BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
+
+
+def leaks(canaries: Iterable[str], values: Any) -> list[str]:
+    """The canaries, sorted, that occur in any text of a JSON value, or in the bytes that such a text spells.
+
+    Raises ValueError for one of less than six bytes, see `spellings`.
+    """
+    wanted = {canary: spellings(canary) for canary in canaries}
+    found = set()
+    for text in _texts(values):
+        for hay in _readings(text):
+            found |= {canary for canary, needles in wanted.items() if any(needle in hay for needle in needles)}
+    return sorted(found)
+
+
+def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
+    """Which canaries, by their numbers from 0, occur in these bytes; `wanted` are the spellings of each."""
+    return [number for number, needles in enumerate(wanted) if any(needle in data for needle in needles)]
+
+
+def spellings(canary: Any) -> list[bytes]:
+    """What is looked for: the bytes, in hexadecimal, as base64 wherever in the encoded bytes they began.
+
+    A text is also looked for in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
+    less than six bytes.
+    """
+    if isinstance(canary, str):
+        data = canary.encode("utf-8")
+        written = [json.dumps(canary)[1:-1].encode(), canary.encode("utf-16-le"), canary.encode("utf-16-be")]
+    else:
+        data = _secret(canary)
+        written = [data.hex().encode("utf-16-le"), data.hex().encode("utf-16-be")]
+    if len(data) < _SHORTEST:
+        raise ValueError(f"what has less than {_SHORTEST} bytes may occur by chance: {canary!r}")
+    return [data, data.hex().encode(), data.hex().upper().encode(), *written, *_in_base64(data)]
+
+
+def _secret(canary: Any) -> bytes:
+    if not isinstance(canary, Mapping) or canary.keys() != {"bytes"} or not isinstance(canary["bytes"], str):
+        raise ValueError(f"expected a text, or bytes as {{bytes: base64url}}, got {canary!r}")
+    text = canary["bytes"]
+    if text.strip(_BASE64URL) or "=" in text:
+        raise ValueError(f"not base64url without padding: {text[:40]!r}")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _in_base64(data: bytes) -> Iterator[bytes]:
+    for before in range(3):
+        # What depends on the bytes before and behind is cut off, and any padding with it.
+        first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(bytes(before) + data)[first:last]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name)
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+def _readings(text: str) -> Iterator[bytes]:
+    yield text.encode("utf-8")
+    if text.isascii() and not text.strip(_BASE64URL):
+        try:
+            yield base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+        except binascii.Error:
+            return
