@@ -7,11 +7,12 @@ adapter could have had makes up a conforming run. Whoever fears that asks for a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from conformance import __version__
-from conformance.gate_cases import fitness_clauses, of_cases
+from conformance.gate_cases import of_cases
+from conformance.gate_fitness import of_fitness
 from conformance.gate_model import (
     Extent,
     FitnessProof,
@@ -19,7 +20,6 @@ from conformance.gate_model import (
     GateReason,
     ReasonCode,
     Requirement,
-    some_of,
 )
 from conformance.gate_run import foreign_results, of_baseline, of_contract, of_file, of_run
 from conformance.recorder import kit_digest
@@ -84,7 +84,7 @@ def decide(
 
     `now` is aware. `key` names the public key whose signature is asked for. All reasons are given, the gravest first.
     """
-    header = run.header
+    header, installed = run.header, kit or installed_kit()
     reasons: list[GateReason] = list(of_file(run, key=key))
     notes: list[str] = []
     left_out: list[str] = []
@@ -94,7 +94,7 @@ def decide(
     if header is None and not run.defects:
         reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
     if header is not None:
-        reasons += of_run(run, header, kit=kit or installed_kit(), now=now, max_age=max_age)
+        reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
         reasons += foreign_results(run, header)
     sides = run.sides()
     for requirement in required:
@@ -104,10 +104,9 @@ def decide(
         reasons += found.reasons
         notes += found.notes
         left_out += found.left_out
-        reasons += _fitness(requirement, fitness)
-    if fitness is not None:
-        text = f"the fitness proof {fitness.path} of surface {fitness.surface} cannot be verified by this version"
-        reasons.append(GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE))
+    proven = of_fitness(required, fitness, kit=installed, now=now)
+    reasons += proven.reasons
+    notes += proven.notes
     if baseline is not None and header is not None:
         reasons += of_baseline(run, header, baseline)
     return GateDecision(
@@ -117,13 +116,3 @@ def decide(
         notes=tuple(notes),
         left_out=tuple(left_out),
     )
-
-
-def _fitness(requirement: Requirement, fitness: FitnessProof | None) -> Iterator[GateReason]:
-    clauses = fitness_clauses(requirement)
-    if clauses and fitness is None:
-        text = (
-            f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
-            "can be proven only of a named live surface: --fitness F --surface NAME"
-        )
-        yield GateReason(ReasonCode.FITNESS_MISSING, text, Exit.INCOMPLETE)

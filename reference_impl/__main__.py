@@ -1,4 +1,7 @@
-"""The command line of the reference: `adapter`, `frames`, `launch`, `provision`, `mutants`. Run as `python -P -m`."""
+"""The command line of the reference, run as `python -P -m`.
+
+`adapter`, `frames`, `launch`, `server`, `provision`, `mutants`, and what contracts have for their operators.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,13 @@ def _launch(options: argparse.Namespace) -> None:
     run(start)
 
 
+def _server(_options: argparse.Namespace) -> None:
+    from reference_impl.bare_server import start
+    from reference_impl.launching import run
+
+    run(start)
+
+
 def _provision(options: argparse.Namespace) -> None:
     package = package_of(options.contract)
     provision = import_module(f"{package}.demo").provision
@@ -103,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     frames.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
     launch = command("launch", _launch, "Provision what one JSON line on standard input asks for, until end of file.")
     launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
+    command("server", _server, "Run an empty PostgreSQL server with the settings of one JSON line, until end of file.")
     provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
     provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
     provision.add_argument("--contract", choices=provisioned, default=provisioned[0])

@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from reference_impl import __version__
-from reference_impl.answers import Answer, Fault, Ok, to_message
+from reference_impl.answers import Answer, Fault, Ok, Refused, to_message
 from reference_impl.instants import InstantError, parse_instant
-from reference_impl.session import Implementation, OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from reference_impl.session import (
+    Implementation,
+    OpenError,
+    OpenRefusedError,
+    OpenRequest,
+    Session,
+    StateWanted,
+    SurfaceWanted,
+)
 from specs.errors import StrictJsonError
 from specs.strictjson import canonical, loads
 
@@ -125,6 +133,8 @@ class Adapter:
             return Fault(f"unknown op {request.get('op')!r}; known: hello, {', '.join(actions)}")
         try:
             return action(request)
+        except OpenRefusedError as error:
+            return Refused(error.reason, detail=error.detail)
         except (RequestError, OpenError) as error:
             return Fault(str(error))
         except Exception as error:  # whatever went wrong, the harness gets an answer and stderr the trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from reference_impl.cluster import (
@@ -30,14 +31,19 @@ _SETTINGS = {
 class EmbeddedServer:
     """A running server in a folder of its own. `folder` may be removed by others once `pid` is gone."""
 
-    def __init__(self, *, parent: Path) -> None:
-        """Initialise and start it, in a new folder under `parent` if a server can live there. Raises ServerError."""
+    def __init__(self, *, parent: Path, settings: Mapping[str, str] | None = None) -> None:
+        """Initialise and start it, in a new folder under `parent` if a server can live there. Raises ServerError.
+
+        `settings` of PostgreSQL win over those that every server here has.
+        """
         self.folder = new_home(parent)
         try:
-            programs = Programs.within_reach(self.folder)
-            programs.give(self.folder)
-            programs.initialise(self.folder / "data")
-            self._server = programs.start(self.folder / "data", self.folder, _SETTINGS)
+            self._programs = Programs.within_reach(self.folder)
+            self._programs.give(self.folder)
+            self._programs.initialise(self.folder / "data")
+            self._server = self._programs.start(
+                self.folder / "data", self.folder, {**_SETTINGS, **({} if settings is None else settings)}
+            )
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -46,6 +52,11 @@ class EmbeddedServer:
     def pid(self) -> int:
         """Process id of the postmaster."""
         return self._server.pid
+
+    @property
+    def programs(self) -> Path:
+        """The folder of PostgreSQL's programs, pg_dump and psql among them."""
+        return self._programs.folder
 
     def dsn(self, database: str, *, user: str = SUPERUSER) -> str:
         """DSN of a database on this server."""

@@ -16,6 +16,15 @@ class OpenError(Exception):
     """A session cannot be opened; the text says what was expected, what came, and what to do."""
 
 
+class OpenRefusedError(OpenError):
+    """A session is refused for a reason of the contract."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
 @unique
 class StateWanted(Enum):
     """`fresh`: a clone of the provisioned template; `existing`: what is in the workdir."""

@@ -15,7 +15,7 @@ from conformance.cli.mutants import planted
 from conformance.plan import PlannedCase, plan_of
 from conformance.verdict import Exit
 from specs import Case, Clause, Contract, SpecError, contract_names, load_contract
-from specs.model import FaultCase
+from specs.model import FaultCase, Proof
 
 
 def explain(
@@ -67,6 +67,9 @@ def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
         return
     console = out()
     _fields(console, data)
+    if clause.proof is Proof.FITNESS:
+        console.print("proven by `holdfast fitness DSN` of a live surface, and by no run; see docs/fitness.md")
+        return
     for heading, rows in (("cases", data["cases"]), ("mutants", data["mutants"])):
         console.print(f"{heading}: {len(rows)}", style="bold")
         for row in rows:

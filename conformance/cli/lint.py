@@ -16,7 +16,7 @@ from conformance.cli.mutants import planted
 from conformance.cli.vectors_data import lint as lint_vectors
 from conformance.plan import Form, plan_of
 from conformance.verdict import Exit
-from specs import Contract, SpecError, contract_names, load_contract
+from specs import Contract, SpecError, contract_names, fitness, load_contract
 from specs.lint import MutantNote, lint_contract
 from specs.loader import contract_folders
 
@@ -75,6 +75,11 @@ def problems_of(contract: Contract) -> list[str]:
     problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
     if load_baseline(contract) is None:
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
+    if fitness.has_queries(contract.name):
+        try:
+            fitness.load_queries(contract.name)
+        except SpecError as error:
+            problems.append(str(error))
     return problems
 
 

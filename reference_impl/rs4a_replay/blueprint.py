@@ -10,6 +10,7 @@ from reference_impl.patience import Patience
 from reference_impl.rs4a_replay.authority import Authority
 from reference_impl.rs4a_replay.custody import Custody
 from reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
+from reference_impl.rs4a_replay.fitness import FitnessGuard
 from reference_impl.rs4a_replay.keys import Keys
 from reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
 from reference_impl.rs4a_replay.reading import Reader
@@ -38,6 +39,7 @@ class Blueprint:
     authority: type[Authority] = Authority
     custody: type[Custody] = Custody
     judge: type[SurfaceJudge] = SurfaceJudge
+    fitness: type[FitnessGuard] = FitnessGuard
     postgres_store: type[PostgresStore] = PostgresStore
     postgres_audit: type[PostgresAudit] = PostgresAudit
     postgres_dialect: type[PostgresDialect] = PostgresDialect

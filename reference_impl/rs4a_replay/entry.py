@@ -14,15 +14,16 @@ from psycopg.conninfo import conninfo_to_dict
 from reference_impl.cluster import ServerError
 from reference_impl.confined import ConfinedServer
 from reference_impl.patience import Patience
-from reference_impl.postgres import connect, with_database
+from reference_impl.postgres import connect, describe, with_database
 from reference_impl.rs4a_replay.admission import Ports
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.rs4a_replay.fitness import Claim
 from reference_impl.rs4a_replay.operator import Operator
 from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
 from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
 from reference_impl.rs4a_replay.provision import sqlite_paths, unprovision_postgres
-from reference_impl.rs4a_replay.service import Parts
-from reference_impl.rs4a_replay.settings import Settings, StoreKind
+from reference_impl.rs4a_replay.service import Parts, Use
+from reference_impl.rs4a_replay.settings import LABORATORY, Settings, StoreKind
 from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from reference_impl.rs4a_replay.stoppoints import StopPoints
 from reference_impl.rs4a_replay.terms import CONTRACT
@@ -40,6 +41,7 @@ class _Store:
     ports: Ports
     operator: Operator
     server: ConfinedServer | None = None
+    use: Use = Use.LABORATORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Rs4aReplay(Whole):
             store = self._sqlite(request, settings, patience)
         elif "cluster" in request.config:
             store = self._confined(request, settings, patience)
+        elif request.config.get("laboratory") != LABORATORY:
+            store = self._live(request, settings, patience)
         else:
             store = self._postgres(request, settings, patience)
         if request.surface is SurfaceWanted.ABSENT:
@@ -87,6 +91,7 @@ class Rs4aReplay(Whole):
             stops=stops,
             patience=patience,
             server=store.server,
+            use=store.use,
         )
         return make.service(parts, now=request.now)
 
@@ -113,6 +118,24 @@ class Rs4aReplay(Whole):
             patience=patience,
         )
         return _Store(Ports(store, make.postgres_audit(writer_dsn, settings, patience)), operator)
+
+    def _live(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
+        """A surface that somebody pointed at by hand: used as it is, and only with a proof that it is fit."""
+        dsn = _dsn(request.config, "writer_dsn")
+        if request.state is StateWanted.FRESH:
+            raise OpenError(
+                "state fresh: a live surface is never made anew; open it as existing, or let "
+                "`python -m reference_impl launch` provision a throw-away one and pass the config that it prints"
+            )
+        config, writer = request.config, str(conninfo_to_dict(dsn).get("user", ""))
+        claim = Claim(config.get("fitness"), writer, config.get("surface"))
+        try:
+            with connect(dsn) as connection:
+                self.blueprint.fitness().admit(claim, load_terms(CONTRACT), connection)
+        except psycopg.Error as error:
+            # Its own text may hold what the DSN holds.
+            raise OpenError(f"config writer_dsn: {describe(dsn)} cannot be reached: {type(error).__name__}") from None
+        return replace(self._connected(request, settings, patience, dsn, dsn), use=Use.LIVE)
 
     def _confined(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
         template, writer = request.config["cluster"], request.config.get("writer")

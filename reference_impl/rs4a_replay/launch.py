@@ -26,7 +26,7 @@ from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
 from reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
 from reference_impl.rs4a_replay.postgres_pool import TemplatePool
 from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
-from reference_impl.rs4a_replay.settings import StoreKind
+from reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"
@@ -88,6 +88,8 @@ class OnPostgres:
             "store": StoreKind.POSTGRES.value,
             "dsn": self.template.dsn,
             "writer_dsn": self.template.writer_dsn,
+            # Sessions get clones of the template, never the database that the DSN names.
+            "laboratory": LABORATORY,
         }
         if self.server is None:
             return Ready(config, (), ())

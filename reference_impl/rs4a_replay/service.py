@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, unique
 from typing import Any
 
 from reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
@@ -38,6 +39,14 @@ from specs.model import Group
 from specs.schema import explain
 
 
+@unique
+class Use(Enum):
+    """What a session's surface is for: to be tried and broken, or to hold keys."""
+
+    LABORATORY = "laboratory"
+    LIVE = "live"
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Everything one session works with."""
@@ -56,6 +65,7 @@ class Parts:
     stops: StopPoints
     patience: Patience
     server: ConfinedServer | None = None
+    use: Use = Use.LABORATORY
 
 
 class Service:
@@ -91,6 +101,8 @@ class Service:
         known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
         if known is None or bound is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        if known.group is Group.PROVOCATION and self._parts.use is Use.LIVE:
+            return Fault(f"{method}: expected a throw-away surface, got a live one, which is never broken for a test")
         if known.group is not Group.OPERATION:
             problem = explain(known.args, args)
             if problem is not None:

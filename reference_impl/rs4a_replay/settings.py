@@ -33,7 +33,10 @@ class Isolation(Enum):
 
 
 # What else `config` may hold, besides the contract's parameters by name.
-STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "cluster", "writer")
+STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "cluster", "writer", "laboratory", "fitness", "surface")
+
+# What `laboratory` must be for sessions to be opened on throw-away clones of the database that `dsn` names.
+LABORATORY = "yes"
 
 
 @dataclass(frozen=True, slots=True)

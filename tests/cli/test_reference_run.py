@@ -66,6 +66,29 @@ def test_the_gate_holds_for_want_of_a_fitness_proof(
     assert [reason["code"] for reason in decision["reasons"]] == ["fitness_missing"]
 
 
+def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
+    verified: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = verified
+    server, proof = EmbeddedServer(parent=tmp_path), str(tmp_path / "proof.json")
+    try:
+        dsn = server.dsn("postgres")
+        assert holdfast("reference", "provision", "--dsn", dsn, folder=tmp_path).returncode == 0
+        parts = ("--effect", "rs4a_replay.registration", "--nonce", "rs4a_replay.nonce_consume")
+        done = holdfast("fitness", dsn, *parts, "--audit", "rs4a_replay.audit", "--json", proof, folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    finally:
+        server.stop()
+    asked = ("gate", "holdfast-out/run.jsonl", "--require", "rs4a-replay", "--fitness", proof, "--format", "json")
+    opened = holdfast(*asked, "--surface", "rs4a_replay.registration", folder=folder)
+    decision = json.loads(opened.stdout)
+    assert (opened.returncode, decision["can_proceed"], decision["reasons"]) == (0, "YES", [])
+    assert any("surface rs4a_replay.registration: FIT" in note for note in decision["notes"])
+    other = holdfast(*asked, "--surface", "prod", folder=folder)
+    assert other.returncode == 12
+    assert [reason["code"] for reason in json.loads(other.stdout)["reasons"]] == ["fitness_unverified"]
+
+
 def test_the_gate_opens_a_contract_that_needs_no_fitness_proof(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:

@@ -185,10 +185,16 @@ def test_what_only_a_live_surface_proves_is_held_without_a_fitness_proof(bench: 
         assert "no fitness proof was given" in decision.reasons[0].text
 
 
-def test_a_fitness_file_that_nobody_can_verify_yet_holds_too(bench: Bench) -> None:
-    decision = bench.decide(bench.run(), fitness=FitnessProof("fitness.json", "prod"))
-    assert codes(decision) == [ReasonCode.FITNESS_UNVERIFIED]
-    assert "cannot be verified by this version" in decision.reasons[0].text
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": 1}'])
+def test_a_fitness_file_that_is_no_proof_holds(bench: Bench, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "fitness.json"
+    path.write_text(text)
+    for name in (path, tmp_path / "none.json"):
+        decision = bench.decide(bench.run(), fitness=FitnessProof(str(name), "prod"))
+        assert codes(decision) == [ReasonCode.FITNESS_UNVERIFIED]
+        assert decision.exit is Exit.INCOMPLETE
+        assert str(name) in decision.reasons[0].text
+        assert "surface prod" in decision.reasons[0].text
 
 
 def test_the_registrar_contract_is_never_opened_by_a_run_alone(bench: Bench) -> None:

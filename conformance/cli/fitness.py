@@ -1,0 +1,54 @@
+"""`holdfast fitness DSN`: is this live surface fit to hold consumed keys?"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance.cli.console import Format, stop
+from conformance.verdict import Exit
+
+
+def fitness(
+    context: typer.Context,
+    dsn: Annotated[str, typer.Argument(metavar="DSN", help="postgresql://… or words of libpq, or a SQLite file")],
+    effect: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed keys")] = None,
+    nonce: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed nonces")] = None,
+    audit: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the failure audit")] = None,
+    writer: Annotated[str | None, typer.Option(metavar="ROLE", help="role that the registrar connects as")] = None,
+    policy: Annotated[Path | None, typer.Option(help="how the contract's words are spelled here, and more")] = None,
+    json_: Annotated[Path | None, typer.Option("--json", metavar="F", help="write the proof here")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="F", help="write it as one page here")] = None,
+    probe_live: Annotated[
+        bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
+    ] = False,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
+
+    The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
+    are not named are searched for. With --probe-live some of it is tried on the live tables too and rolled back: that
+    takes locks, fires triggers and moves sequences, and can hold up real requests meanwhile.
+    """
+    # Every other command would wait for the drivers of databases, too.
+    from conformance.cli.fitness_look import Asked, look
+    from conformance.fitness.gather import Consent, Names
+    from conformance.fitness.target import scrubbed
+
+    consent = Consent.PROBE_LIVE if probe_live else Consent.NONE
+    names = Names(effect, nonce, audit, writer)
+    try:
+        status = look(Asked(dsn, names, consent, policy, json_, html, format_, context.args))
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
+    except typer.Exit:
+        raise
+    except Exception:
+        # As `main` does for every command, but a traceback may hold the DSN.
+        print(scrubbed(traceback.format_exc(), dsn), file=sys.stderr)
+        stop(Exit.KIT, "this is a fault of the kit itself, please report it")
+    raise typer.Exit(int(status))

@@ -1,0 +1,157 @@
+"""(e) consume and effect commit together or not at all, and stay."""
+
+from __future__ import annotations
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria.keys import sound_unique
+from conformance.fitness.criteria.sheet import Sheet, duplicate
+from conformance.fitness.criteria.tables import apart, logged, there
+from conformance.fitness.model import EvidenceClass, Part, Row
+from conformance.fitness.policy import KEYS, NONCE
+
+_TRANSACTIONAL = ("r", "p")
+_COMMIT = "synchronous_commit"
+# Sources of a setting from which no session of another role takes it.
+_OF_THIS_READER = ("user", "database user", "client", "session")
+
+
+def atomic(sheet: Sheet) -> None:
+    """(e)"""
+    if Part.NONCE not in apart(sheet):
+        text = "no relation of its own consumes the nonce, so nothing shows that both rows commit together"
+        sheet.doubt(Code.MISSING_RELATION, text, part=Part.NONCE)
+    for part in apart(sheet):
+        sheet.check(lambda on, part=part: _transactional(on, part))  # type: ignore[misc]
+    sheet.check(_arbiters)
+    sheet.check(_durable)
+    sheet.check(_committed)
+    sheet.check(_no_prepared)
+    sheet.check(_tried)
+
+
+def _transactional(sheet: Sheet, part: Part) -> None:
+    if (found := there(sheet, part)) is None:
+        return
+    name, row = found
+    if row["kind"] not in _TRANSACTIONAL:
+        text = f"{name} is no table of this database: nothing shows that its rows commit with the others"
+        sheet.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
+    elif row["access_method"] not in ("heap", None):
+        text = f"{name} is kept by the access method {row['access_method']}, of which nothing is shown here"
+        sheet.doubt(Code.ACCESS_METHOD, text, part=part, rows=[row])
+    logged(sheet, part)
+
+
+def _arbiters(sheet: Sheet) -> None:
+    words = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
+    for part in apart(sheet):
+        word = words[part]
+        relation, column = sheet.part(part), sheet.policy.column(word)
+        if relation is None:
+            continue
+        index = sound_unique(sheet, relation, column)
+        if index is None:
+            text = f"no unique index on {column} of {relation} can be the arbiter of ON CONFLICT ({column})"
+            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part)
+        else:
+            sheet.rest_on(index)
+
+
+def _durable(sheet: Sheet) -> None:
+    rows = {str(row["name"]): row for row in sheet.catalogue.rows("durability")}
+    for name in ("fsync", "full_page_writes"):
+        row = rows.get(name)
+        if row is None:
+            sheet.doubt(Code.COMMIT_UNKNOWN, f"the setting {name} could not be read")
+        elif row["value"] != "on":
+            text = f"{name} is {row['value']}: what was committed may be lost, or the table damaged"
+            sheet.refute(Code.NOT_DURABLE, text, rows=[row])
+        else:
+            sheet.rest_on(row)
+
+
+def setting_of(sheet: Sheet, name: str) -> Row | None:
+    """The row by which sessions of the writer start with a setting; None if only the server decides."""
+    rows = [row for row in sheet.catalogue.rows("role_settings") if row["name"] == name]
+    writer = sheet.evidence.surface.writer
+    # In the order of PostgreSQL: the role in this database, the role, the database, all.
+    wanted = [(writer, True), (writer, False)] if writer is not None else []
+    for role, database in (*wanted, (None, True), (None, False)):
+        for row in rows:
+            if row["role"] == role and row["database"] is database:
+                return row
+    return None
+
+
+def _committed(sheet: Sheet) -> None:
+    row = setting_of(sheet, _COMMIT)
+    if row is None:
+        rows = [each for each in sheet.catalogue.rows("commit") if each["name"] == _COMMIT]
+        if not rows or rows[0]["source"] in _OF_THIS_READER:
+            text = f"the {_COMMIT} of the server is hidden by a setting of the role that reads; ask as another role"
+            sheet.doubt(Code.COMMIT_UNKNOWN, text, rows=rows)
+            return
+        row = rows[0]
+    if str(row["value"]).lower() in ("off", "false", "no", "0"):
+        text = f"sessions of the writer start with {_COMMIT} = {row['value']}: an acknowledged commit may be lost"
+        sheet.refute(Code.ASYNC_COMMIT, text, rows=[row])
+    else:
+        sheet.rest_on(row)
+
+
+def _no_prepared(sheet: Sheet) -> None:
+    if rows := sheet.catalogue.rows("prepared"):
+        text = (
+            f"{len(rows)} prepared transactions are pending in this database; commit or roll them back, and ask again"
+        )
+        sheet.doubt(Code.PREPARED_TRANSACTIONS, text, rows=rows)
+
+
+def _tried(sheet: Sheet) -> None:
+    effect, nonce = sheet.part(Part.EFFECT), sheet.part(Part.NONCE)
+    if effect is None or nonce is None or effect == nonce:
+        return
+    key, once = sheet.policy.column(KEYS[0]), sheet.policy.column(NONCE)
+    if sheet.catalogue.column(effect, key) is None or sheet.catalogue.column(nonce, once) is None:
+        return
+    sheet.admitted("first", Code.NOT_ATOMIC, "consume and effect did not commit together")
+    _arbiter(sheet, "arbiter", key, Part.EFFECT)
+    _arbiter(sheet, "nonce-arbiter", once, Part.NONCE)
+    counts(sheet, "rollback", {"effect": 0, "nonce": 0}, Code.NOT_ATOMIC, "a rolled-back transaction left a row")
+    wanted = {"effect": 0, "nonce": 0, "committed": 1}
+    counts(sheet, "killed", wanted, Code.NOT_ATOMIC, "a killed session left a row, or a committed one is gone")
+    for name, at, column in (("race", effect, key), ("race-nonce", nonce, once)):
+        text = f"of two sessions with one {column} both went through"
+        sheet.refused(name, Code.RACE_LOST, text, by=duplicate(sheet.catalogue, at, column), staged=True)
+    _arbiter(sheet, "race-arbiter", key, Part.EFFECT)
+    text = "after the first of two sessions rolled back, the second did not go through"
+    sheet.admitted("race-after-rollback", Code.RACE_LOST, text)
+
+
+def _arbiter(sheet: Sheet, name: str, column: str, part: Part) -> None:
+    """ON CONFLICT with the key: no error, and no row the second time."""
+    for probe, answer in sheet.staged(name):
+        if answer.sqlstate is not None:
+            text = f"ON CONFLICT ({column}) does not work: {answer.sqlstate} {answer.message}".strip()
+            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+        elif answer.affected != 0:
+            text = f"ON CONFLICT ({column}) DO NOTHING added a known key again"
+            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+
+
+def counts(sheet: Sheet, name: str, wanted: dict[str, int], code: Code, text: str, *, part: Part | None = None) -> None:
+    """A probe that ends by counting rows from another session."""
+    for probe, answer in sheet.staged(name):
+        if answer.sqlstate is not None or len(answer.rows) != 1:
+            shown = f"the probe {probe.name} shows nothing: {answer.sqlstate} {answer.message}".strip()
+            sheet.doubt(Code.PROBE_FAILED, shown, part=part, probes=[probe.name])
+            continue
+        found = {key: answer.rows[0].get(key) for key in wanted}
+        if any(value is None for value in found.values()):
+            sheet.doubt(Code.PROBE_FAILED, f"the probe {probe.name} did not count all", part=part, probes=[probe.name])
+        elif found != wanted:
+            told = ", ".join(f"{key} {value}" for key, value in found.items())
+            sheet.refute(code, f"{text}: rows found: {told}", part=part, probes=[probe.name])
+
+
+NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)

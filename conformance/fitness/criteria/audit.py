@@ -1,0 +1,69 @@
+"""(g) the audit outlives the transaction of which it speaks."""
+
+from __future__ import annotations
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria.atomic import counts
+from conformance.fitness.criteria.guards import changes_tried, guards
+from conformance.fitness.criteria.sheet import Sheet
+from conformance.fitness.criteria.tables import apart, ordinary
+from conformance.fitness.model import EvidenceClass, Part
+
+NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
+
+
+def audit(sheet: Sheet) -> None:
+    """(g)"""
+    relation = sheet.part(Part.AUDIT)
+    if relation is None:
+        text = "no audit is named that is kept outside the transaction; name one with --audit"
+        sheet.doubt(Code.MISSING_RELATION, text, part=Part.AUDIT)
+        return
+    if relation in (sheet.part(Part.EFFECT), sheet.part(Part.NONCE)):
+        text = f"{relation} is what the transaction writes: a record in it is rolled back with it"
+        sheet.refute(Code.AUDIT_NOT_SEPARATE, text, part=Part.AUDIT)
+        return
+    sheet.check(lambda on: ordinary(on, Part.AUDIT))
+    sheet.check(lambda on: guards(on, Part.AUDIT))
+    sheet.check(_writable)
+    sheet.check(_tied)
+    sheet.check(_survives)
+    sheet.check(lambda on: changes_tried(on, Part.AUDIT))
+
+
+def _writable(sheet: Sheet) -> None:
+    """The writer may append to it. Whoever else may does no harm: what is there stays."""
+    writer, relation = sheet.evidence.surface.writer, sheet.part(Part.AUDIT)
+    row = None if relation is None else sheet.catalogue.relation(relation)
+    if relation is None or row is None:
+        return
+    if writer is None:
+        sheet.doubt(Code.WRITER_UNPROVEN, "no role is named that writes, so nobody is shown to keep an audit")
+        return
+    powers = sheet.catalogue.roles.powers(writer)
+    grants = [each for each in sheet.catalogue.of("grants", relation) if each["privilege"] == "INSERT"]
+    own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
+    sheet.rest_on(*own)
+    if not own and row["owner"] not in powers and not sheet.catalogue.roles.has(writer, "superuser"):
+        text = f"the writer {writer} has no INSERT on {relation}"
+        sheet.refute(Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT, rows=grants)
+
+
+def _tied(sheet: Sheet) -> None:
+    """A record of a refusal cannot point at rows that are not there."""
+    relation = sheet.part(Part.AUDIT)
+    surface = {str(each) for part, each in sheet.evidence.surface.parts.items() if part is not Part.AUDIT}
+    for key in sheet.catalogue.rows("references"):
+        to = f"{key['to_schema']}.{key['to_relation']}"
+        if f"{key['schema']}.{key['relation']}" == str(relation) and to in surface:
+            text = f"the foreign key {key['name']} ties {relation} to {to}: what is refused has no row there"
+            sheet.refute(Code.AUDIT_LOST, text, part=Part.AUDIT, rows=[key])
+
+
+def _survives(sheet: Sheet) -> None:
+    text = "after a rollback the audit record is not found, or something of the transaction is"
+    wanted = {"audit": 1, "effect": 0, "nonce": 0}
+    if Part.NONCE not in apart(sheet):
+        wanted = {"audit": 1, "effect": 0}
+    sheet.admitted("audit-first", Code.AUDIT_UNWRITABLE, "the writer cannot keep an audit record", part=Part.AUDIT)
+    counts(sheet, "audit-survives", wanted, Code.AUDIT_LOST, text, part=Part.AUDIT)

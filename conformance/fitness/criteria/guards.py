@@ -1,0 +1,382 @@
+"""Whether rows, once there, stay as they are: guard triggers, and every way of a role to a privilege."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria.atomic import setting_of
+from conformance.fitness.criteria.sheet import NO_PRIVILEGE, Sheet, Silence, guarded
+from conformance.fitness.criteria.tables import OFF, apart, reviewed, there
+from conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
+from conformance.fitness.postgres.catalogue import Roles, name_of, text_of
+
+NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
+_VERBS = ("update", "delete", "truncate")
+_SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
+_CHANGES = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
+_WRITES = ("INSERT", *_CHANGES)
+# Predefined roles that write everywhere, or get at the files of the server.
+_WRITE_EVERYWHERE = ("pg_write_all_data",)
+_BEYOND_GRANTS = ("pg_write_server_files", "pg_execute_server_program", "pg_create_subscription")
+_ATTRIBUTES = {
+    "superuser": "is a superuser",
+    "bypass_row_security": "goes past row security",
+    "create_role": "may make roles and let itself into them",
+    "replication": "may start replication",
+}
+# pg_trigger.tgenabled of a trigger that fires in an ordinary session.
+_FIRES = ("O", "A")
+_ORIGIN = "origin"
+
+
+def append_only(sheet: Sheet) -> None:
+    """(f)"""
+    sheet.check(_writer)
+    for part in apart(sheet):
+        sheet.check(lambda on, part=part: _there(on, part))  # type: ignore[misc]
+        sheet.check(lambda on, part=part: guards(on, part))  # type: ignore[misc]
+        sheet.check(lambda on, part=part: privileges(on, part))  # type: ignore[misc]
+        sheet.check(lambda on, part=part: _beside(on, part))  # type: ignore[misc]
+        sheet.check(lambda on, part=part: changes_tried(on, part))  # type: ignore[misc]
+    sheet.check(_replaceable)
+    sheet.check(_settings)
+
+
+def _there(sheet: Sheet, part: Part) -> None:
+    there(sheet, part)
+
+
+# Triggers
+
+
+def guards(sheet: Sheet, part: Part) -> None:
+    """UPDATE, DELETE and TRUNCATE of a part each run into a trigger, on every partition as well."""
+    name = sheet.part(part)
+    if name is None:
+        return
+    for relation in (name, *sheet.catalogue.below(name)):
+        triggers = [row for row in sheet.catalogue.of("triggers", relation) if row["enabled"] != OFF]
+        if not triggers:
+            sheet.refute(Code.NO_TRIGGERS, f"{relation} has no triggers: nothing guards its rows", part=part)
+            continue
+        for verb in _VERBS:
+            _guard(sheet, part, relation, verb, triggers)
+
+
+def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers: list[Row]) -> None:
+    near = [row for row in triggers if verb in row["events"]]
+    good = [row for row in near if not any(_weaknesses(row, verb))]
+    if good:
+        sheet.rest_on(*good)
+        if not any(_only_raises(sheet, row) or reviewed(sheet, relation, row) for row in good):
+            told = ", ".join(f"{row['name']} ({row['function']})" for row in good)
+            text = (
+                f"the guard {told} of {relation} does more than raise an exception: it refused what was tried, and may "
+                "let other things pass; write BEGIN RAISE EXCEPTION …; END, or name it in a policy as reviewed"
+            )
+            sheet.doubt(Code.GUARD_UNREVIEWED, text, part=part, rows=good)
+        return
+    for row in near:
+        told = ", ".join(_weaknesses(row, verb))
+        text = f"the trigger {row['name']} does not guard {relation} against {verb.upper()}: {told}"
+        sheet.refute(Code.GUARD_MISSING, text, part=part, rows=[row])
+    if not near:
+        text = f"no trigger guards {relation} against {verb.upper()}"
+        sheet.refute(Code.GUARD_MISSING, text, part=part)
+
+
+# In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it.
+_ALWAYS_RAISES = re.compile(
+    r"\s*BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'])*;"
+    r"(?:\s*RETURN\s+(?:NULL|NEW|OLD)\s*;)?\s*END\s*;?\s*",
+    re.IGNORECASE,
+)
+# Text in quotes is kept: what looks like a comment in it is none.
+_COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_BODY = re.compile(r"^AS (\$[\w]*\$)(.*)\1\s*$", re.DOTALL | re.MULTILINE)
+
+
+def _only_raises(sheet: Sheet, trigger: Row) -> bool:
+    """Whether the function of a trigger is a single exception. A plain one is executed all the same."""
+    for row in sheet.catalogue.rows("functions"):
+        if f"{row['schema']}.{row['name']}" == trigger["function"] and row["language"] == "plpgsql":
+            body = _BODY.search(str(row["definition"]))
+            plain = "" if body is None else _COMMENTS.sub(lambda found: found.group(1) or " ", body.group(2))
+            return _ALWAYS_RAISES.fullmatch(plain) is not None
+    return False
+
+
+def _weaknesses(row: Row, verb: str) -> Iterator[str]:
+    if row["timing"] != "before":
+        yield f"it runs {row['timing']} the change"
+    if row["level"] != ("statement" if verb == "truncate" else "row"):
+        yield f"it runs for each {row['level']}"
+    if row["enabled"] not in _FIRES:
+        yield "it fires in replication only"
+    if row["conditional"]:
+        yield "it has a condition"
+    if row["columns"]:
+        yield f"it looks at {', '.join(row['columns'])} only"
+    if row["constraint"]:
+        yield "it is a constraint trigger"
+
+
+# Roles
+
+
+def _writer(sheet: Sheet) -> None:
+    writer = sheet.evidence.surface.writer
+    if writer is None:
+        text = "no role is named as the registrar that writes, and none is the only one that may"
+        sheet.doubt(Code.WRITER_UNPROVEN, text)
+        return
+    roles = sheet.catalogue.roles
+    if writer not in roles.attributes:
+        sheet.refute(Code.WRITER_UNPROVEN, f"there is no role {writer}")
+        return
+    sheet.rest_on(roles.attributes[writer])
+    for role in sorted(roles.becomes(writer)):
+        for attribute, told in _ATTRIBUTES.items():
+            if roles.has(role, attribute):
+                via = "" if role == writer else f" can become {role}, which"
+                sheet.refute(Code.WRITER_ATTRIBUTES, f"the writer {writer}{via} {told}", rows=[roles.attributes[role]])
+    for role in sorted(roles.powers(writer) & {*_WRITE_EVERYWHERE, *_BEYOND_GRANTS}):
+        rows = [row for row in roles.memberships if row["role"] == role]
+        text = f"the writer {writer} belongs to {role}, which writes past every grant"
+        sheet.refute(Code.WRITER_MEMBERSHIP, text, rows=rows)
+    _shared(sheet, roles, writer)
+
+
+def _shared(sheet: Sheet, roles: Roles, writer: str) -> None:
+    for role in roles.names():
+        if role != writer and not roles.unbound(role) and writer in roles.uses(role):
+            rows = [row for row in roles.memberships if row["role"] == writer]
+            sheet.refute(Code.WRITER_SHARED, f"{role} can act as the writer {writer}", rows=rows)
+
+
+def privileges(sheet: Sheet, part: Part) -> None:
+    """The writer may read and append and nothing else, and nobody else may write."""
+    name = sheet.part(part)
+    row = None if name is None else sheet.catalogue.relation(name)
+    if name is None or row is None:
+        return
+    for relation in (name, *sheet.catalogue.below(name)):
+        own = sheet.catalogue.relation(relation) or row
+        grants = [
+            each
+            for each in sheet.catalogue.of("grants", relation)
+            if each["object"] in ("relation", "column") and each["privilege"] in _WRITES
+        ]
+        _of_writer(sheet, part, relation, own, grants, entry=relation == name)
+        _of_others(sheet, part, relation, str(own["owner"]), grants)
+
+
+def _of_writer(sheet: Sheet, part: Part, relation: RelationName, row: Row, grants: list[Row], *, entry: bool) -> None:
+    writer, roles = sheet.evidence.surface.writer, sheet.catalogue.roles
+    if writer is None:
+        return
+    powers = roles.powers(writer)
+    if row["owner"] in powers:
+        text = f"the writer {writer} owns {relation}, or can act as its owner {row['owner']}"
+        sheet.refute(Code.WRITER_OWNS, text, part=part, rows=[row])
+        return
+    own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
+    for each in own:
+        where = f"{relation}" if each["column"] is None else f"{each['column']} of {relation}"
+        if each["privilege"] in _CHANGES:
+            text = f"the writer {writer} has {each['privilege']} on {where} by {text_of(each['grantee'])}"
+            sheet.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
+        elif each["grantable"]:
+            text = f"the writer {writer} may pass {each['privilege']} on {where} on to others"
+            sheet.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
+        else:
+            sheet.rest_on(each)
+    if entry and not any(each["privilege"] == "INSERT" for each in own):
+        sheet.doubt(Code.WRITER_UNPROVEN, f"the writer {writer} has no INSERT on {relation}", part=part, rows=grants)
+
+
+def _of_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    for each in grants:
+        grantee = each["grantee"]
+        if grantee is None:
+            text = f"everybody has {each['privilege']} on {_object(each, relation)}"
+            sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
+            continue
+        # The owner and superusers can let themselves in anyhow: the notes name them.
+        if grantee == owner or writer is None:
+            continue
+        for role in _holders(roles, str(grantee)):
+            if role != writer and not roles.unbound(role) and owner not in roles.uses(role):
+                if role in powers and not roles.has(role, "login"):
+                    continue
+                via = "" if role == grantee else f" by way of {grantee}"
+                text = f"{role} has {each['privilege']} on {_object(each, relation)}{via}, and is not the writer"
+                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
+    for everywhere in _WRITE_EVERYWHERE:
+        for role in _holders(roles, everywhere):
+            if role not in (everywhere, writer) and not roles.unbound(role):
+                rows = [row for row in roles.memberships if row["role"] == everywhere]
+                text = f"{role} belongs to {everywhere} and so may write {relation}"
+                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
+
+
+def _object(grant: Row, relation: RelationName) -> str:
+    return str(relation) if grant["column"] is None else f"{grant['column']} of {relation}"
+
+
+def _holders(roles: Roles, grantee: str) -> list[str]:
+    """Every role that can use what was granted to one, that one included."""
+    return [role for role in dict.fromkeys([grantee, *roles.names()]) if grantee in roles.uses(role)]
+
+
+# What lies beside the relation
+
+
+def _beside(sheet: Sheet, part: Part) -> None:
+    name = sheet.part(part)
+    if name is None or sheet.catalogue.relation(name) is None:
+        return
+    _schema(sheet, part, name)
+    if part is Part.EFFECT:
+        # Those over any relation of the surface; once is enough.
+        _views(sheet)
+        _functions(sheet)
+    for row in sheet.catalogue.of("subscriptions", name):
+        text = f"{row['subscriptions']} subscriptions write into {name}, past grants and ordinary triggers"
+        sheet.refute(Code.REPLICATED_INTO, text, part=part, rows=[row])
+    for row in sheet.catalogue.parents(name):
+        if not row["partition"]:
+            text = (
+                f"{name} inherits from {row['parent_schema']}.{row['parent']}, and who may change that may change this"
+            )
+            sheet.doubt(Code.INHERITED, text, part=part, rows=[row])
+
+
+def _schema(sheet: Sheet, part: Part, name: RelationName) -> None:
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    owner = next((str(row["owner"]) for row in sheet.catalogue.rows("schemas") if row["schema"] == name.schema), None)
+    if writer is not None and owner in roles.powers(writer):
+        text = f"the writer {writer} owns the schema {name.schema}, or can act as its owner, and may drop what is in it"
+        sheet.refute(Code.WRITER_OWNS, text, part=part)
+    for each in sheet.catalogue.rows("grants"):
+        if each["object"] != "schema" or each["schema"] != name.schema or each["privilege"] != "CREATE":
+            continue
+        grantee = each["grantee"]
+        if grantee is None or (grantee != owner and not roles.unbound(str(grantee))):
+            text = f"{text_of(grantee)} may put objects into the schema {name.schema}"
+            sheet.refute(Code.SCHEMA_CREATE, text, part=part, rows=[each])
+
+
+# pg_relation_is_updatable: bit 1 << CMD_UPDATE, CMD_INSERT, CMD_DELETE.
+_THROUGH = {"UPDATE": 4, "INSERT": 8, "DELETE": 16}
+
+
+def _views(sheet: Sheet) -> None:
+    """Writing through a view is done with its owner's privileges, unless it is made to run as who asks."""
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    for view in sheet.catalogue.rows("views"):
+        if any(str(option).lower() in ("security_invoker=true", "security_invoker=on") for option in view["options"]):
+            continue
+        for each in sheet.catalogue.of("grants", name_of(view)):
+            bit = _THROUGH.get(str(each["privilege"]), 0)
+            if not int(view["updatable"]) & bit or each["grantee"] == view["owner"]:
+                continue
+            grantee = each["grantee"]
+            told = f"{text_of(grantee)} has {each['privilege']} on the view {name_of(view)} of {view['owner']}"
+            by_writer = grantee is not None and writer is not None and grantee in roles.powers(writer)
+            if by_writer and each["privilege"] != "INSERT":
+                sheet.refute(Code.WRITER_PRIVILEGES, told, rows=[view, each])
+            elif not by_writer and (grantee is None or not roles.unbound(str(grantee))):
+                sheet.refute(Code.OTHERS_MAY_WRITE, told, rows=[view, each])
+
+
+def _functions(sheet: Sheet) -> None:
+    roles = sheet.catalogue.roles
+    for row in sheet.catalogue.rows("mentions"):
+        known = {str(row["name"]), f"{row['schema']}.{row['name']}"} & set(sheet.policy.reviewed)
+        if not row["definer"] or row["trigger"] or known:
+            continue
+        # The writer as well: as its owner the function may do what the writer may not.
+        others = [
+            each for each in row["executors"] if each is None or (each != row["owner"] and not roles.unbound(str(each)))
+        ]
+        if others:
+            text = (
+                f"{', '.join(map(text_of, others))} may call {row['schema']}.{row['name']}, which speaks of the "
+                f"surface and runs as {row['owner']}"
+            )
+            sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+
+
+def _replaceable(sheet: Sheet) -> None:
+    """Whoever owns a function that guards the rows can put another text into it."""
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    owners = {str(row["owner"]) for row in map(sheet.catalogue.relation, sheet.evidence.surface.parts.values()) if row}
+    for row in sheet.catalogue.rows("functions"):
+        owner, what = str(row["owner"]), f"{row['schema']}.{row['name']}, which runs at writes to the surface"
+        if owner in powers:
+            sheet.refute(Code.GUARD_REPLACEABLE, f"the writer {writer} can replace {what}", rows=[row])
+        elif owner not in owners and not roles.unbound(owner):
+            sheet.doubt(Code.GUARD_REPLACEABLE, f"{owner} owns {what}, and can replace it", rows=[row])
+        else:
+            sheet.rest_on(row)
+
+
+def _settings(sheet: Sheet) -> None:
+    row = setting_of(sheet, "session_replication_role")
+    if row is not None and row["value"] != _ORIGIN:
+        text = f"sessions of the writer start with session_replication_role = {row['value']}: triggers and keys sleep"
+        sheet.refute(Code.REPLICATION_ROLE, text, rows=[row])
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    for each in sheet.catalogue.rows("parameters"):
+        grantee = each["grantee"]
+        if grantee is not None and grantee not in powers:
+            continue
+        text = f"{text_of(grantee)} has {each['privilege']} on the setting {each['parameter']}, which superusers have"
+        if str(each["parameter"]).lower() == "session_replication_role":
+            sheet.refute(Code.PARAMETER_GRANTED, f"{text}: it switches triggers off", rows=[each])
+        else:
+            sheet.doubt(Code.PARAMETER_GRANTED, text, rows=[each])
+
+
+# What was tried
+
+
+def changes_tried(sheet: Sheet, part: Part) -> None:
+    """Every change, as the writer and as the owner, and an insert by a stranger."""
+    name, suffix = sheet.part(part), _SUFFIX[part]
+    # An audit needs no unique key that an upsert could name; UPDATE is what it would do.
+    verbs = _VERBS if part is Part.AUDIT else (*_VERBS, "upsert")
+    for verb in verbs:
+        for who in ("writer", "owner"):
+            if who == "writer" and sheet.evidence.surface.writer is None:
+                continue
+            text = f"{verb.upper()} of {name} went through as the {who}"
+            name_of_probe, silence = f"{who}-{verb}{suffix}", silence_of(verb)
+            by = _not_upserted if verb == "upsert" else guarded
+            sheet.refused(name_of_probe, Code.CHANGE_ADMITTED, text, part=part, by=by, silence=silence)
+    text = f"a role without privileges inserted into {name}"
+    sheet.refused(f"stranger-insert{suffix}", Code.STRANGER_ADMITTED, text, part=part, by=_denied)
+
+
+def silence_of(verb: str) -> Silence:
+    """What no error and no count of rows means for a verb."""
+    if verb == "upsert":
+        # Something swallowed the INSERT; it is UPDATE that has to be refused.
+        return Silence.HARMLESS
+    return Silence.DONE if verb == "truncate" else Silence.NOTHING_DONE
+
+
+def _not_upserted(answer: Answer) -> bool:
+    """Guarded, or without a unique index that ON CONFLICT could name: then it is UPDATE that has to be refused."""
+    return guarded(answer) or answer.sqlstate in ("42P10", "55000", "0A000")
+
+
+def _denied(answer: Answer) -> bool:
+    return answer.sqlstate == NO_PRIVILEGE

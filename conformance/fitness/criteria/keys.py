@@ -1,0 +1,299 @@
+"""(a) single use of the two keys, and (b) of the nonce: what makes a column of a table a key that nothing goes past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
+from conformance.fitness.criteria.tables import ordinary, there, untouched_on_insert
+from conformance.fitness.model import Answer, Part, RelationName, Row
+from conformance.fitness.policy import KEYS, NONCE
+
+# Types whose equality is that of their bytes, and which keep what they are given.
+_TEXTS = ("pg_catalog.text", "pg_catalog.varchar")
+_BYTES = "pg_catalog.bytea"
+_UUID = "pg_catalog.uuid"
+_BYTE_ORDERED = ("pg_catalog.C", "pg_catalog.POSIX")
+
+
+# What makes a unique index less than it seems, in the order in which a reader wants to know.
+def _defects(index: Row) -> Iterator[tuple[Code, str]]:
+    if index["exclusion"] or index["period"]:
+        yield Code.KEY_TEMPORAL, "is an exclusion constraint, or unique for a period only"
+    if not (index["valid"] and index["ready"] and index["live"]):
+        yield Code.KEY_INVALID, "was never finished: duplicates may be there, and new ones pass"
+    if not index["immediate"]:
+        yield Code.KEY_DEFERRABLE, "is checked at the end of a transaction, and is no arbiter of ON CONFLICT"
+    if index["predicate"] is not None:
+        yield Code.KEY_PARTIAL, f"holds for some rows only: {index['predicate']}"
+    if index["expressions"] is not None:
+        yield Code.KEY_EXPRESSION, f"is over an expression: {index['expressions']}"
+    if not index["deterministic"]:
+        yield Code.KEY_COLLATION, "takes different texts for equal"
+    foreign = [each for each in index["opclasses"] if not str(each).startswith("pg_catalog.")]
+    if foreign:
+        yield Code.KEY_OPERATOR, f"compares by {', '.join(foreign)}, which is not PostgreSQL's own"
+
+
+def _concerns(index: Row, column: str) -> bool:
+    if column in index["columns"]:
+        return True
+    computed = f"{index['expressions'] or ''}"
+    return re.search(rf"(?<![\w$]){re.escape(column)}(?![\w$])", computed) is not None
+
+
+def sound_unique(sheet: Sheet, relation: RelationName, column: str) -> Row | None:
+    """A unique index on exactly this column that holds for all rows, at once; None if there is none."""
+    for index in sheet.catalogue.unique(relation):
+        if index["columns"] == [column] and not any(_defects(index)):
+            return index
+    return None
+
+
+def _unique(sheet: Sheet, part: Part, relation: RelationName, column: str) -> None:
+    index = sound_unique(sheet, relation, column)
+    if index is not None:
+        sheet.rest_on(index)
+        return
+    near = [index for index in sheet.catalogue.unique(relation) if _concerns(index, column)]
+    _not_unique(sheet, part, relation, column, near)
+    for index in near:
+        what = f"{index['name']} on {relation}"
+        if len(index["columns"]) > 1:
+            others = ", ".join(str(each or "an expression") for each in index["columns"] if each != column)
+            text = f"{what} is unique with {others} only: the same {column} goes in again with another {others}"
+            sheet.refute(Code.KEY_COMPOSITE, text, part=part, rows=[index])
+            if sheet.policy.column("attempt") in index["columns"]:
+                sheet.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=part, rows=[index])
+        for code, text in _defects(index):
+            sheet.refute(code, f"{what} {text}", part=part, rows=[index])
+
+
+def _not_unique(sheet: Sheet, part: Part, relation: RelationName, column: str, near: list[Row]) -> None:
+    row = sheet.catalogue.relation(relation)
+    if row is not None and row["partition_key"] is not None and not near:
+        text = f"{relation} is partitioned by {row['partition_key']}: UNIQUE ({column}) alone cannot be declared on it"
+        sheet.doubt(Code.KEY_NOT_DECLARABLE, text, part=part, rows=[row])
+    else:
+        tail = f"; near it: {', '.join(str(index['name']) for index in near)}" if near else ""
+        text = f"nothing makes {column} of {relation} unique by itself, at once and for all rows{tail}"
+        sheet.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
+
+
+def _column(sheet: Sheet, part: Part, relation: RelationName, name: str) -> Row | None:
+    """The column, held to what a key must be."""
+    row = sheet.catalogue.column(relation, name)
+    if row is None:
+        return None
+    sheet.rest_on(row)
+    what = f"{name} of {relation}"
+    if not row["not_null"]:
+        sheet.refute(Code.KEY_NULLABLE, f"{what} may be NULL, and NULLs are never equal", part=part, rows=[row])
+    if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
+        text = f"{what} is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
+        sheet.refute(Code.KEY_TYPE, text, part=part, rows=[row])
+    if row["base_type"] in _TEXTS:
+        _collated(sheet, part, relation, row)
+    if row["generated"] or row["identity"]:
+        sheet.refute(Code.KEY_GENERATED, f"{what} is generated by the database", part=part, rows=[row])
+    elif row["default"] is not None or row["domain_default"] is not None:
+        given = row["default"] if row["default"] is not None else row["domain_default"]
+        text = f"{what} has the default {given}: a row without a key gets one"
+        sheet.refute(Code.KEY_DEFAULT, text, part=part, rows=[row])
+    return row
+
+
+def _collated(sheet: Sheet, part: Part, relation: RelationName, row: Row) -> None:
+    what = f"{row['name']} of {relation}"
+    if row["deterministic"] is False:
+        text = f"{what} has the collation {row['collation']}, to which different texts are equal"
+        sheet.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
+    index = sound_unique(sheet, relation, str(row["name"]))
+    used = None if index is None else index["collations"][0]
+    # An index that has another collation than its column has its own order.
+    stable = row["byte_order"] if used in (None, row["collation"]) else used in _BYTE_ORDERED
+    if row["deterministic"] and not stable:
+        text = (
+            f"the unique index of {what} is ordered by the collation {used or row['collation']} of a library: after an "
+            'update of the library it may miss duplicates; declare the column COLLATE "C"'
+        )
+        sheet.doubt(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
+
+
+def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> list[str]:
+    """Names of the checks that hold a key to one spelling; none, with a reason, where there is no such check."""
+    name = str(row["name"])
+    if row["base_type"] == _UUID:
+        return []
+    checks = sheet.catalogue.checks(relation, name)
+    sheet.rest_on(*checks)
+    good = sound(checks)
+    for check in checks:
+        if not check["validated"] or not check["enforced"]:
+            text = f"the check {check['name']} on {relation} was never validated, or is not enforced"
+            sheet.refute(Code.CHECK_NOT_VALID, text, part=Part.EFFECT, rows=[check])
+        elif check.get("volatile"):
+            text = (
+                f"the check {check['name']} on {relation} calls {', '.join(check['volatile'])}, which is not immutable"
+            )
+            sheet.doubt(Code.CHECK_VOLATILE, text, part=Part.EFFECT, rows=[check])
+    if not checks:
+        text = f"no check holds {name} of {relation} to one spelling: the same key in upper case is another key"
+        sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
+    return [str(check["name"]) for check in good]
+
+
+def single_use(sheet: Sheet) -> None:
+    """(a)"""
+    if (found := there(sheet, Part.EFFECT)) is None:
+        return
+    relation, _ = found
+    sheet.check(lambda on: ordinary(on, Part.EFFECT))
+    sheet.check(lambda on: untouched_on_insert(on, Part.EFFECT))
+    sheet.check(lambda on: _keys(on, relation))
+    sheet.check(lambda on: _attempts(on, relation))
+    sheet.check(_used_once)
+
+
+def _keys(sheet: Sheet, relation: RelationName) -> None:
+    missing: list[str] = []
+    for word in KEYS:
+        name = sheet.policy.column(word)
+        row = _column(sheet, Part.EFFECT, relation, name)
+        if row is None:
+            missing.append(name)
+            continue
+        _unique(sheet, Part.EFFECT, relation, name)
+        _canonical(sheet, relation, row)
+    if missing:
+        text = f"{relation} lacks {', '.join(missing)}"
+        sheet.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
+
+
+def _attempts(sheet: Sheet, relation: RelationName) -> None:
+    """Attempts neither make a row another one nor are unique themselves."""
+    attempt = sheet.policy.column("attempt")
+    if (index := sound_unique(sheet, relation, attempt)) is not None:
+        text = f"{index['name']} makes {attempt} of {relation} unique, and an attempt may recur"
+        sheet.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
+    columns = {str(row["name"]) for row in sheet.catalogue.of("columns", relation)}
+    alone = {name for name in columns if sound_unique(sheet, relation, name) is not None}
+    if sheet.policy.column(KEYS[0]) in alone:
+        return
+    for index in sheet.catalogue.unique(relation):
+        if len(index["columns"]) > 1 and not alone & set(index["columns"]):
+            _bypassed(sheet, relation, index)
+
+
+def _bypassed(sheet: Sheet, relation: RelationName, index: Row) -> None:
+    """A unique index over several columns takes the same value of one with another of the next: shown, or tried."""
+    shown = [
+        probe.name
+        for probe in sheet.evidence.probes
+        if probe.name in {f"composite-{index['name']}-{column}" for column in index["columns"]}
+        and (answer := probe.answer) is not None
+        and answer.sqlstate is None
+        and answer.affected != 0
+    ]
+    listed = ", ".join(str(each or "an expression") for each in index["columns"])
+    tail = f"; tried, and admitted: {', '.join(shown)}" if shown else ""
+    text = f"{index['name']} on {relation} is UNIQUE ({listed}): a retry ledger, which takes the same key again{tail}"
+    sheet.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=Part.EFFECT, rows=[index], probes=shown)
+
+
+def _by_canonical_form(sheet: Sheet, word: str) -> None:
+    """Another spelling of a consumed key is refused, and by a check that looks at nothing but the key."""
+    relation, name = sheet.part(Part.EFFECT), sheet.policy.column(word)
+    if relation is None or (row := sheet.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
+        return
+    checks = {str(check["name"]) for check in sound(sheet.catalogue.checks(relation, name))}
+
+    def holds(answer: Answer) -> bool:
+        # A check over several columns may let the same spelling pass in another row.
+        return refused(answer) and (answer.sqlstate != "23514" or answer.constraint in checks)
+
+    prefix = "key" if word == KEYS[0] else "replay-key"
+    for suffix, what in (("upper", "in upper case"), ("space", "with a space at its end")):
+        text = f"the consumed {name} {what} is another key to {relation}"
+        sheet.refused(f"{prefix}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
+    text = f"two different values of {name} that begin alike are one key"
+    sheet.admitted(f"{prefix}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
+
+
+def _used_once(sheet: Sheet) -> None:
+    """What was tried on the clone."""
+    key, replay = (sheet.policy.column(word) for word in KEYS)
+    relation = sheet.part(Part.EFFECT)
+    if relation is None or any(sheet.catalogue.column(relation, each) is None for each in (key, replay)):
+        return
+    for name in ("first", "second"):
+        sheet.admitted(name, Code.KEY_COLLISION, "a fresh key was refused", part=Part.EFFECT)
+    twice, again = (duplicate(sheet.catalogue, relation, each) for each in (key, replay))
+    text = f"the same {key} went in twice"
+    sheet.refused("same-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=twice, staged=True)
+    text = f"the same {key} went in again with another attempt"
+    # The replay key has no attempt either, so it is the same too, and the database looks at the one or the other first.
+    sheet.refused(
+        "same-key-new-attempt",
+        Code.REPLAY_ATTEMPT_NO_BYPASS,
+        text,
+        part=Part.EFFECT,
+        by=lambda answer: twice(answer) or again(answer),
+        staged=True,
+    )
+    text = f"the same {replay} went in twice"
+    sheet.refused("same-replay-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=again, staged=True)
+    for probe, column in (("key-null", key), ("replay-key-null", replay)):
+        sheet.refused(probe, Code.KEY_NULLABLE, f"a row without {column} went in", part=Part.EFFECT)
+    for word in KEYS:
+        _by_canonical_form(sheet, word)
+
+
+def nonce(sheet: Sheet) -> None:
+    """(b)"""
+    sheet.check(_nonce_named)
+    if sheet.part(Part.NONCE) is None:
+        return
+    sheet.check(lambda on: ordinary(on, Part.NONCE))
+    sheet.check(lambda on: untouched_on_insert(on, Part.NONCE))
+    sheet.check(_nonce_column)
+    sheet.check(_nonce_used_once)
+
+
+def _nonce_named(sheet: Sheet) -> None:
+    column = sheet.policy.column(NONCE)
+    effect, relation = sheet.part(Part.EFFECT), sheet.part(Part.NONCE)
+    if relation is None:
+        text = "no relation is there in which a nonce is consumed, one row for each"
+        sheet.refute(Code.MISSING_RELATION, text, part=Part.NONCE)
+        if effect is not None and sheet.catalogue.column(effect, column) is None:
+            sheet.refute(Code.MISSING_COLUMNS, f"{effect} lacks {column} as well", part=Part.EFFECT)
+    elif relation == effect:
+        text = f"{relation} is the effect itself: a nonce column of it is no consume record"
+        sheet.refute(Code.NONCE_NOT_SEPARATE, text, part=Part.NONCE)
+
+
+def _nonce_column(sheet: Sheet) -> None:
+    relation, column = sheet.part(Part.NONCE), sheet.policy.column(NONCE)
+    if relation is None or there(sheet, Part.NONCE) is None:
+        return
+    if _column(sheet, Part.NONCE, relation, column) is None:
+        sheet.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
+        return
+    _unique(sheet, Part.NONCE, relation, column)
+
+
+def _nonce_used_once(sheet: Sheet) -> None:
+    relation, column = sheet.part(Part.NONCE), sheet.policy.column(NONCE)
+    if relation is None or sheet.catalogue.column(relation, column) is None:
+        return
+    for name in ("first", "second"):
+        sheet.admitted(name, Code.KEY_COLLISION, "a fresh nonce was refused", part=Part.NONCE)
+    twice = duplicate(sheet.catalogue, relation, column)
+    text = f"two different values of {column} that begin alike are one nonce"
+    sheet.admitted("nonce-prefix", Code.KEY_COLLISION, text, part=Part.NONCE)
+    text = f"one {column} was consumed for two keys"
+    sheet.refused("nonce-again", Code.NONCE_REUSED, text, part=Part.NONCE, by=twice, staged=True)
+    sheet.refused("nonce-null", Code.KEY_NULLABLE, f"a consume record without {column} went in", part=Part.NONCE)

@@ -1,0 +1,116 @@
+"""What proves nothing and has to be said: it is printed with every judgement, and never silently passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from conformance.fitness.model import Evidence, Part
+from conformance.fitness.postgres.catalogue import Catalogue, UnreadError, text_of
+
+# Extensions that spread a table over several nodes, or over chunks.
+_SPREADING = ("citus", "timescaledb", "bdr", "pglogical", "spock", "pgactive", "pg_partman")
+
+
+def notes(evidence: Evidence, catalogue: Catalogue) -> tuple[str, ...]:
+    """One sentence each."""
+    found: list[str] = []
+    for look in _LOOKS:
+        try:
+            found += look(evidence, catalogue)
+        except UnreadError as error:
+            found.append(f"could not be read: {error}")
+    return tuple(dict.fromkeys(found))
+
+
+def _server(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    row = catalogue.circumstance("server")
+    yield f"PostgreSQL {row['version']}, database {row['database']}, read as {row['reader']}"
+    if row["replica"]:
+        yield "this server is a replica: settings of commit and what is prepared were read here, not on the primary"
+
+
+def _prepared(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    if rows := catalogue.rows("prepared"):
+        yield f"prepared transactions are pending: {', '.join(str(row['gid']) for row in rows)}"
+
+
+def _administrators(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    rows = catalogue.rows("administrators")
+    supers = [str(row["role"]) for row in rows if row["superuser"]]
+    makers = [str(row["role"]) for row in rows if row["create_role"] and not row["superuser"]]
+    yield f"superusers, whom nothing here binds: {', '.join(supers) or 'none'}"
+    if makers:
+        yield f"roles that may make roles, and before PostgreSQL 16 join any but superusers: {', '.join(makers)}"
+
+
+def _owners(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    roles = catalogue.roles
+    for part, name in evidence.surface.parts.items():
+        row = catalogue.relation(name)
+        if row is None:
+            continue
+        owner = str(row["owner"])
+        others = [role for role in roles.names() if role != owner and owner in roles.powers(role)]
+        also = f", and so can {', '.join(others)}" if others else ""
+        yield f"{owner} owns {name} ({part.value}) and can drop its guards{also}"
+
+
+def _search_path(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    writer = evidence.surface.writer
+    rows = [row for row in catalogue.rows("role_settings") if row["name"] == "search_path"]
+    told = [f"{text_of(row['role'])}: {row['value']}" for row in rows if row["role"] in (writer, None)]
+    yield (
+        f"search_path of the writer: {'; '.join(told) if told else 'that of the server'}; name the relations with "
+        "their schema, because a bare name can mean a temporary table"
+    )
+    temporary = [text_of(row["grantee"]) for row in catalogue.rows("database") if row["privilege"] == "TEMPORARY"]
+    if temporary:
+        yield f"temporary tables may be made by {', '.join(sorted(set(temporary)))}"
+
+
+def _extensions(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    rows = catalogue.rows("extensions")
+    told = [f"{row['name']} {row['version']}" for row in rows]
+    yield f"extensions: {', '.join(told) or 'none'}"
+    if spread := [str(row["name"]) for row in rows if row["name"] in _SPREADING]:
+        yield f"{', '.join(spread)} may spread a table: a unique index holds on its own node and chunk only"
+
+
+def _replication(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    for row in catalogue.rows("publications"):
+        yield f"{row['schema']}.{row['relation']} is published by {row['publication']}: unique on each node only"
+    for row in catalogue.rows("commit"):
+        if row["name"] == "synchronous_standby_names" and row["value"]:
+            yield f"synchronous standbys: {row['value']}"
+
+
+def _event_triggers(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    if rows := catalogue.rows("event_triggers"):
+        yield f"event triggers: {', '.join(str(row['name']) for row in rows)}"
+
+
+def _jobs(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    for query in ("jobs_cron", "jobs_pgagent", "jobs_timescaledb", "jobs_partman"):
+        if rows := catalogue.rows(query):
+            yield f"{len(rows)} jobs are there ({query}); a function that they call by way of another is not followed"
+
+
+def _references(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    surface = {str(name) for part, name in evidence.surface.parts.items() if part is not Part.AUDIT}
+    for key in catalogue.rows("references"):
+        if f"{key['schema']}.{key['relation']}" in surface:
+            yield f"the foreign key {key['name']} is checked as the owner of {key['to_schema']}.{key['to_relation']}"
+
+
+_LOOKS: tuple[Callable[[Evidence, Catalogue], Iterator[str]], ...] = (
+    _server,
+    _prepared,
+    _administrators,
+    _owners,
+    _search_path,
+    _extensions,
+    _replication,
+    _event_triggers,
+    _references,
+    _jobs,
+)

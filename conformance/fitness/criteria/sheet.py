@@ -1,0 +1,239 @@
+"""The sheet on which one criterion is judged: what it rests on, and every reason against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+from conformance.fitness.codes import Code
+from conformance.fitness.model import (
+    Answer,
+    Criterion,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    Part,
+    Probe,
+    Reason,
+    RelationName,
+    Row,
+    Standing,
+)
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.catalogue import Catalogue, UnreadError
+
+# What the database says when a constraint, a type or a foreign key holds: class 23, text that is none of the type's,
+# a number out of range, a text that is too long.
+_CONSTRAINT_CLASSES = ("23",)
+_TYPE_REFUSES = ("22P02", "22021", "22001", "22003")
+NO_PRIVILEGE = "42501"
+# Errors that say nothing about the rows: the statement was wrong, the session or the server failed, somebody waited.
+_SHOWS_NOTHING = ("08", "22", "25P", "26", "3D", "3F", "40", "42", "53", "55P", "57", "58", "XX")
+# Refusals by a rule that speaks of something else than of changes: what it lets pass tomorrow is not known.
+_BY_CHANCE = ("0A000", "23502", "23503", "23505", "23514")
+# Classes of evidence that consist of probes.
+_TRIED = (EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
+# How probes on the live table are called: as those on the clone, with this before.
+LIVE = "live-"
+
+
+@unique
+class Silence(Enum):
+    """What it means that a statement gave no error and no count of rows.
+
+    A row that is not refused and not added is taken for added by whoever does not count. A change that changed nothing
+    leaves it open whether another one would. TRUNCATE counts no rows when it is done.
+    """
+
+    NO_REFUSAL = "no refusal"
+    NOTHING_DONE = "nothing done"
+    HARMLESS = "harmless"
+    DONE = "done"
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One criterion while it is judged. Reasons refute it, or leave it unproven; without any it is proven."""
+
+    criterion: Criterion
+    evidence: Evidence
+    policy: Policy
+    catalogue: Catalogue
+    needs: tuple[EvidenceClass, ...]
+    reasons: list[Reason] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    probes: list[str] = field(default_factory=list)
+    _silent: dict[str, str] = field(default_factory=dict)
+
+    def part(self, part: Part) -> RelationName | None:
+        """The relation of a part, if the surface has one."""
+        return self.evidence.surface.parts.get(part)
+
+    def refute(
+        self, code: Code, text: str, *, part: Part | None = None, rows: Sequence[Row] = (), probes: Sequence[str] = ()
+    ) -> None:
+        """The forbidden thing was shown."""
+        self._reason(Standing.REFUTED, code, text, part, rows, probes)
+
+    def doubt(
+        self, code: Code, text: str, *, part: Part | None = None, rows: Sequence[Row] = (), probes: Sequence[str] = ()
+    ) -> None:
+        """The wanted thing was not shown."""
+        self._reason(Standing.UNPROVEN, code, text, part, rows, probes)
+
+    def _reason(
+        self,
+        standing: Standing,
+        code: Code,
+        text: str,
+        part: Part | None,
+        rows: Sequence[Row],
+        probes: Sequence[str],
+    ) -> None:
+        reason = Reason(self.criterion, standing, code.value, text, part, tuple(rows), tuple(probes))
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        self.rest_on(*rows)
+
+    def rest_on(self, *rows: Row) -> None:
+        """Note rows that the criterion rests on."""
+        self.rows.extend(row for row in rows if row not in self.rows)
+
+    def check(self, look: Callable[[Sheet], None]) -> None:
+        """Let one check look; what it cannot read leaves the criterion unproven."""
+        try:
+            look(self)
+        except UnreadError as error:
+            self.doubt(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
+
+    def tried(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
+        """A probe with the answer that counts, on the clone and, where somebody consented, on the live table.
+
+        A probe that is not there, or could not be tried, is remembered and leaves the criterion unproven.
+        """
+        found: list[tuple[Probe, Answer]] = []
+        for wanted in (name, LIVE + name):
+            for probe in self.evidence.probes:
+                if probe.name == wanted:
+                    self.probes.append(wanted)
+                    if (answer := probe.answer) is not None:
+                        found.append((probe, answer))
+                    elif wanted == name:
+                        self._silent[name] = probe.failed or "it ended early"
+        if name not in self._silent and not any(probe.name == name for probe, _ in found):
+            self._silent[name] = "it was not tried"
+        return tuple(found)
+
+    def staged(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
+        """A probe whose earlier statements all have to go through, because the last one builds on them."""
+        found = self.tried(name)
+        for probe, _ in found:
+            if probe.name == name and (why := unprepared(probe)):
+                self._silent[name] = why
+        return tuple((probe, answer) for probe, answer in found if not unprepared(probe))
+
+    def admitted(self, name: str, code: Code, text: str, *, part: Part | None = None) -> None:
+        """A row that must go in: the twin of every refusal."""
+        for probe, answer in self.staged(name):
+            if answer.sqlstate is not None:
+                if probe.name == name and not refused(answer):
+                    self._silent[name] = _said(answer)
+                else:
+                    self.refute(code, f"{text}: {_said(answer)}", part=part, probes=[probe.name])
+            elif answer.affected == 0 and probe.statements[-1].sql.startswith("INSERT"):
+                self.refute(code, f"{text}: no row was added", part=part, probes=[probe.name])
+
+    def refused(
+        self,
+        name: str,
+        code: Code,
+        text: str,
+        *,
+        part: Part | None = None,
+        by: Callable[[Answer], bool] | None = None,
+        silence: Silence = Silence.NO_REFUSAL,
+        staged: bool = False,
+    ) -> None:
+        """What must not go through. Going through refutes with `code`; any answer that shows nothing is a doubt."""
+        for probe, answer in self.staged(name) if staged else self.tried(name):
+            if answer.sqlstate is None and (answer.affected != 0 or silence is Silence.DONE):
+                self.refute(code, text, part=part, probes=[probe.name])
+            elif answer.sqlstate is None:
+                ignored = f"{text}, or seems to have: no error, and no row; whoever does not count takes it for done"
+                if silence is not Silence.HARMLESS:
+                    say = self.refute if silence is Silence.NO_REFUSAL else self.doubt
+                    say(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
+            elif not (by or refused)(answer):
+                self.doubt(
+                    Code.PROBE_FAILED,
+                    f"the probe {probe.name} shows nothing: {_said(answer)}",
+                    part=part,
+                    probes=[probe.name],
+                )
+
+    def _anything_of(self, each: EvidenceClass) -> bool:
+        return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)
+
+    def finding(self) -> Finding:
+        """How the criterion stands."""
+        for each in self.needs:
+            why = self.evidence.lost.get(each)
+            if why is None and each in _TRIED and not self._anything_of(each):
+                why = "nothing of it was tried"
+            if why is not None:
+                self.doubt(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
+        refuted = any(reason.standing is Standing.REFUTED for reason in self.reasons)
+        # A refuted criterion has its reasons: what could not be tried besides is no news.
+        if self._silent and not refuted and not any(each in self.evidence.lost for each in self.needs):
+            told = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
+            self.doubt(Code.PROBE_FAILED, f"not shown by any probe: {told}", probes=sorted(self._silent))
+        standing = Standing.REFUTED if refuted else Standing.UNPROVEN if self.reasons else Standing.PROVEN
+        ordered = sorted(self.reasons, key=lambda reason: reason.standing is not Standing.REFUTED)
+        return Finding(
+            self.criterion, standing, tuple(ordered), tuple(self.rows), tuple(dict.fromkeys(sorted(self.probes)))
+        )
+
+
+def refused(answer: Answer) -> bool:
+    """Whether a constraint or a type has refused."""
+    state = answer.sqlstate or ""
+    return state.startswith(_CONSTRAINT_CLASSES) or state in _TYPE_REFUSES
+
+
+def duplicate(catalogue: Catalogue, relation: RelationName, column: str) -> Callable[[Answer], bool]:
+    """Whether the unique index on exactly this column has refused, or that of a partition."""
+    names = {
+        str(index["name"])
+        for each in (relation, *catalogue.below(relation))
+        for index in catalogue.unique(each)
+        if index["columns"] == [column]
+    }
+    return lambda answer: answer.sqlstate == "23505" and answer.constraint in names
+
+
+def unprepared(probe: Probe) -> str:
+    """Why the rows on which a probe builds are not there; empty if they are."""
+    for statement, answer in zip(probe.statements[:-1], probe.answers[:-1], strict=False):
+        if answer.sqlstate is not None:
+            return f"before it came to that: {_said(answer)}"
+        if statement.sql.startswith("INSERT") and answer.affected != 1:
+            return "before it came to that an INSERT added no row"
+        if any(row.get("waits") is False for row in answer.rows):
+            return "the second session did not wait for the first"
+    return ""
+
+
+def guarded(answer: Answer) -> bool:
+    """Whether a privilege or a guard has refused a change."""
+    state = answer.sqlstate or ""
+    return state == NO_PRIVILEGE or (bool(state) and not state.startswith((*_SHOWS_NOTHING, *_BY_CHANCE)))
+
+
+def _said(answer: Answer) -> str:
+    return f"{answer.sqlstate or 'no error'} {answer.message}".strip()
+
+
+def sound(checks: Iterable[Row]) -> list[Row]:
+    """Checks that hold for every row, old and new."""
+    return [check for check in checks if check["validated"] and check["enforced"] and not check.get("volatile")]

@@ -1,0 +1,228 @@
+"""The words of a fitness proof: what is looked at, what was seen, what it amounts to. Nothing here touches a database.
+
+Evidence is gathered first and judged afterwards, by pure functions, so that whoever reads a proof can judge it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Any, TypeAlias
+
+import rfc8785
+
+# A row of a catalogue: JSON values by the name of the column. Never an OID: they differ between equal databases.
+Row: TypeAlias = Mapping[str, Any]
+
+
+@unique
+class Criterion(Enum):
+    """What section 6 of the source asks of a surface; all of it, or the surface is not fit."""
+
+    SINGLE_USE = "a"
+    NONCE = "b"
+    BINDING = "c"
+    DOMAIN = "d"
+    ATOMIC = "e"
+    APPEND_ONLY = "f"
+    AUDIT = "g"
+    PRIOR_DECISION = "h"
+    RETENTION = "i"
+
+
+@unique
+class Standing(Enum):
+    """How a criterion stands. Only PROVEN counts for fitness; UNPROVEN is everything that was not shown."""
+
+    PROVEN = "proven"
+    REFUTED = "refuted"
+    UNPROVEN = "unproven"
+
+
+@unique
+class Status(Enum):
+    """The judgement of a surface, in the source's words."""
+
+    FIT = "FIT"
+    NOT_FIT = "REPLAY_SURFACE_NOT_FIT"
+    NOT_PRESENT = "REPLAY_SURFACE_REQUIRED_NOT_PRESENT"
+
+
+@unique
+class Dialect(Enum):
+    """Which kind of database a surface lies in."""
+
+    POSTGRESQL = "postgresql"
+    SQLITE = "sqlite"
+
+
+@unique
+class Part(Enum):
+    """What a relation is to a surface."""
+
+    EFFECT = "effect"
+    NONCE = "nonce"
+    AUDIT = "audit"
+
+
+@unique
+class EvidenceClass(Enum):
+    """How something was seen. A criterion is proven only if all classes that it needs agree."""
+
+    CATALOGUE = "catalogue"
+    PRIVILEGES = "privileges"
+    CLONE = "clone"
+    CONCURRENCY = "concurrency"
+    LIVE = "live"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RelationName:
+    """A relation. `schema` is the schema of PostgreSQL; for SQLite "main", or the path of another file."""
+
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The relations that are judged together, the role that writes them, and the name that a gate asks for."""
+
+    name: str
+    parts: Mapping[Part, RelationName]
+    writer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a catalogue said in one moment.
+
+    `structure` is what makes the surface what it is, by the name of the query; it is digested and must not hold what
+    differs between two equal databases. `circumstances` is what a reader must know besides: the version of the server,
+    whether it is a replica, prepared transactions, superusers, extensions.
+    """
+
+    dialect: Dialect
+    structure: Mapping[str, tuple[Row, ...]]
+    circumstances: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement that was sent, and by whom; `parameters` by position."""
+
+    session: str
+    role: str
+    sql: str
+    parameters: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: `sqlstate` of an error (its class name for SQLite) or None; rows that were affected or returned.
+
+    `constraint` is the name of what was violated, where the server tells.
+    """
+
+    sqlstate: str | None = None
+    message: str = ""
+    affected: int | None = None
+    rows: tuple[Row, ...] = ()
+    constraint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One thing that was tried. `name` says what, and the judges know it; the last answer is the one that counts.
+
+    `failed` says why it could not be tried at all: then there are fewer answers than statements, and nothing is shown.
+    """
+
+    name: str
+    evidence: EvidenceClass
+    statements: tuple[Statement, ...]
+    answers: tuple[Answer, ...]
+    failed: str = ""
+
+    @property
+    def answer(self) -> Answer | None:
+        """What counts; None where nothing was shown."""
+        return None if self.failed or len(self.answers) < len(self.statements) or not self.answers else self.answers[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is judged. `lost` says in words why a class of evidence is not there at all."""
+
+    surface: Surface
+    snapshot: Snapshot
+    probes: tuple[Probe, ...] = ()
+    lost: Mapping[EvidenceClass, str] = field(default_factory=dict)
+
+    def probe(self, name: str) -> Probe | None:
+        """The probe of that name."""
+        return next((probe for probe in self.probes if probe.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a criterion is not proven. `code` is a word of `codes.Code`; `rows` and `probes` are what shows it."""
+
+    criterion: Criterion
+    standing: Standing
+    code: str
+    text: str
+    part: Part | None = None
+    rows: tuple[Row, ...] = ()
+    probes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One criterion. `rows` and `probes` are what it rests on, whatever came out; PROVEN has no reasons."""
+
+    criterion: Criterion
+    standing: Standing
+    reasons: tuple[Reason, ...]
+    rows: tuple[Row, ...]
+    probes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A relation that a search looked at, for a part, and why it is not one. No reasons: it is one."""
+
+    relation: RelationName
+    part: Part
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the evidence amounts to. `notes` prove nothing, and the reader must know them."""
+
+    status: Status
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Of all criteria, in their order."""
+        return tuple(reason for finding in self.findings for reason in finding.reasons)
+
+
+def status_of(findings: tuple[Finding, ...]) -> Status:
+    """FIT only if every criterion is there once and proven. Something that is not proven is not fit."""
+    proven = [finding.criterion for finding in findings if finding.standing is Standing.PROVEN]
+    return Status.FIT if sorted(c.value for c in proven) == [c.value for c in Criterion] else Status.NOT_FIT
+
+
+def digest(structure: Mapping[str, tuple[Row, ...]], policy: Mapping[str, Any]) -> str:
+    """What a proof is bound to: SHA-256, lower-case hex, of the RFC 8785 form of a structure and a policy."""
+    plain = {name: [dict(row) for row in rows] for name, rows in structure.items()}
+    return hashlib.sha256(rfc8785.dumps({"policy": dict(policy), "structure": plain})).hexdigest()

@@ -1,0 +1,30 @@
+"""An examination as one HTML file: no network, no scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from conformance.fitness import view
+from conformance.fitness.proof import Examination
+
+
+def page(examination: Examination, document: Mapping[str, Any]) -> str:
+    """The page; `document` is the proof of the same examination."""
+    environment = Environment(
+        loader=PackageLoader("conformance.fitness"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("fitness.html.j2").render(
+        status=examination.judgement.status.value,
+        target=examination.target,
+        surface=examination.surface,
+        document=document,
+        findings=view.findings(examination),
+        notes=view.notes(examination),
+        candidates=view.candidates(examination),
+    )

@@ -1,0 +1,174 @@
+"""What a person says about a surface before it is looked at. Nothing here makes a criterion proven.
+
+A policy says how the contract's words are spelled in this database, and gives probes what they cannot guess. It is
+part of what a proof is bound to, and whatever departs from the contract is said aloud wherever the proof is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from specs import Contract, SpecError, load_terms, schema
+from specs.yamlfile import read_yaml
+
+CONTRACT = "rs4a-replay"
+# The relation of the contract that holds the effect, and the parameter that says how long a consumed record blocks.
+_EFFECT = "registration"
+_HORIZON = "horizon_seconds"
+# What an effect row binds (source section 6c), in the contract's order.
+BINDINGS = ("operation", "canonical_target", "run_id", "deployed_artifact_hash", "owner_or_approval_binding")
+KEYS = ("logical_request_key", "replay_key")
+NONCE = "authorization_nonce"
+# Words that are not the name of their column, with the column that they mean unless a policy maps them.
+_ROLES = {"decision": "decision_id", "attempt": "attempt_id", "retain_until": "retain_until"}
+WORDS = (*KEYS, NONCE, *BINDINGS, *_ROLES)
+# A week, like a run's: roles, triggers and settings are other ones by then.
+DEFAULT_MAX_AGE = timedelta(days=7)
+
+
+class PolicyError(Exception):
+    """A policy file is missing, malformed or contradicts itself: the text says where and what to do."""
+
+
+@cache
+def _terms() -> Contract:
+    return load_terms(CONTRACT)
+
+
+def contract_operations() -> tuple[str, ...]:
+    """The operations that the contract's effect may hold."""
+    return tuple(str(value) for value in _terms().relations[_EFFECT].columns["operation"].only)
+
+
+def contract_horizon() -> timedelta | None:
+    """How long the contract wants a consumed record to block; None is for ever."""
+    value = _terms().parameters[_HORIZON].value
+    return None if value is None else timedelta(seconds=float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the file says, with the contract's values for what it does not. A `horizon` of None is for ever.
+
+    `values` are sample values by "column" or "table.column". `name` is None for schema.table of the effect.
+    `sqlite_connection` is what the operator declares of the registrar's connections, by the name of the pragma.
+    """
+
+    name: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    operations: tuple[str, ...] = field(default_factory=contract_operations)
+    horizon: timedelta | None = field(default_factory=contract_horizon)
+    max_age: timedelta = DEFAULT_MAX_AGE
+    reviewed: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    domain_evidence: str | None = None
+    sqlite_writer_uid: int | None = None
+    sqlite_connection: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, word: str) -> str:
+        """The column that a word of the contract means here. Raises KeyError for what is no such word."""
+        if word not in WORDS:
+            raise KeyError(word)
+        return self.columns.get(word, _ROLES.get(word, word))
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in a proof and in its digest: every member, defaults included, in one spelling."""
+        return {
+            "name": self.name,
+            "columns": {word: self.column(word) for word in WORDS},
+            "operations": list(self.operations),
+            "horizon_seconds": None if self.horizon is None else int(self.horizon.total_seconds()),
+            "max_age_seconds": int(self.max_age.total_seconds()),
+            "reviewed": sorted(self.reviewed),
+            "values": dict(self.values),
+            "domain_evidence": self.domain_evidence,
+            "sqlite_writer_uid": self.sqlite_writer_uid,
+            "sqlite_connection": dict(self.sqlite_connection),
+        }
+
+    def departures(self) -> tuple[str, ...]:
+        """Each way in which this looks at a surface otherwise than the contract does, in one sentence."""
+        return tuple(self._departures())
+
+    def _departures(self) -> Iterator[str]:
+        for word in WORDS:
+            if self.column(word) != _ROLES.get(word, word):
+                yield f"the policy takes the column {self.column(word)} for {word}"
+        if set(self.operations) != set(contract_operations()):
+            known = ", ".join(contract_operations())
+            yield f"the policy admits the operations {', '.join(self.operations)}; the contract knows {known}"
+        floor = contract_horizon()
+        if self.horizon is not None and (floor is None or self.horizon < floor):
+            wanted = "for ever" if floor is None else f"for {floor}"
+            yield f"the policy lowers the replay horizon to {self.horizon}; the contract wants records kept {wanted}"
+        if self.max_age > DEFAULT_MAX_AGE:
+            yield f"the policy lets a proof stand for {self.max_age} instead of {DEFAULT_MAX_AGE}"
+        for name in sorted(self.reviewed):
+            yield f"the policy says that somebody has reviewed the trigger or rule {name}"
+        if self.domain_evidence is not None:
+            yield f"the policy declares the domain in words: {self.domain_evidence}"
+        if self.sqlite_writer_uid is not None:
+            uid = self.sqlite_writer_uid
+            yield f"the policy declares, and no file can show, that the writer runs as the user {uid}"
+        if self.sqlite_connection:
+            told = ", ".join(f"{name}={value}" for name, value in sorted(self.sqlite_connection.items()))
+            yield f"the policy declares, and no file can show, that every connection of the writer sets {told}"
+
+
+def policy_of(data: Any, *, where: str) -> Policy:
+    """The policy in JSON values; `where` is how errors call it. Raises PolicyError."""
+    problem = schema.explain(schema.published_validator("fitness-policy"), data)
+    if problem is not None:
+        raise PolicyError(
+            f"{where}: does not fit fitness-policy.schema.json: {problem}; see specs/schemas/fitness-policy.schema.json"
+        )
+    policy = Policy(**_arguments(data))
+    _no_column_twice(policy, where)
+    return policy
+
+
+def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(data)
+    for name in ("operations", "reviewed"):
+        if name in found:
+            found[name] = tuple(found[name])
+    for name in ("horizon", "max_age"):
+        if (key := f"{name}_seconds") in found:
+            seconds = found.pop(key)
+            found[name] = None if seconds is None else timedelta(seconds=seconds)
+    return found
+
+
+def _no_column_twice(policy: Policy, where: str) -> None:
+    taken: dict[str, str] = {}
+    for word in WORDS:
+        column = policy.column(word)
+        if column in taken:
+            raise PolicyError(
+                f"{where}: the column {column} is taken for {taken[column]} and for {word}; "
+                "one column cannot prove two things: name another one"
+            )
+        taken[column] = word
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a policy file, YAML or JSON. Raises PolicyError."""
+    try:
+        data = read_yaml(path)
+    except SpecError as error:
+        raise PolicyError(str(error)) from error
+    return policy_of({} if data is None else data, where=str(path))
+
+
+def policy_from_proof(data: Mapping[str, Any], *, where: str) -> Policy:
+    """The policy as `as_json` wrote it into a proof. Raises PolicyError."""
+    given = {name: value for name, value in data.items() if value is not None or name == _HORIZON}
+    policy = policy_of(given, where=where)
+    if policy.as_json() != data:
+        raise PolicyError(f"{where}: the policy is not in the form in which a proof holds it")
+    return policy

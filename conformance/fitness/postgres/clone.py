@@ -1,0 +1,224 @@
+"""A faithful clone: the live database dumped without its rows, restored beside the live roles, and compared.
+
+`LIKE … INCLUDING ALL` would lose rules, triggers, grants and owners, and would make a valid index of an invalid one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from conformance.fitness.errors import LostError
+from conformance.fitness.model import Row, Snapshot, Surface
+from conformance.fitness.policy import CONTRACT, Policy
+from conformance.fitness.postgres import roles
+from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.postgres.snapshot import take
+from specs.fitness import load_queries
+from specs.strictjson import canonical
+
+# A database of thousands of relations is dumped in some seconds.
+_PROGRAM_S = 120.0
+_LOCK_WAIT_S = 10
+# What a dump leaves out on purpose would be in the way, or cannot be on another server.
+_DUMP = ("--schema-only", "--no-tablespaces", "--no-publications", "--no-subscriptions", "--no-security-labels")
+_RESTORE = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=0", "--output=/dev/null")
+_READ_ONLY = "-c default_transaction_read_only=on"
+# Servers before it write the text of queries otherwise; what was dumped as that text was restored without an error.
+_SHORT_NAMES_SINCE = 160000
+_TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules")}
+# What of a difference is told: how many rows, and how much of each.
+_SHOWN, _ROW_SHOWN = 6, 300
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """A clone that is equal to the live surface. `failed` is what could not be restored and is no part of it.
+
+    `stranger` is a role that exists nowhere else and has what PUBLIC has.
+    """
+
+    scratch: Scratch
+    database: str
+    stranger: str
+    failed: tuple[str, ...]
+
+    @property
+    def dsn(self) -> str:
+        """As the superuser."""
+        return self.scratch.dsn_of(self.database)
+
+    def dsn_as(self, role: str) -> str:
+        """As one of the live roles."""
+        return self.scratch.dsn_of(self.database, user=role)
+
+
+@contextmanager
+def clone(live_dsn: str, surface: Surface, snapshot: Snapshot, policy: Policy, scratch: Scratch) -> Iterator[Clone]:
+    """The live database again, without rows, on `scratch`; dropped at the end. Nothing is written to the live one.
+
+    Raises LostError if it cannot be had or is not faithful; the text says what is missing.
+    """
+    # A name that no live role has, and that ends with the clone: it owns nothing.
+    stranger = f"holdfast_stranger_{secrets.token_hex(4)}"
+    try:
+        household = _household(live_dsn)
+        dumped = _dump(live_dsn, scratch)
+    except psycopg.Error as error:
+        raise LostError(f"the roles of the live server cannot be read: {_said(error)}") from error
+    try:
+        with scratch.connect() as keeper:
+            made = Clone(scratch, household.database_name, stranger, _restored(keeper, household, dumped, scratch))
+            _must_be_equal(made, surface, snapshot, policy)
+            _people(keeper, household, stranger)
+        yield made
+    finally:
+        with suppress(psycopg.Error), scratch.connect() as keeper:
+            roles.drop(keeper, household)
+            keeper.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(stranger)))
+
+
+def _household(live_dsn: str) -> roles.Household:
+    with psycopg.connect(make_conninfo(live_dsn, options=_read_only(live_dsn))) as connection:
+        return roles.read(connection)
+
+
+def _restored(
+    keeper: psycopg.Connection[Any], household: roles.Household, dumped: bytes, scratch: Scratch
+) -> tuple[str, ...]:
+    try:
+        roles.make(keeper, household)
+    except psycopg.Error as error:
+        raise LostError(f"roles and database cannot be made again: {_said(error)}") from error
+    return _restore(dumped, household.database_name, scratch)
+
+
+def _people(keeper: psycopg.Connection[Any], household: roles.Household, stranger: str) -> None:
+    try:
+        roles.open_for_login(keeper, household)
+        keeper.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(stranger)))
+    except psycopg.Error as error:
+        raise LostError(f"the roles of the clone cannot log in: {_said(error)}") from error
+
+
+def _dump(live_dsn: str, scratch: Scratch) -> bytes:
+    parts = {**conninfo_to_dict(live_dsn), "options": _read_only(live_dsn)}
+    # Arguments are for everybody to see.
+    password = parts.pop("password", None)
+    environment = {**os.environ, **({} if password is None else {"PGPASSWORD": str(password)})}
+    return _run(
+        [
+            str(scratch.programs / "pg_dump"),
+            *_DUMP,
+            f"--lock-wait-timeout={_LOCK_WAIT_S}s",
+            f"--dbname={make_conninfo('', **parts)}",
+        ],
+        environment=environment,
+    ).stdout
+
+
+def _restore(dumped: bytes, database: str, scratch: Scratch) -> tuple[str, ...]:
+    """Each statement that failed, in the words of psql."""
+    command = [str(scratch.programs / "psql"), *_RESTORE, f"--dbname={scratch.dsn_of(database)}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    said = _run(command, given=dumped, environment=environment).stderr.decode("utf-8", "replace")
+    return tuple(line.partition("ERROR:")[2].strip() for line in said.splitlines() if "ERROR:" in line)
+
+
+def _run(
+    command: list[str], *, environment: Mapping[str, str], given: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    name = os.path.basename(command[0])
+    try:
+        done = subprocess.run(
+            command,
+            input=given,
+            stdin=subprocess.DEVNULL if given is None else None,
+            capture_output=True,
+            check=False,
+            timeout=_PROGRAM_S,
+            env={**environment, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LostError(f"{name} did not end in {_PROGRAM_S:g} s") from error
+    except OSError as error:
+        raise LostError(f"{name} cannot be run: {error.strerror}") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise LostError(f"{name} ended with status {done.returncode}: {' '.join(said)[-500:]}")
+    return done
+
+
+def _must_be_equal(made: Clone, surface: Surface, live: Snapshot, policy: Policy) -> None:
+    """The same queries must say the same of both. Raises LostError with what differs."""
+    try:
+        with psycopg.connect(made.dsn) as connection:
+            seen = take(connection, surface, policy)
+    except psycopg.Error as error:
+        raise LostError(f"the catalogue of the clone cannot be read: {_said(error)}") from error
+    differences = tuple(_differences(live, seen))
+    if differences:
+        failures = f"not restored: {'; '.join(made.failed[:_SHOWN])}; " if made.failed else ""
+        raise LostError(f"the clone is not like the live surface: {failures}{'; '.join(differences[:_SHOWN])}")
+
+
+def _differences(live: Snapshot, cloned: Snapshot) -> Iterator[str]:
+    texts = all(_writes_short_names(each) for each in (live, cloned))
+    for query in load_queries(CONTRACT).queries:
+        if not query.clone:
+            continue
+        left_out = frozenset() if texts else _TEXTS.get(query.name, frozenset())
+        here, there = (_comparable(query.name, each.structure.get(query.name, ()), left_out) for each in (live, cloned))
+        for text in sorted(here - there):
+            yield f"{query.name} lacks {_short(text)}"
+        for text in sorted(there - here):
+            yield f"{query.name} has in addition {_short(text)}"
+
+
+def _writes_short_names(snapshot: Snapshot) -> bool:
+    """Whether the server writes `SELECT a FROM t` where older ones write `SELECT t.a FROM t`."""
+    return bool(snapshot.circumstances["server"][0]["number"] >= _SHORT_NAMES_SINCE)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _ROW_SHOWN else f"{text[:_ROW_SHOWN]}…"
+
+
+def _comparable(query: str, rows: Iterable[Row], left_out: frozenset[str]) -> set[str]:
+    kept = (_as_restored(query, row) for row in rows if not _left_out(query, row))
+    return {canonical({name: row[name] for name in row.keys() - left_out}).decode() for row in kept}
+
+
+def _left_out(query: str, row: Row) -> bool:
+    """An index that was never finished is not dumped; the live catalogue says of it all there is to say."""
+    return query == "indexes" and row["valid"] is False
+
+
+def _as_restored(query: str, row: Row) -> dict[str, Any]:
+    """A row without what a restored one says otherwise, and what means nothing."""
+    made = dict(row)
+    if query == "columns" and row["collation"] == "pg_catalog.default":
+        # The scratch server has no locales but C. Under every locale of a database, equal is what has equal bytes.
+        made.pop("byte_order")
+    if query == "constraints" and row["kind"] != "c":
+        # Of an index whether children have it too is said by them; that of a partition is attached later.
+        made.pop("no_inherit")
+    return made
+
+
+def _read_only(dsn: str) -> str:
+    return f"{conninfo_to_dict(dsn).get('options') or ''} {_READ_ONLY}".strip()
+
+
+def _said(error: psycopg.Error) -> str:
+    """What the server said, without the connection that it was said on."""
+    return f"{type(error).__name__}: {error.diag.message_primary or 'no answer'}"

@@ -1,0 +1,79 @@
+"""The probe on the live tables, for whoever asks for it: one transaction, which is always rolled back.
+
+What a rollback does not undo: values drawn from sequences, and what functions do outside the database. While it lasts
+it holds locks on rows of its own, and whoever inserts the same keys waits for it; nobody else has such keys.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.probes import admission
+from conformance.fitness.postgres.rows import Maker, RowError
+from conformance.fitness.postgres.sessions import Guest
+from conformance.fitness.postgres.tampering import gentle
+from conformance.fitness.postgres.workshop import Workshop
+
+PREFIX = "live-"
+# Nobody is kept waiting for longer.
+_STATEMENT_MS, _LOCK_MS = 2000, 500
+# Numbers of live rows begin low, and those of an integer end above two thousand million.
+_LOW, _SPREAD = 1_000_000_000, 1_000_000_000
+
+
+def probe_live(
+    connection: psycopg.Connection[Any],
+    surface: Surface,
+    snapshot: Snapshot,  # noqa: ARG001 - as for the clone
+    policy: Policy,
+) -> tuple[Probe, ...]:
+    """What can be tried within a transaction on the live tables, as the writer. Nothing of it stays.
+
+    The role of the connection must be able to become the writer. Raises psycopg.Error if the connection is lost.
+    """
+    if surface.writer is None:
+        return (_failed("no writer is named"),)
+    made: list[Probe] = []
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute(f"SET LOCAL statement_timeout = {_STATEMENT_MS}")
+            connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
+            connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(surface.writer)))
+            for probe in _probes(connection, surface, policy, surface.writer):
+                made.append(probe)  # noqa: PERF402 - what was made before an error counts
+    except (RowError, psycopg.errors.InsufficientPrivilege) as error:
+        made.append(_failed(f"the probes could not go on: {error}"))
+    return tuple(made)
+
+
+def _probes(connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str) -> Iterator[Probe]:
+    number = _LOW + secrets.randbelow(_SPREAD)
+    session = Guest("live", writer, connection)
+    maker = Maker(connection, surface, policy, trial=number)
+    shop = Workshop(
+        maker, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=PREFIX, first=number + 1
+    )
+    first, attempt = shop.fresh(), shop.attempt("first")
+    session.begin()
+    answer = shop.put(attempt, session, first)
+    yield attempt.done()
+    if answer.sqlstate is not None:
+        return
+    yield from admission(shop, session, first)
+    yield from gentle(shop, session, first)
+    text, values = shop.count({"effect": (Part.EFFECT, first), "nonce": (Part.NONCE, first)})
+    session.rollback()
+    attempt = shop.attempt("rollback")
+    attempt.send(session, text, values)
+    yield attempt.done()
+
+
+def _failed(reason: str) -> Probe:
+    return Probe(f"{PREFIX}first", EvidenceClass.LIVE, (), (), reason)

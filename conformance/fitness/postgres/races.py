@@ -1,0 +1,166 @@
+"""Two sessions for one key, a backend that is killed, and an audit record that outlives what it speaks of."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import psycopg
+
+from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
+from conformance.fitness.policy import NONCE
+from conformance.fitness.postgres.clone import Clone
+from conformance.fitness.postgres.rows import Pick, RowError, quoted
+from conformance.fitness.postgres.scratch import RECOVERY_S
+from conformance.fitness.postgres.sessions import Attempt, Session, gone, opened
+from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
+
+# How long the second session may need to run into the first.
+_MEET_S = 2.0
+_POLL_S = 0.002
+_NOT_ADMITTED = "a fresh row was not admitted, so that nothing can be undone or lost"
+_BLOCKED = "SELECT $1::int = ANY (pg_catalog.pg_blocking_pids($2::int)) AS waits"
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two rows that are equal in `word`: the first is inserted, the second waits, and then the first one `ends`."""
+
+    name: str
+    part: Part
+    word: str
+    ends: str
+    arbiter: bool = False
+
+
+_RACES = (
+    Race("race", Part.EFFECT, KEY, "COMMIT"),
+    Race("race-after-rollback", Part.EFFECT, KEY, "ROLLBACK"),
+    Race("race-arbiter", Part.EFFECT, KEY, "COMMIT", arbiter=True),
+    Race("race-nonce", Part.NONCE, NONCE, "COMMIT"),
+)
+
+
+def races(shop: Workshop, clone: Clone, writer: str, first: Pick) -> Iterator[Probe]:
+    """All of them. The last one makes the server restart, so that every other session is gone."""
+    dsn = clone.dsn_as(writer)
+    with opened(("one", writer, dsn), ("two", writer, dsn)) as (one, two):
+        for race in _RACES:
+            yield _tried(shop, race.name, shop.lacks(race.part, race.word), partial(_race, shop, one, two, race))
+        yield _tried(shop, "rollback", "", partial(_rollback, shop, one))
+        reason = "" if shop.audit else "there is no audit relation of its own"
+        yield _tried(shop, "audit-survives", reason, partial(_audit, shop, one, two))
+        yield _tried(shop, "killed", "", partial(_killed, shop, clone, one, first))
+
+
+def _tried(shop: Workshop, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
+    """Run a probe that says why it failed, if it did."""
+    attempt = shop.attempt(name, evidence=EvidenceClass.CONCURRENCY)
+    try:
+        reason = reason or run(attempt)
+    except (RowError, psycopg.Error) as error:
+        reason = f"{type(error).__name__}: {error}"
+    return attempt.failed(reason) if reason else attempt.done()
+
+
+def _race(shop: Workshop, winner: Session, loser: Session, race: Race, attempt: Attempt) -> str:
+    suffix = f" ON CONFLICT ({quoted(shop.policy.column(race.word))}) DO NOTHING" if race.arbiter else ""
+    one = shop.fresh()
+    two = shop.like(one, race.word)
+    with rolled_back(winner, loser), ThreadPoolExecutor(1) as aside:
+        if shop.put(attempt, winner, one, upto=race.part).sqlstate is not None:
+            return _NOT_ADMITTED
+        for part in shop.before(race.part):
+            shop.send(attempt, loser, shop.maker.insert(part, two), two)
+        insert = shop.maker.insert(race.part, two)
+        shop.prepare(attempt, insert, two)
+        waiting = aside.submit(loser.send, insert.text(suffix), insert.parameters)
+        met = _meet(shop, winner, loser, waiting, attempt)
+        attempt.send(winner, race.ends)
+        statement, answer = waiting.result()
+        attempt.keep(statement, answer)
+        if answer.sqlstate is None:
+            # What a constraint says only at the commit comes too late to be an answer, and is an answer nevertheless.
+            loser.send("COMMIT")
+    return "" if met or answer.sqlstate is None else "the sessions did not meet"
+
+
+def _meet(
+    shop: Workshop, winner: Session, loser: Session, waiting: Future[tuple[Statement, Answer]], attempt: Attempt
+) -> bool:
+    """Whether the second session was seen to wait for the first."""
+    deadline = time.monotonic() + _MEET_S
+    while True:
+        statement, answer = shop.helper.send(_BLOCKED, (winner.backend, loser.backend))
+        waits = bool(answer.rows and answer.rows[0]["waits"])
+        if waits or waiting.done() or time.monotonic() > deadline:
+            attempt.keep(statement, answer)
+            return waits
+        time.sleep(_POLL_S)
+
+
+def _rollback(shop: Workshop, session: Session, attempt: Attempt) -> str:
+    pick = shop.fresh()
+    with rolled_back(session):
+        if shop.put(attempt, session, pick).sqlstate is not None:
+            return _NOT_ADMITTED
+        attempt.send(session, "ROLLBACK")
+    text, values = shop.count({"effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick)})
+    attempt.send(shop.helper, text, values)
+    return ""
+
+
+def _audit(shop: Workshop, session: Session, auditor: Session, attempt: Attempt) -> str:
+    """Recorded by another session while the transaction is open, and found after it was rolled back."""
+    pick = shop.fresh()
+    with rolled_back(session):
+        if shop.put(attempt, session, pick).sqlstate is not None:
+            return _NOT_ADMITTED
+        shop.send(attempt, auditor, shop.maker.insert(Part.AUDIT, pick), pick)
+        attempt.send(session, "ROLLBACK")
+    wanted = {"audit": (Part.AUDIT, pick), "effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick)}
+    text, values = shop.count(wanted)
+    attempt.send(shop.helper, text, values)
+    return ""
+
+
+def _killed(shop: Workshop, clone: Clone, session: Session, first: Pick, attempt: Attempt) -> str:
+    """SIGKILL between insert and commit: the server restarts, and only what was committed is there."""
+    pick = shop.fresh()
+    session.begin()
+    if shop.put(attempt, session, pick).sqlstate is not None:
+        session.rollback()
+        return _NOT_ADMITTED
+    os.kill(session.backend, signal.SIGKILL)
+    # Too late: there is nobody to hear it.
+    session.send("COMMIT")
+    wanted = {"effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick), "committed": (Part.EFFECT, first)}
+    statement, answer = _after_recovery(shop, clone, *shop.count(wanted))
+    attempt.keep(statement, answer)
+    return ""
+
+
+def _after_recovery(
+    shop: Workshop, clone: Clone, text: str, parameters: tuple[str | None, ...]
+) -> tuple[Statement, Answer]:
+    """The answer of a new session of the superuser, once the old ones are gone. Raises psycopg.Error."""
+    deadline = time.monotonic() + RECOVERY_S
+    # As long as this one answers, the server has not noticed yet.
+    while shop.helper.send("SELECT 1")[1].sqlstate is None and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    while True:
+        try:
+            with opened(("helper", clone.scratch.superuser, clone.dsn)) as (helper,):
+                statement, answer = helper.send(text, parameters)
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+        else:
+            if not gone(answer) or time.monotonic() > deadline:
+                return statement, answer
+        time.sleep(_POLL_S)

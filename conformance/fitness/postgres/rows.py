@@ -1,0 +1,319 @@
+"""Rows that a surface accepts: words of the contract have known values, the rest is learnt by trying, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import errors, sql
+
+from conformance.fitness.model import Part, RelationName, Surface
+from conformance.fitness.policy import WORDS, Policy
+from conformance.fitness.postgres.shapes import Shape, sample, shapes_of
+from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
+
+# Values as text, by column; None is NULL.
+Values: TypeAlias = dict[str, str | None]
+# By then a table with a dozen checks has been satisfied, or a person must say how.
+_TRIES = 400
+# The number of the rows that values are learnt with on a clone; nothing of them stays.
+_TRIAL = 999
+# Of parents of parents; a cycle ends here too.
+_GENERATIONS = 5
+_NO_EQUALITY = frozenset({"json", "xml", "point"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What makes a row itself: the number of each word or column in `words`, and `base` for all others.
+
+    Rows of several relations that are made of one pick belong together.
+    """
+
+    base: int
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    def number(self, word: str) -> int:
+        """What the value of this word is made of."""
+        return self.words.get(word, self.base)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """One row for one relation."""
+
+    relation: RelationName
+    values: Values
+    # Whether it says itself what the server would number.
+    overriding: bool = False
+
+    def text(self, suffix: str = "") -> str:
+        """The statement, with a `suffix` such as ON CONFLICT …; values by position."""
+        names = ", ".join(quoted(name) for name in self.values)
+        places = ", ".join(f"${place}" for place in range(1, len(self.values) + 1))
+        how = " OVERRIDING SYSTEM VALUE" if self.overriding else ""
+        return f"INSERT INTO {relation_text(self.relation)} ({names}){how} VALUES ({places}){suffix}"
+
+    @property
+    def parameters(self) -> tuple[str | None, ...]:
+        """The values by position."""
+        return tuple(self.values.values())
+
+
+class RowError(Exception):
+    """No row can be made that the surface accepts; the text says which rule stood in the way."""
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL."""
+    return sql.Identifier(name).as_string(None)
+
+
+def relation_text(relation: RelationName) -> str:
+    """A relation as SQL, with its schema: a name alone may mean somebody's temporary table."""
+    return f"{quoted(relation.schema)}.{quoted(relation.name)}"
+
+
+class Maker:
+    """Makes rows for the relations of a surface, and for those that they refer to."""
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], surface: Surface, policy: Policy, *, trial: int = _TRIAL
+    ) -> None:
+        """`connection` is where rows are tried, and rolled back; `trial` is the number that they are made of.
+
+        Raises RowError or psycopg.Error.
+        """
+        self._connection = connection
+        self._trial = trial
+        self._policy = policy
+        self._words = {policy.column(word): word for word in WORDS}
+        self._tables: dict[RelationName, Table] = {}
+        self._chosen: dict[tuple[RelationName, str], int] = {}
+        self._counted: dict[tuple[RelationName, str], int] = {}
+        self._wanted: set[tuple[RelationName, str]] = set()
+        self.relations = {part: self._table(relation).relation for part, relation in surface.parts.items()}
+
+    def table(self, part: Part) -> Table:
+        """What is known of a part's relation."""
+        return self._tables[self.relations[part]]
+
+    def has(self, part: Part, word: str) -> bool:
+        """Whether the relation of a part has a column for a word of the contract that can be given a value."""
+        found = self.table(part).columns.get(self._policy.column(word)) if part in self.relations else None
+        return found is not None and not found.made_by_server
+
+    def word(self, column: str) -> str:
+        """The contract's word for a column, or the column's own name."""
+        return self._words.get(column, column)
+
+    def learn(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """Find values that everything accepts, and an order of the parts; nothing stays. Raises RowError."""
+        reasons: list[str] = []
+        for order in (self._parents_first(parts), tuple(reversed(self._parents_first(parts)))):
+            try:
+                self._learn(order)
+            except RowError as error:
+                reasons.append(str(error))
+            else:
+                return order
+        raise RowError(reasons[0])
+
+    def insert(self, part: Part, pick: Pick, changed: Mapping[str, str | None] | None = None) -> Insert:
+        """The row of a pick for a part, with the words or columns in `changed` set to these values."""
+        relation = self.relations[part]
+        values = self._values(relation, pick, 0)
+        for word, value in (changed or {}).items():
+            values[self._policy.column(word) if word in WORDS else word] = value
+        table = self._tables[relation]
+        return Insert(relation, values, any(name in values for name in table.columns if table.columns[name].numbered))
+
+    def parents(self, inserts: tuple[Insert, ...], pick: Pick) -> tuple[Insert, ...]:
+        """The rows outside the surface that these rows refer to, in the order in which they must be inserted."""
+        found: dict[tuple[RelationName, tuple[str | None, ...]], Insert] = {}
+        for insert in inserts:
+            for parent in self._parents_of(insert, pick, 0):
+                found.setdefault((parent.relation, parent.parameters), parent)
+        return tuple(found.values())
+
+    def locate(
+        self, insert: Insert, *, prefer: str | None = None, offset: int = 0
+    ) -> tuple[str, tuple[str | None, ...]]:
+        """A condition that finds the row of an insert, by the column `prefer` if it is given; places after `offset`."""
+        table = self._tables[insert.relation]
+        given = {name for name, value in insert.values.items() if value is not None}
+        if prefer in given:
+            return _equal((prefer,), insert, offset)
+        for unique in sorted(table.uniques, key=lambda unique: len(unique.columns)):
+            if given.issuperset(unique.columns):
+                return _equal(unique.columns, insert, offset)
+        comparable = tuple(name for name in sorted(given) if table.columns[name].type not in _NO_EQUALITY)
+        return _equal(comparable, insert, offset)
+
+    # Learning.
+
+    def _learn(self, order: tuple[Part, ...]) -> None:
+        pick = Pick(self._trial)
+        with self._connection.transaction(force_rollback=True):
+            for _ in range(_TRIES):
+                inserts = tuple(self.insert(part, pick) for part in order)
+                refused = self._tried((*self.parents(inserts, pick), *inserts))
+                if refused is None:
+                    return
+                self._adjust(refused)
+        raise RowError(f"no row was accepted after {_TRIES} tries; give sample values in the policy")
+
+    def _tried(self, inserts: tuple[Insert, ...]) -> psycopg.Error | None:
+        try:
+            with self._connection.transaction(force_rollback=True), psycopg.RawCursor(self._connection) as cursor:
+                for insert in inserts:
+                    cursor.execute(insert.text().encode(), insert.parameters)
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        except psycopg.Error as error:
+            return error
+        return None
+
+    def _adjust(self, error: psycopg.Error) -> None:
+        """Choose something else for what was refused. Raises RowError if there is nothing else."""
+        said = error.diag
+        table = self._named(said.schema_name, said.table_name)
+        if isinstance(error, errors.NotNullViolation) and table is not None and said.column_name:
+            self._want(table, said.column_name, error)
+        elif isinstance(error, errors.CheckViolation):
+            self._next(*self._violated(error, table), error)
+        else:
+            raise RowError(f"{error.sqlstate}: {said.message_primary}") from error
+
+    def _want(self, table: Table, column: str, error: psycopg.Error) -> None:
+        key = table.relation, column
+        if key in self._wanted or column not in table.columns or table.columns[column].made_by_server:
+            raise RowError(f"{error.sqlstate}: {error.diag.message_primary}") from error
+        self._wanted.add(key)
+
+    def _violated(self, error: psycopg.Error, table: Table | None) -> tuple[Table, Check]:
+        """Which check of which table an error speaks of; of a domain, the table that was inserted into has it."""
+        name, domain = error.diag.constraint_name or "", error.diag.datatype_name
+        tables = (table,) if table is not None else tuple(self._tables.values())
+        for candidate in tables:
+            for check in candidate.checks:
+                if check.name == name and check.domain == domain:
+                    return candidate, check
+        raise RowError(f"{error.sqlstate}: {error.diag.message_primary}") from error
+
+    def _next(self, table: Table, check: Check, error: psycopg.Error) -> None:
+        """The next combination of values for the columns of a check."""
+        columns = [name for name in check.columns if not table.columns[name].made_by_server]
+        known = {name: len(self._shapes(table, name)) for name in columns}
+        for name in columns:
+            self._wanted.add((table.relation, name))
+        key = table.relation, f"{check.domain or ''}:{check.name}"
+        self._counted[key] = number = self._counted.get(key, 0) + 1
+        for name in columns:
+            number, self._chosen[table.relation, name] = divmod(number, known[name])
+        if number or not columns:
+            raise RowError(
+                f"{error.sqlstate}: {error.diag.message_primary}; no value is known that "
+                f"{' and '.join(columns) or 'it'} may have: give one under `values` in the policy"
+            ) from error
+
+    # Values.
+
+    def _values(self, relation: RelationName, pick: Pick, generation: int) -> Values:
+        table = self._tables[relation]
+        # What makes a row unique is said, so that it can be found again and inserted once more.
+        keys = {name for unique in table.uniques for name in unique.columns}
+        values: Values = {}
+        for name, column in table.columns.items():
+            if column.made_by_server:
+                continue
+            needed = column.not_null and not column.has_default
+            if (
+                needed
+                or name in self._words
+                or name in keys
+                or (relation, name) in self._wanted
+                or self._sample(table, name)
+            ):
+                values[name] = self._value(table, name, pick)
+        for key in table.foreign_keys:
+            self._refer(values, key, relation, pick, generation)
+        return values
+
+    def _refer(self, values: Values, key: ForeignKey, relation: RelationName, pick: Pick, generation: int) -> None:
+        """What is referred to decides what a column says, unless the contract has a word for the column."""
+        if key.target == relation or generation >= _GENERATIONS or not set(key.columns) & set(values):
+            return
+        target = self._table(key.target)
+        for name in key.targets:
+            if not target.columns[name].made_by_server:
+                self._wanted.add((key.target, name))
+        above = self._values(key.target, pick, generation + 1)
+        for name, referred in zip(key.columns, key.targets, strict=True):
+            if name in values and name not in self._words and referred in above:
+                values[name] = above[referred]
+
+    def _parents_of(self, insert: Insert, pick: Pick, generation: int) -> Iterator[Insert]:
+        if generation >= _GENERATIONS:
+            return
+        for key in self._tables[insert.relation].foreign_keys:
+            named = [insert.values.get(name) for name in key.columns]
+            if key.target in self.relations.values() or key.target == insert.relation or None in named:
+                continue
+            values = self._values(key.target, pick, generation + 1)
+            values.update(zip(key.targets, named, strict=True))
+            parent = Insert(key.target, values)
+            yield from self._parents_of(parent, pick, generation + 1)
+            yield parent
+
+    def _value(self, table: Table, name: str, pick: Pick) -> str | None:
+        shapes = self._shapes(table, name)
+        if not shapes:
+            return None
+        return shapes[self._chosen.get((table.relation, name), 0)](pick.number(self.word(name)))
+
+    def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
+        given = self._sample(table, name)
+        if given is not None:
+            return (given,)
+        word = self.word(name)
+        return shapes_of(word, table.columns[name], table.checks_on(name), self._policy.operations)
+
+    def _sample(self, table: Table, name: str) -> Shape | None:
+        values = self._policy.values
+        for key in (f"{table.relation.name}.{name}", name):
+            if key in values:
+                return sample(values[key])
+        return None
+
+    # Tables.
+
+    def _table(self, relation: RelationName) -> Table:
+        if relation not in self._tables:
+            found = read_table(self._connection, relation)
+            if found is None:
+                raise RowError(f"there is no relation {relation} in the clone")
+            self._tables[relation] = found
+        return self._tables[relation]
+
+    def _named(self, schema: str | None, name: str | None) -> Table | None:
+        if schema is None or name is None:
+            return None
+        return self._tables.get(RelationName(schema, name))
+
+    def _parents_first(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The nonce before the effect, unless it refers to it."""
+        refers = {
+            part: {key.target for key in self.table(part).foreign_keys if key.target != self.relations[part]}
+            for part in parts
+        }
+        order = sorted(parts, key=lambda part: (Part.NONCE, Part.EFFECT, Part.AUDIT).index(part))
+        if Part.NONCE in parts and self.relations.get(Part.EFFECT) in refers[Part.NONCE]:
+            order = sorted(parts, key=lambda part: (Part.EFFECT, Part.NONCE, Part.AUDIT).index(part))
+        return tuple(order)
+
+
+def _equal(columns: tuple[str, ...], insert: Insert, offset: int) -> tuple[str, tuple[str | None, ...]]:
+    condition = " AND ".join(f"{quoted(name)} = ${place}" for place, name in enumerate(columns, offset + 1))
+    return condition or "TRUE", tuple(insert.values[name] for name in columns)

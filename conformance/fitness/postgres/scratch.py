@@ -1,0 +1,109 @@
+"""A PostgreSQL server to throw away, for clones of a surface. It goes with this process, however that ends."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.launcher import Launcher
+from conformance.adapter.process import StartError
+from conformance.fitness.errors import LostError
+
+# The same process boundary as everywhere: the harness starts the server by a command line, and never imports it.
+_COMMAND = (sys.executable, "-P", "-m", "reference_impl", "server")
+# Clones are made in it and dropped there, never the other way round, so that it stays what initdb made.
+MAINTENANCE = "template1"
+_BOOTSTRAP = "postgres"
+# In the name of the socket; nothing listens on a network.
+_PORT = 5432
+# Nothing here must outlive the machine; the settings of the live server are judged by its own catalogue.
+_SETTINGS: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
+
+# With nothing to replay a restart takes a fraction of a second.
+RECOVERY_S = 20.0
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A running server. `dsn` is that of a superuser whose name no live role has, `programs` holds pg_dump and psql.
+
+    Roles are the server's, so it holds one clone at a time.
+    """
+
+    dsn: str
+    superuser: str
+    programs: Path
+
+    def dsn_of(self, database: str, *, user: str | None = None) -> str:
+        """DSN of a database on it, as its superuser or as another role. Nobody is asked for a password."""
+        return make_conninfo(self.dsn, dbname=database, user=user or self.superuser)
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of the superuser to no database in particular, as soon as the server accepts one.
+
+        A server whose backend was killed restarts them all. Raises psycopg.Error.
+        """
+        deadline = time.monotonic() + RECOVERY_S
+        while True:
+            try:
+                return psycopg.connect(self.dsn, autocommit=True)
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_POLL_S)
+
+
+@contextmanager
+def bare_server(settings: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """An empty server of its own with these settings: the DSN of its superuser, and the folder of its programs.
+
+    Raises StartError.
+    """
+    with ExitStack() as stack:
+        janitor = stack.enter_context(Janitor())
+        launcher = Launcher(
+            _COMMAND, contract="rs4a-replay", folder=janitor.make_folder(), config=settings, janitor=janitor
+        )
+        stack.callback(launcher.close)
+        # Said in full: what PGHOSTADDR, PGPORT or PGOPTIONS mean is somebody's own server.
+        dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="")
+        yield dsn, Path(launcher.config["programs"])
+
+
+@contextmanager
+def scratch() -> Iterator[Scratch]:
+    """A server for clones. Raises LostError if it cannot be started here."""
+    with ExitStack() as stack:
+        try:
+            dsn, programs = stack.enter_context(bare_server(_SETTINGS))
+            made = _with_a_name_of_its_own(dsn, programs)
+        except (StartError, OSError, psycopg.Error) as error:
+            raise LostError(f"no scratch server could be started: {error}") from error
+        yield made
+
+
+def _with_a_name_of_its_own(dsn: str, programs: Path) -> Scratch:
+    """Free the names that a live server may use: its clone has roles and a database of the same names."""
+    suffix = secrets.token_hex(4)
+    superuser, bootstrap = f"holdfast_scratch_{suffix}", f"holdfast_bootstrap_{suffix}"
+    with psycopg.connect(make_conninfo(dsn, dbname=MAINTENANCE), autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} SUPERUSER LOGIN").format(sql.Identifier(superuser)))
+    made = Scratch(make_conninfo(dsn, dbname=MAINTENANCE, user=superuser), superuser, programs)
+    with psycopg.connect(made.dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(_BOOTSTRAP)))
+        connection.execute(
+            sql.SQL("ALTER ROLE {} RENAME TO {}").format(sql.Identifier(_BOOTSTRAP), sql.Identifier(bootstrap))
+        )
+    return made

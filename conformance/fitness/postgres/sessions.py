@@ -1,0 +1,151 @@
+"""Sessions of probes: what was sent and what came back, by whom, word for word."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
+
+# A probe is one small row. Whatever takes this long waits for something that will not come.
+STATEMENT_MS = 8000
+LOCK_MS = 4000
+_CONNECT_S = 10
+# What a connection that is gone counts as; SQLSTATE class 08.
+_GONE = "08006"
+_SAVEPOINT = "holdfast_probe"
+
+
+class Session:
+    """One connection of one role. Every statement and its answer go to whoever listens."""
+
+    def __init__(self, label: str, role: str, dsn: str) -> None:
+        """Connect. Raises psycopg.Error."""
+        self.label = label
+        self.role = role
+        limits = f"-c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS}"
+        options = f"{conninfo_to_dict(dsn).get('options') or ''} {limits}".strip()
+        self._connection = psycopg.connect(
+            make_conninfo(dsn, options=options, connect_timeout=_CONNECT_S), autocommit=True
+        )
+
+    @property
+    def backend(self) -> int:
+        """The process that serves it."""
+        return self._connection.info.backend_pid
+
+    def send(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Statement, Answer]:
+        """Send one statement and wait for what it says. An error is an answer; never raises."""
+        statement = Statement(self.label, self.role, text, tuple(parameters))
+        try:
+            with psycopg.RawCursor(self._connection) as cursor:
+                cursor.execute(text.encode(), statement.parameters or None)
+                return statement, _answer(cursor)
+        except psycopg.Error as error:
+            return statement, _refusal(error)
+
+    def begin(self) -> None:
+        """Begin what `rollback` undoes. Never raises: whatever follows says it."""
+        self.send("BEGIN")
+
+    def rollback(self) -> None:
+        """Undo whatever was not committed. Never raises."""
+        with contextlib.suppress(psycopg.Error):
+            self._connection.rollback()
+
+    def close(self) -> None:
+        """Close it. Never raises."""
+        with contextlib.suppress(psycopg.Error):
+            self._connection.close()
+
+
+class Guest(Session):
+    """A role on somebody else's connection, within his transaction: nothing that it does is committed."""
+
+    def __init__(self, label: str, role: str, connection: psycopg.Connection[Any]) -> None:
+        self.label = label
+        self.role = role
+        self._connection = connection
+
+    def begin(self) -> None:
+        """See `Session`."""
+        self.send(f"SAVEPOINT {_SAVEPOINT}")
+
+    def rollback(self) -> None:
+        """See `Session`."""
+        self.send(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        self.send(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+
+    def close(self) -> None:
+        """Nothing: whoever made the connection closes it."""
+
+
+class Attempt:
+    """The record of one probe while it is made."""
+
+    def __init__(self, name: str, evidence: EvidenceClass) -> None:
+        self.name = name
+        self.evidence = evidence
+        self._statements: list[Statement] = []
+        self._answers: list[Answer] = []
+
+    def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> Answer:
+        """Send a statement, and keep it with its answer."""
+        statement, answer = session.send(text, parameters)
+        self.keep(statement, answer)
+        return answer
+
+    def keep(self, statement: Statement, answer: Answer) -> None:
+        """Keep what was sent elsewhere."""
+        self._statements.append(statement)
+        self._answers.append(answer)
+
+    def done(self) -> Probe:
+        """What came of it."""
+        return Probe(self.name, self.evidence, tuple(self._statements), tuple(self._answers))
+
+    def failed(self, reason: str) -> Probe:
+        """It could not be tried; what was tried on the way stays visible, and shows nothing."""
+        return Probe(self.name, self.evidence, tuple(self._statements), tuple(self._answers), reason)
+
+
+@contextmanager
+def opened(*sessions: tuple[str, str, str]) -> Iterator[tuple[Session, ...]]:
+    """Sessions by (label, role, dsn), closed at the end. Raises psycopg.Error."""
+    with ExitStack() as stack:
+        made = []
+        for label, role, dsn in sessions:
+            session = Session(label, role, dsn)
+            stack.callback(session.close)
+            made.append(session)
+        yield tuple(made)
+
+
+def gone(answer: Answer) -> bool:
+    """Whether it only says that the connection, or the whole server, went away."""
+    return (answer.sqlstate or "").startswith(("08", "57P"))
+
+
+def _answer(cursor: psycopg.RawCursor[Any]) -> Answer:
+    if cursor.description is None:
+        return Answer(affected=max(cursor.rowcount, 0))
+    names = [column.name for column in cursor.description]
+    return Answer(affected=cursor.rowcount, rows=tuple(_row(names, row) for row in cursor.fetchall()))
+
+
+def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
+    # Only what JSON has; anything else as the text that Python has for it.
+    return {
+        name: value if value is None or isinstance(value, bool | int | str) else str(value)
+        for name, value in zip(names, row, strict=True)
+    }
+
+
+def _refusal(error: psycopg.Error) -> Answer:
+    said = error.diag.message_primary or "the connection was lost"
+    return Answer(sqlstate=error.sqlstate or _GONE, message=said, constraint=error.diag.constraint_name)

@@ -1,0 +1,92 @@
+"""What the catalogue of PostgreSQL says of a surface, in one read-only transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import dict_row
+
+from conformance.fitness.model import Dialect, Row, Snapshot, Surface
+from conformance.fitness.policy import CONTRACT, Policy
+from conformance.fitness.postgres.catalogue import UNREADABLE
+from specs.fitness import Kind, Query, in_order, load_queries, parameters
+from specs.strictjson import MAX_SAFE_INTEGER
+
+
+def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001
+    """Everything about the relations of `surface` and its writer, as of one moment.
+
+    The connection must not be in a transaction. What the role may not read, or the server does not know, is left out
+    and named under `unreadable` in the circumstances. Raises psycopg.Error if the connection fails.
+    """
+    relations = [(name.schema, name.name) for name in surface.parts.values()]
+    return read(connection, relations, surface.writer)
+
+
+def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str]], writer: str | None) -> Snapshot:
+    """The same for relations by (schema, name)."""
+    given = parameters(relations, writer)
+    queries = load_queries(CONTRACT)
+    structure: dict[str, tuple[Row, ...]] = {}
+    circumstances: dict[str, Any] = {}
+    unreadable: dict[str, str] = {}
+    with moment(connection, queries.settings):
+        for query in queries.queries:
+            try:
+                with connection.transaction():
+                    rows = _rows(connection, query, given)
+            except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn) as error:
+                unreadable[query.name] = f"{error.sqlstate} {error.diag.message_primary or ''}".strip()
+                continue
+            if query.kind is Kind.STRUCTURE:
+                structure[query.name] = rows
+            else:
+                circumstances[query.name] = list(rows)
+    circumstances[UNREADABLE] = unreadable
+    return Snapshot(Dialect.POSTGRESQL, structure, circumstances)
+
+
+@contextmanager
+def moment(connection: psycopg.Connection[Any], settings: Sequence[str]) -> Iterator[None]:
+    """One transaction that sees one state of the database, cannot write, and is rolled back."""
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for setting in settings:
+            connection.execute(setting)
+        yield
+
+
+def _rows(connection: psycopg.Connection[Any], query: Query, given: Mapping[str, Any]) -> tuple[Row, ...]:
+    if not all(_exists(connection, schema, name) for schema, name in query.needs):
+        return ()
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(sql.SQL(query.sql), given)
+        return in_order({name: _plain(value) for name, value in row.items()} for row in cursor)
+
+
+def _exists(connection: psycopg.Connection[Any], schema: str, name: str) -> bool:
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = %s AND c.relname = %s",
+            (schema, name),
+        )
+        return cursor.fetchone() is not None
+
+
+def _plain(value: Any) -> Any:
+    """A value as I-JSON has it."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= MAX_SAFE_INTEGER else str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Decimal | float):
+        return str(value)
+    raise TypeError(f"a catalogue query gave a {type(value).__name__}, which no proof can hold")

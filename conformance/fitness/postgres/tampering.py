@@ -1,0 +1,139 @@
+"""Changing and erasing what is there, as the writer and as the owner: guards are executed, never read.
+
+A guard may stand for some columns only, or let a change pass that it should not, or say nothing but a NOTICE. So one
+thing is tried in several ways, each in a transaction of its own that is rolled back, and the worst answer is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TypeAlias
+
+import psycopg
+
+from conformance.fitness.model import Answer, Part, Probe, Statement, Surface
+from conformance.fitness.policy import NONCE
+from conformance.fitness.postgres.clone import Clone
+from conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
+from conformance.fitness.postgres.sessions import Session, gone, opened
+from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
+
+# A statement with its parameters.
+_Try: TypeAlias = tuple[str, tuple[str | None, ...]]
+# Refusals by a rule that speaks of other things. They say nothing, where another way is refused for good.
+_BY_CHANCE = frozenset({"0A000", "22P02", "23502", "23503", "23505", "23514", "42P10", "428C9"})
+# No refusals at all: locks and time.
+_UNKNOWN = frozenset({"55P03", "57014"})
+
+
+def tampering(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Iterator[Probe]:
+    """UPDATE, DELETE, TRUNCATE and an upsert on every part, as the writer and as the owner of that part."""
+    with ExitStack() as stack:
+        sessions: dict[tuple[str, str], Session] = {}
+        for part in (*shop.order, *shop.audit):
+            if part is Part.AUDIT:
+                yield _audit_row(shop, clone, surface, first)
+            for who, role in (("writer", surface.writer), ("owner", shop.maker.table(part).owner)):
+                if role is not None and (who, role) not in sessions:
+                    sessions[who, role] = stack.enter_context(opened((who, role, clone.dsn_as(role))))[0]
+                yield from _by(shop, who, None if role is None else sessions[who, role], part, first)
+
+
+def gentle(shop: Workshop, writer: Session, first: Pick) -> Iterator[Probe]:
+    """What can be tried on rows of our own as the writer without locking those of others: no TRUNCATE, one row each."""
+    for part in shop.order:
+        suffix = "" if part is Part.EFFECT else f"-{part.value}"
+        for verb, tries in _verbs(shop, part, first).items():
+            if verb != "truncate":
+                yield _worst(shop, f"writer-{verb}{suffix}", writer, tuple(t for t in tries if t[1]))
+
+
+def _audit_row(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
+    """A record of what was admitted first. It stays."""
+    attempt, writer = shop.attempt("audit-first"), surface.writer or shop.maker.table(Part.AUDIT).owner
+    try:
+        shop.maker.learn((*shop.order, Part.AUDIT))
+        with opened(("auditor", writer, clone.dsn_as(writer))) as (auditor,):
+            shop.send(attempt, auditor, shop.maker.insert(Part.AUDIT, first), first)
+    except (RowError, psycopg.Error) as error:
+        return attempt.failed(f"no audit record can be made: {error}")
+    return attempt.done()
+
+
+def _by(shop: Workshop, who: str, session: Session | None, part: Part, known: Pick) -> Iterator[Probe]:
+    suffix = "" if part is Part.EFFECT else f"-{part.value}"
+    for verb, tries in _verbs(shop, part, known).items():
+        name = f"{who}-{verb}{suffix}"
+        if session is None:
+            yield shop.cannot(name, "no writer is named")
+        elif not tries:
+            yield shop.cannot(name, f"there is no way to try it on {shop.maker.relations[part]}")
+        else:
+            yield _worst(shop, name, session, tries)
+
+
+def _verbs(shop: Workshop, part: Part, known: Pick) -> Mapping[str, tuple[_Try, ...]]:
+    table = relation_text(shop.maker.relations[part])
+    condition, values = shop.find(part, known)
+    return {
+        "update": tuple(_updates(shop, part, known, table)),
+        "delete": ((f"DELETE FROM {table} WHERE {condition}", values), (f"DELETE FROM {table}", ())),
+        "truncate": ((f"TRUNCATE {table}", ()), (f"TRUNCATE {table} CASCADE", ())),
+        "upsert": tuple(_upserts(shop, part, known)),
+    }
+
+
+def _updates(shop: Workshop, part: Part, known: Pick, table: str) -> Iterator[_Try]:
+    """Every column, to what it says already, which no check minds, and to something else."""
+    fresh = shop.maker.insert(part, shop.fresh()).values
+    condition, values = shop.find(part, known, 1)
+    plain, plain_values = shop.find(part, known)
+    for name, column in shop.maker.table(part).columns.items():
+        if column.made_by_server:
+            continue
+        yield f"UPDATE {table} SET {quoted(name)} = {quoted(name)} WHERE {plain}", plain_values
+        if name in fresh:
+            yield f"UPDATE {table} SET {quoted(name)} = $1 WHERE {condition}", (fresh[name], *values)
+
+
+def _upserts(shop: Workshop, part: Part, known: Pick) -> Iterator[_Try]:
+    """The row that is there once more, over each unique index that can be the arbiter."""
+    insert = shop.maker.insert(part, known)
+    wanted = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
+    first = () if wanted is None else ((shop.policy.column(wanted),),)
+    indexes = (tuple(unique.columns) for unique in shop.maker.table(part).uniques if unique.total)
+    for columns in dict.fromkeys((*first, *indexes)):
+        if not set(columns) <= set(insert.values):
+            continue
+        names = ", ".join(map(quoted, columns))
+        for changed in dict.fromkeys((columns[0], *_others(insert.values, columns))):
+            change = f"{quoted(changed)} = excluded.{quoted(changed)}"
+            yield insert.text(f" ON CONFLICT ({names}) DO UPDATE SET {change}"), insert.parameters
+
+
+def _others(values: Mapping[str, str | None], columns: tuple[str, ...]) -> Iterator[str]:
+    """One column beside the key: a guard may stand for the key alone."""
+    yield from (name for name in list(values)[:1] if name not in columns)
+
+
+def _worst(shop: Workshop, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
+    attempt = shop.attempt(name)
+    made: list[tuple[int, Statement, Answer]] = []
+    for text, parameters in tries:
+        with rolled_back(session):
+            statement, answer = session.send(text, parameters)
+        made.append((_gravity(answer), statement, answer))
+        if answer.sqlstate is None and answer.affected:
+            break
+    # Each was alone in its transaction, so that the order tells nothing, and sorting keeps it otherwise.
+    for _, statement, answer in sorted(made, key=lambda entry: entry[0]):
+        attempt.keep(statement, answer)
+    return attempt.done()
+
+
+def _gravity(answer: Answer) -> int:
+    """How much an answer weighs: refused by chance, refused for good, nobody knows, done to nothing, done."""
+    if answer.sqlstate is None:
+        return 4 if answer.affected else 3
+    return 2 if gone(answer) or answer.sqlstate in _UNKNOWN else 0 if answer.sqlstate in _BY_CHANCE else 1

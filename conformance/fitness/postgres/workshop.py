@@ -1,0 +1,170 @@
+"""Where probes are made: a surface, rows for it, and who sends them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Surface
+from conformance.fitness.policy import NONCE, Policy
+from conformance.fitness.postgres.rows import Insert, Maker, Pick, quoted, relation_text
+from conformance.fitness.postgres.sessions import Attempt, Session
+
+KEY, REPLAY_KEY = "logical_request_key", "replay_key"
+
+
+class Workshop:
+    """Makes and sends the rows of one surface. `helper` inserts what rows refer to outside the surface."""
+
+    def __init__(
+        self,
+        maker: Maker,
+        surface: Surface,
+        policy: Policy,
+        *,
+        helper: Session,
+        evidence: EvidenceClass,
+        prefix: str = "",
+        first: int = 1,
+    ) -> None:
+        """Learn how rows look; theirs are the numbers from `first` on. Raises RowError."""
+        self.maker = maker
+        self.policy = policy
+        self.helper = helper
+        self._evidence = evidence
+        self._prefix = prefix
+        self._numbers = itertools.count(first)
+        parts = [Part.EFFECT]
+        # A nonce in the effect's own row needs no row of its own, and proves nothing.
+        if Part.NONCE in surface.parts and surface.parts[Part.NONCE] != surface.parts[Part.EFFECT]:
+            parts.append(Part.NONCE)
+        self.order = maker.learn(tuple(parts))
+        apart = surface.parts.get(Part.AUDIT) not in {None, *(surface.parts[part] for part in parts)}
+        # An audit within another part is no audit; it is tried as that part.
+        self.audit = (Part.AUDIT,) if apart else ()
+
+    def attempt(self, name: str, *, evidence: EvidenceClass | None = None) -> Attempt:
+        """The record of a probe of that name."""
+        return Attempt(f"{self._prefix}{name}", evidence or self._evidence)
+
+    def cannot(self, name: str, reason: str, *, evidence: EvidenceClass | None = None) -> Probe:
+        """A probe that cannot be tried."""
+        return self.attempt(name, evidence=evidence).failed(reason)
+
+    def fresh(self, words: Mapping[str, int] | None = None) -> Pick:
+        """A row like no other, but for these words."""
+        return Pick(next(self._numbers), words or {})
+
+    def like(self, known: Pick, *words: str) -> Pick:
+        """A fresh row that has these words, or columns, of a known one."""
+        return self.fresh({word: known.number(word) for word in words})
+
+    def lacks(self, part: Part, word: str) -> str:
+        """Why a word of the contract cannot be tried on a part; empty if it can."""
+        if part not in self.maker.relations or (part is Part.NONCE and part not in self.order):
+            return f"there is no {part.value} relation of its own"
+        if self.maker.has(part, word):
+            return ""
+        return f"no column for {word} takes a value in {self.maker.relations[part]}"
+
+    def cannot_be_said(self, part: Part, word: str) -> str:
+        """Why no statement can give a word a value; empty if one can, if need be instead of what the server numbers."""
+        column = self.maker.table(part).columns.get(self.policy.column(word))
+        if column is None or column.generated:
+            return f"no column for {word} takes a value in {self.maker.relations[part]}"
+        return ""
+
+    def missing(self, part: Part, word: str) -> str:
+        """Why a word of the contract cannot be read from a part; empty if it can."""
+        if self.policy.column(word) in self.maker.table(part).columns:
+            return ""
+        return f"there is no column for {word} in {self.maker.relations[part]}"
+
+    def before(self, part: Part) -> tuple[Part, ...]:
+        """The parts whose rows must be there first."""
+        return self._parts(part)[:-1]
+
+    def select(self, part: Part, word: str, condition: str) -> str:
+        """A query for what the column of a word says, under the name of the word."""
+        column, table = quoted(self.policy.column(word)), relation_text(self.maker.relations[part])
+        return f"SELECT {column} AS {word} FROM {table} WHERE {condition}"
+
+    def put(
+        self,
+        attempt: Attempt,
+        session: Session,
+        pick: Pick,
+        *,
+        upto: Part | None = None,
+        changed: Mapping[str, str | None] | None = None,
+        suffix: str = "",
+    ) -> Answer:
+        """Insert the rows of a pick in their order, the part `upto` last, and only that with `changed` and `suffix`.
+
+        Without `upto` all of them. Ends with the first that is refused, and returns its answer or the last one.
+        """
+        answer = Answer()
+        for part in self._parts(upto):
+            last = part is upto
+            insert = self.maker.insert(part, pick, changed if last else None)
+            answer = self.send(attempt, session, insert, pick, suffix if last else "")
+            if answer.sqlstate is not None:
+                break
+        return answer
+
+    def send(self, attempt: Attempt, session: Session, insert: Insert, pick: Pick, suffix: str = "") -> Answer:
+        """One row, after the rows outside the surface that it refers to."""
+        self.prepare(attempt, insert, pick)
+        return attempt.send(session, insert.text(suffix), insert.parameters)
+
+    def prepare(self, attempt: Attempt, insert: Insert, pick: Pick) -> None:
+        """Insert the rows outside the surface that a row refers to, unless they are there from an earlier one."""
+        for parent in self.maker.parents((insert,), pick):
+            statement, answer = self.helper.send(parent.text(" ON CONFLICT DO NOTHING"), parent.parameters)
+            if answer.sqlstate is not None or answer.affected:
+                attempt.keep(statement, answer)
+
+    def _parts(self, upto: Part | None) -> tuple[Part, ...]:
+        if upto is None:
+            return self.order
+        if upto not in self.order:
+            return (upto,)
+        return self.order[: self.order.index(upto) + 1]
+
+    def value(self, part: Part, word: str, pick: Pick) -> str:
+        """What the column for a word says in the row of a pick."""
+        return str(self.maker.insert(part, pick).values[self.policy.column(word)])
+
+    def count(self, picks: Mapping[str, tuple[Part, Pick]]) -> tuple[str, tuple[str | None, ...]]:
+        """A query that counts the rows of picks, each under its name; null where there is no such part."""
+        texts: list[str] = []
+        parameters: list[str | None] = []
+        for name, (part, pick) in picks.items():
+            if part not in (*self.order, *self.audit):
+                texts.append(f"NULL::int AS {name}")
+                continue
+            condition, values = self.find(part, pick, len(parameters))
+            parameters += values
+            table = relation_text(self.maker.relations[part])
+            texts.append(f"(SELECT pg_catalog.count(*)::int FROM {table} WHERE {condition}) AS {name}")
+        return f"SELECT {', '.join(texts)}", tuple(parameters)
+
+    def find(self, part: Part, pick: Pick, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:
+        """A condition that finds the row of a pick, by the contract's key if it has one; places after `offset`."""
+        word = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
+        insert = self.maker.insert(part, pick)
+        column = None if word is None else self.policy.column(word)
+        return self.maker.locate(insert, prefer=column, offset=offset)
+
+
+@contextmanager
+def rolled_back(*sessions: Session) -> Iterator[None]:
+    """A transaction in each of the sessions, and whatever happens in it is undone."""
+    for session in sessions:
+        session.begin()
+    try:
+        yield
+    finally:
+        for session in sessions:
+            session.rollback()

@@ -1,0 +1,152 @@
+"""Opening a live SQLite file so that neither it nor anything beside it is written, made or changed.
+
+SQLite writes more than one expects when it reads: a reader of a database in WAL mode makes the log and its index where
+they are missing, and writes its mark into the index where it is there. So the way in depends on what is found:
+
+* no WAL mode: `mode=ro`; locks are taken, nothing is written
+* WAL mode, log and index there: `mode=ro` with `readonly_shm=1`
+* WAL mode, no log or an empty one: the file alone is the whole database; `immutable=1`, and the files are looked at
+  again afterwards, because such a reader takes no locks
+* anything else is a crash that nobody has recovered from: refused, for recovering is writing
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from conformance.fitness.errors import FitnessError
+from conformance.fitness.model import RelationName
+
+_T = TypeVar("_T")
+
+MAIN = "main"
+BESIDE = ("-wal", "-shm", "-journal")
+_MAGIC = b"SQLite format 3\x00"
+# The read version in the header (offset 19): 2 is WAL.
+_HEADER_BYTES = 100
+_READ_VERSION = 19
+_WAL = 2
+# A reader that takes no locks looks again when somebody wrote meanwhile.
+_LOOKS = 5
+_BUSY_S = 2.0
+_PREFIX = re.compile(r"^(?:sqlite:(?://(?=/))?|file:(?://(?=/))?)")
+
+
+def path_of(dsn: str) -> Path | None:
+    """The file that a DSN names: `sqlite:PATH`, `sqlite:///PATH`, `file:PATH`, or the path of something that exists.
+
+    None if it is none of these, hence no matter for SQLite.
+    """
+    if _PREFIX.match(dsn):
+        return Path(_PREFIX.sub("", dsn).split("?", 1)[0])
+    path = Path(dsn)
+    try:
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def relation_name(text: str, path: Path) -> RelationName:
+    """What `--effect` and its siblings name: `table` or `main.table` in the file, `FILE:table` in another one."""
+    file, colon, table = text.rpartition(":")
+    if not colon:
+        return RelationName(MAIN, text.removeprefix(f"{MAIN}."))
+    other = Path(file).resolve()
+    with contextlib.suppress(OSError):
+        if os.path.samefile(other, path):
+            return RelationName(MAIN, table)
+    return RelationName(str(other), table)
+
+
+def file_of(relation: RelationName, path: Path) -> Path:
+    """The file that a relation lies in; `path` is the live one."""
+    return path if relation.schema == MAIN else Path(relation.schema)
+
+
+def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
+    """What `reading` finds in one read transaction of the file. Raises FitnessError.
+
+    It may run again when somebody wrote meanwhile.
+    """
+    path = path.resolve()
+    for _ in range(_LOOKS):
+        before = _state(path)
+        how = _way_in(path)
+        try:
+            with contextlib.closing(_connect(path, how)) as connection:
+                connection.execute("BEGIN")
+                found = reading(connection)
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise FitnessError(f"{path} cannot be read as a SQLite database: {error}") from error
+        if "immutable" not in how or _state(path) == before:
+            return found
+    raise FitnessError(f"{path} was written to each time it was read; look again when less is going on")
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_BUSY_S)
+
+
+def _state(path: Path) -> tuple[tuple[int, ...] | None, ...]:
+    """What changes when somebody writes, of the file and of all that lies beside it."""
+
+    def one(each: Path) -> tuple[int, ...] | None:
+        with contextlib.suppress(OSError):
+            found = os.stat(each)
+            return found.st_ino, found.st_size, found.st_mtime_ns
+        return None
+
+    return tuple(one(path.with_name(path.name + ending)) for ending in ("", *BESIDE))
+
+
+def _way_in(path: Path) -> str:
+    """The query of the URI that opens the file. Raises FitnessError."""
+    log, index = (path.with_name(path.name + ending) for ending in BESIDE[:2])
+    if not in_wal_mode(path):
+        return "mode=ro"
+    if log.exists() and index.exists():
+        return "mode=ro&readonly_shm=1"
+    if not log.exists() or log.stat().st_size == 0:
+        return "mode=ro&immutable=1"
+    raise FitnessError(
+        f"{log} holds commits that nobody has recovered, and {index.name} is not there: a process died. Reading them "
+        "would write to the files; let the owner of the database open and close it once, then look again"
+    )
+
+
+def in_wal_mode(path: Path) -> bool:
+    """Whether the file itself says so. Otherwise each connection chooses its journal. Raises FitnessError."""
+    return _header(path)[_READ_VERSION] == _WAL
+
+
+def _header(path: Path) -> bytes:
+    # No other handle of this process may be open on the file: closing this one gives up its locks (POSIX).
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise FitnessError(f"expected a SQLite database at {path}, found something that is no regular file")
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise FitnessError(f"expected a SQLite database at {path}: {error.strerror}") from error
+    if not header:
+        raise FitnessError(f"{path} is empty: SQLite would take it for a new database, and there is nothing in it")
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise FitnessError(f"{path} is no SQLite database: it does not begin as one")
+    return header
+
+
+def lines(connection: sqlite3.Connection, sql: str) -> Iterator[dict[str, str | int | float | None]]:
+    """The rows of a query by the name of the column. Raises sqlite3.Error."""
+    cursor = connection.execute(sql)
+    names = [part[0] for part in cursor.description]
+    for row in cursor:
+        yield dict(zip(names, row, strict=True))

@@ -1,0 +1,327 @@
+"""What is tried on a copy of a surface in SQLite files.
+
+The copy is made by SQLite's own backup, pages and all, in a folder of its own; whoever looks needs the right to read
+the file. Each attempt has a transaction that is rolled back afterwards; what is stored for all of them is `first`.
+
+An attempt's last two statements are what was tried, and a look at what came of it: how many rows there are with the
+values that were tried, and whether the row of `first` is as it was. SQLite's count of changed rows is not enough: an
+INSTEAD OF trigger reports none, and RAISE(IGNORE) reports no error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.fitness.errors import FitnessError, LostError
+from conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, Snapshot, Surface
+from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from conformance.fitness.sqlite import crashes
+from conformance.fitness.sqlite.bench import (
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    Bench,
+    Subject,
+    all_there,
+    look,
+    made,
+    problem_of,
+    row_of,
+)
+from conformance.fitness.sqlite.live import MAIN, read
+from conformance.fitness.sqlite.rows import Blob, Sql, Values, quoted, same, without
+from conformance.fitness.sqlite.session import Transcript, refused
+from conformance.fitness.sqlite.snapshot import files_of, take
+from conformance.fitness.sqlite.tampering import tampering
+
+# Operations of other domains, and other spellings of this one.
+_OTHER_OPERATIONS = ("unregister_dot", "outbound", "REGISTER_DOT", "register_dot ")
+
+
+def other_operations() -> Iterator[tuple[str, str]]:
+    """The names of probes of operations that are not the surface's, with the operations."""
+    for place, operation in enumerate(_OTHER_OPERATIONS):
+        yield "other-operation" + (f"-{place + 1}" if place else ""), operation
+
+
+def examine(path: Path, surface: Surface, policy: Policy) -> Evidence:
+    """All evidence about a surface. Raises FitnessError if the file cannot be read at all."""
+    snapshot = take(path, surface, policy)
+    try:
+        return Evidence(surface, snapshot, probe_copy(path, surface, snapshot, policy))
+    except (LostError, FitnessError) as error:
+        lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), str(error))
+        return Evidence(surface, snapshot, (), lost)
+
+
+def probe_copy(path: Path, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:
+    """Everything that is tried. Raises LostError if there is no copy, FitnessError if a file cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-fitness-") as folder:
+        copies = {
+            name: _copied(file, Path(folder) / f"{name}.sqlite3") for name, file in files_of(surface, path).items()
+        }
+        try:
+            return tuple(_Probing(copies, surface, snapshot, policy).run())
+        except sqlite3.Error as error:
+            raise LostError(f"the copy cannot be worked on: {error}") from error
+
+
+def _copied(file: Path, to: Path) -> Path:
+    def back_up(connection: sqlite3.Connection) -> None:
+        # A second look would find the first one's copy.
+        to.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(to)) as copy:
+            connection.backup(copy)
+
+    try:
+        read(file, back_up)
+    except OSError as error:
+        raise LostError(f"no copy of {file} can be made: {error.strerror}") from error
+    return to
+
+
+class _Probing(Bench):
+    """The probes of one surface on one copy."""
+
+    def run(self) -> Iterator[Probe]:
+        """Every probe. Raises sqlite3.Error if the copy itself does not work."""
+        yield from self._integrity()
+        subjects = {each.which: each for each in self.subjects()}
+        effect, nonce, audit = (subjects.get(which) for which in (Part.EFFECT, Part.NONCE, Part.AUDIT))
+        if effect is None:
+            return
+        # One row cannot be both.
+        apart = nonce is not None and nonce.relation.name != effect.relation.name
+        both = [effect, nonce] if nonce is not None and apart else [effect]
+        yield self._first(both)
+        if nonce is not None and not apart:
+            nonce.problem = nonce.problem or effect.problem
+        yield from self._keys(effect)
+        yield from self._bindings(effect)
+        yield from self._composites(effect)
+        if nonce is not None:
+            yield from self._nonces(nonce)
+        yield from self._atomic(effect, nonce, both)
+        if audit is not None:
+            yield self._store_audit(audit)
+            yield self._audit_survives(effect, audit)
+        for subject in subjects.values():
+            yield from tampering(self, subject)
+
+    def _integrity(self) -> Iterator[Probe]:
+        for place in self.copies:
+            transcript = Transcript()
+            with self.session("checker", place) as session:
+                # All pages are read, however many there are.
+                session.connection.set_progress_handler(None, 0)
+                transcript.run(session, Sql("PRAGMA integrity_check(10)"))
+            yield made("integrity" if place == MAIN else f"integrity-{place}", transcript)
+
+    def _first(self, subjects: list[Subject]) -> Probe:
+        transcript = Transcript()
+        problem = next((each.problem for each in subjects if each.problem), "")
+        with self.session() as session:
+            transcript.run(session, BEGIN)
+            for each in subjects:
+                self.insert(transcript, session, each, each.first)
+            transcript.run(session, COMMIT)
+            session.end()
+        with self.session("reader") as session:
+            transcript.run(session, look({each.which.value: (each.relation, each.first) for each in subjects}))
+        for each in subjects:
+            if not each.problem and not all_there(transcript.answers[-1]):
+                each.problem = problem or "the rows of the first request were not stored"
+        return made("first", transcript, failed=problem)
+
+    def _keys(self, effect: Subject) -> Iterator[Probe]:
+        key, replay_key = KEYS
+        known, known_replay = (str(self.known(effect, word)) for word in KEYS)
+        yield self.having("same-key", effect, key, known)
+        yield self._same_but_attempt(effect)
+        yield self.having("same-replay-key", effect, replay_key, known_replay)
+        yield self.having("key-null", effect, key, None)
+        yield self.having("replay-key-null", effect, replay_key, None)
+        for name, word, value in ((key, key, known), (replay_key, replay_key, known_replay)):
+            stem = "key" if name == key else "replay-key"
+            yield self.having(f"{stem}-upper", effect, word, value.upper())
+            yield self.having(f"{stem}-space", effect, word, f"{value} ")
+            yield self.having(f"{stem}-blob", effect, word, Blob.of(value))
+        # Another key, which must go in.
+        other = known[:-1] + ("0" if known[-1] != "0" else "1")
+        yield self.having("key-prefix", effect, key, other)
+
+    def _same_but_attempt(self, effect: Subject) -> Probe:
+        """Everything of the first request, with a new attempt. What else has to be unique in the row is new too."""
+        same_words = {word: self.known(effect, word) for word in (*KEYS, NONCE, *BINDINGS)}
+        row = effect.maker.word_row(self.words.fresh(), **same_words)
+        lacking = self.lacking("same-key-new-attempt", effect, KEYS[0])
+        return lacking or self.attempt("same-key-new-attempt", effect, row)
+
+    def _bindings(self, effect: Subject) -> Iterator[Probe]:
+        for word in BINDINGS:
+            yield self.having(f"without-{word}", effect, word, None)
+            yield self._omitted(f"omitted-{word}", effect, word)
+            yield self.having(f"empty-{word}", effect, word, "")
+        yield self.having("decision-null", effect, "decision", None)
+        for place, operation in enumerate(self.policy.operations):
+            yield self.having(f"operation-{place + 1}", effect, "operation", operation)
+        for name, operation in other_operations():
+            if operation not in self.policy.operations:
+                yield self.having(name, effect, "operation", operation)
+
+    def _omitted(self, name: str, subject: Subject, word: str) -> Probe:
+        """Try a row that does not name the column at all, so that a default would fill it."""
+        row = without(subject.maker.word_row(self.words.fresh()), self.policy.column(word))
+        return self.lacking(name, subject, word) or self.attempt(name, subject, row)
+
+    def _composites(self, effect: Subject) -> Iterator[Probe]:
+        """For each unique index over several columns: rows that differ in one of them only."""
+        for index in effect.relation.indexes:
+            names = [name for name in index.columns if name is not None]
+            if not index.unique or len(index.columns) < 2 or len(names) < len(index.columns):
+                continue
+            kept = {name: effect.first[name] for name in names if name in effect.first}
+            for column in names:
+                if column in effect.first:
+                    yield self._composite(f"composite-{index.name}-{column}", effect, kept, column)
+
+    def _composite(self, name: str, effect: Subject, kept: Values, column: str) -> Probe:
+        """Try what the column may hold until a row goes in that is otherwise the same."""
+        probe = made(name, Transcript(), failed=effect.problem or f"no other value is known for {column}")
+        for guess in [] if effect.problem else effect.maker.guesses[column]:
+            number = self.words.fresh()
+            value = guess(number)
+            if value != effect.first[column]:
+                probe = self.attempt(name, effect, effect.maker.row(number, {**kept, column: value}))
+                if not any(refused(answer) for answer in probe.answers):
+                    break
+        return probe
+
+    def _nonces(self, nonce: Subject) -> Iterator[Probe]:
+        known = str(self.known(nonce, NONCE))
+        yield self.having("nonce-again", nonce, NONCE, known)
+        yield self.having("nonce-null", nonce, NONCE, None)
+        yield self.having("nonce-blob", nonce, NONCE, Blob.of(known))
+
+    def _atomic(self, effect: Subject, nonce: Subject | None, both: list[Subject]) -> Iterator[Probe]:
+        yield self._arbiter("arbiter", effect, KEYS[0])
+        if nonce is not None:
+            yield self._arbiter("nonce-arbiter", nonce, NONCE)
+        yield self._rolled_back(both)
+        yield self._read_back(effect)
+        yield self._race(effect)
+        yield self._killed(both)
+
+    def _arbiter(self, name: str, subject: Subject, word: str) -> Probe:
+        lacking = self.lacking(name, subject, word)
+        row = subject.maker.word_row(self.words.fresh(), **{word: self.known(subject, word)})
+        behind = f" ON CONFLICT ({quoted(self.policy.column(word))}) DO NOTHING"
+        return lacking or self.attempt(name, subject, row, behind=behind)
+
+    def _rolled_back(self, subjects: list[Subject]) -> Probe:
+        transcript = Transcript()
+        rows = self.fresh_rows(subjects)
+        with self.session() as session:
+            transcript.run(session, BEGIN)
+            for each in subjects:
+                self.insert(transcript, session, each, rows[each.which])
+            inside = look({each.which.value: (each.relation, rows[each.which]) for each in subjects})
+            transcript.run(session, inside)
+            transcript.run(session, ROLLBACK)
+            transcript.run(session, inside)
+            session.end()
+        return made("rollback", transcript, failed=problem_of(subjects))
+
+    def _read_back(self, effect: Subject) -> Probe:
+        transcript = Transcript()
+        lacking = self.lacking("read-back", effect, "decision")
+        if lacking is not None:
+            return lacking
+        column = quoted(self.policy.column("decision"))
+        key = self.policy.column(KEYS[0])
+        known = {key: effect.first[key]} if key in effect.first else effect.first
+        condition, parameters = same(known)
+        sql = f"SELECT {column} AS decision FROM {quoted(effect.relation.name)} WHERE {condition}"
+        with self.session("another writer") as session:
+            transcript.run(session, Sql(sql, parameters))
+        return made("read-back", transcript, failed=effect.problem)
+
+    def _race(self, effect: Subject) -> Probe:
+        """Two sessions with one key: the second waits for the first, and is refused when that one has committed."""
+        transcript = Transcript()
+        lacking = self.lacking("race", effect, KEYS[0])
+        winner = effect.maker.row(self.words.fresh())
+        key = winner.get(self.policy.column(KEYS[0]))
+        loser = effect.maker.word_row(self.words.fresh(), **{KEYS[0]: key})
+        if lacking is not None or effect.problem:
+            return lacking or made("race", transcript, EvidenceClass.CONCURRENCY, failed=effect.problem)
+        with self.session("first") as first, self.session("second") as second:
+            transcript.run(first, BEGIN)
+            self.insert(transcript, first, effect, winner)
+            transcript.run(second, BEGIN)
+            transcript.run(first, COMMIT)
+            first.end()
+            transcript.run(second, BEGIN)
+            self.insert(transcript, second, effect, loser)
+            transcript.run(second, look({"tried": (effect.relation, loser), "first": (effect.relation, winner)}))
+            second.end()
+        return made("race", transcript, EvidenceClass.CONCURRENCY)
+
+    def _killed(self, subjects: list[Subject]) -> Probe:
+        """A process that is killed between the inserts and the commit leaves neither row."""
+        problem = problem_of(subjects)
+        rows = self.fresh_rows(subjects)
+        statements: list[Sql] = []
+        if not problem:
+            # Rehearsed here, so that each finds what those before it have made.
+            rehearsal = Transcript()
+            with self.session() as session:
+                session.run(BEGIN)
+                for each in subjects:
+                    self.insert(rehearsal, session, each, rows[each.which])
+                session.end()
+            statements = [Sql(each.sql, each.parameters) for each in rehearsal.statements]
+        transcript = Transcript()
+        died = problem or crashes.kill_before_commit(self.copies[MAIN], self.settings, statements, transcript)
+        with self.session("survivor") as session:
+            transcript.run(session, look({each.which.value: (each.relation, rows[each.which]) for each in subjects}))
+        return made("killed", transcript, EvidenceClass.CONCURRENCY, failed=died)
+
+    def _store_audit(self, audit: Subject) -> Probe:
+        """A record of its own for the attempts on the audit."""
+        transcript = Transcript()
+        with self.session(place=self.place(audit)) as session:
+            transcript.run(session, BEGIN)
+            self.insert(transcript, session, audit, audit.first)
+            transcript.run(session, COMMIT)
+            session.end()
+            transcript.run(session, look({Part.AUDIT.value: row_of(audit)}))
+        problem, audit.problem = (
+            audit.problem,
+            audit.problem or ("" if all_there(transcript.answers[-1]) else "the audit took no record"),
+        )
+        return made("audit-first", transcript, failed=problem)
+
+    def _audit_survives(self, effect: Subject, audit: Subject) -> Probe:
+        """A record that is written while the transaction of which it speaks is open, which then rolls back."""
+        transcript = Transcript()
+        number = self.words.fresh()
+        row, record = effect.maker.row(number), audit.maker.row(number)
+        problem = effect.problem or audit.problem
+        if problem:
+            return made("audit-survives", transcript, EvidenceClass.CONCURRENCY, failed=problem)
+        place = self.place(audit)
+        with self.session() as writer, self.session("auditor", place) as auditor:
+            transcript.run(writer, BEGIN)
+            self.insert(transcript, writer, effect, row)
+            self.insert(transcript, auditor, audit, record)
+            transcript.run(writer, ROLLBACK)
+            writer.end()
+        with self.session("reader") as reader, self.session("reader of the audit", place) as second:
+            transcript.run(reader, look({Part.EFFECT.value: (effect.relation, row)}))
+            transcript.run(second, look({Part.AUDIT.value: (audit.relation, record)}))
+        return made("audit-survives", transcript, EvidenceClass.CONCURRENCY)

@@ -1,0 +1,166 @@
+"""What a criterion is judged from, and how its reasons are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from conformance.fitness.codes import Code
+from conformance.fitness.model import (
+    Criterion,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    Part,
+    Probe,
+    Reason,
+    Row,
+    Standing,
+)
+from conformance.fitness.policy import Policy
+from conformance.fitness.sqlite.catalogue import Database, Relation, database, part
+from conformance.fitness.sqlite.live import MAIN
+from conformance.fitness.sqlite.outcomes import Outcome, came_to
+from conformance.fitness.sqlite.snapshot import AUDIT
+
+# What each criterion needs, and nothing is proven without.
+NEEDS: dict[Criterion, tuple[EvidenceClass, ...]] = {
+    **dict.fromkeys(Criterion, (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)),
+    Criterion.ATOMIC: (EvidenceClass.CATALOGUE, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY),
+    Criterion.APPEND_ONLY: (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE),
+    Criterion.AUDIT: (
+        EvidenceClass.CATALOGUE,
+        EvidenceClass.PRIVILEGES,
+        EvidenceClass.CLONE,
+        EvidenceClass.CONCURRENCY,
+    ),
+}
+
+
+@dataclass(slots=True)
+class Sheet:
+    """The reasons of one criterion, and what it rests on."""
+
+    evidence: Evidence
+    policy: Policy
+    criterion: Criterion
+    reasons: list[Reason] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    probes: list[str] = field(default_factory=list)
+    # Probes that showed nothing, by what stood in the way.
+    untold: dict[tuple[Part, str], list[str]] = field(default_factory=dict)
+
+    def relation(self, which: Part) -> Relation | None:
+        """The relation of a part."""
+        return part(self.evidence.snapshot, self.evidence.surface, which)
+
+    def named(self, which: Part) -> str:
+        """How texts call a part."""
+        name = self.evidence.surface.parts.get(which)
+        return which.value if name is None else name.name
+
+    @property
+    def main(self) -> Database:
+        """The file itself."""
+        return database(self.evidence.snapshot)
+
+    @property
+    def audit_file(self) -> Database | None:
+        """The file of an audit that has its own."""
+        there = any(query.startswith(f"{AUDIT}.") for query in self.evidence.snapshot.structure)
+        return database(self.evidence.snapshot, AUDIT) if there else None
+
+    def beside(self, name: str = MAIN) -> list[Row]:
+        """What lay beside a file."""
+        return [row for row in self.evidence.snapshot.circumstances["beside"] if row["file"] == name]
+
+    def probe(self, name: str) -> Probe | None:
+        """A probe that the criterion rests on."""
+        if name not in self.probes and self.evidence.probe(name) is not None:
+            self.probes.append(name)
+        return self.evidence.probe(name)
+
+    def refute(self, code: Code, text: str, which: Part | None = None, **shown: Iterable[Row] | Iterable[str]) -> None:
+        """The criterion is shown not to hold. `rows` and `probes` show it."""
+        self._say(Standing.REFUTED, code, text, which, shown)
+
+    def doubt(self, code: Code, text: str, which: Part | None = None, **shown: Iterable[Row] | Iterable[str]) -> None:
+        """The criterion is not shown to hold."""
+        self._say(Standing.UNPROVEN, code, text, which, shown)
+
+    def _say(
+        self,
+        standing: Standing,
+        code: Code,
+        text: str,
+        which: Part | None,
+        shown: dict[str, Iterable[Row] | Iterable[str]],
+    ) -> None:
+        rows = tuple(row for row in shown.get("rows", ()) if not isinstance(row, str))
+        probes = tuple(name for name in shown.get("probes", ()) if isinstance(name, str))
+        self.reasons.append(Reason(self.criterion, standing, code.value, text, which, rows, probes))
+
+    def refused(self, which: Part, found: dict[str, Outcome], code: Code, text: str) -> None:
+        """Each of these had to be refused with an error; what was admitted refutes with `code`."""
+        for outcomes, chosen, said in (
+            ((Outcome.ADMITTED,), code, text),
+            ((Outcome.ERASED,), Code.CHANGE_ADMITTED, f"{text}: the stored row was replaced"),
+            ((Outcome.SILENT,), Code.SILENTLY_IGNORED, f"{text}: refused without an error, which reads as done"),
+        ):
+            names = [name for name, outcome in found.items() if outcome in outcomes]
+            if names:
+                self.refute(chosen, f"{self.named(which)}: {said} ({', '.join(names)})", which, probes=names)
+        self.shown(which, found)
+
+    def shown(self, which: Part, found: dict[str, Outcome]) -> None:
+        """What could not be tried proves nothing."""
+        for name, outcome in found.items():
+            if outcome in (Outcome.FAILED, Outcome.NOT_SHOWN):
+                self.untold.setdefault((which, came_to(self.evidence.probe(name))), []).append(name)
+
+    def columns(
+        self, relation: Relation, which: Part, words: Iterable[str], *, besides: tuple[str, ...] = ()
+    ) -> tuple[str, ...]:
+        """The words whose columns are there; the others refute, in one reason, with what lacks of `besides`."""
+        words = tuple(words)
+        gone = [word for word in words if self.policy.column(word) not in relation.columns]
+        if gone:
+            more = (word for word in besides if self.policy.column(word) not in relation.columns)
+            names = ", ".join(self.policy.column(word) for word in (*gone, *more))
+            self.refute(Code.MISSING_COLUMNS, f"{relation.name} has no column {names}", which, rows=(relation.row,))
+        return tuple(word for word in words if word not in gone)
+
+    def table(self, which: Part) -> Relation | None:
+        """The relation of a part, if it is named and there. What is no table refutes, and is judged all the same."""
+        relation = self.relation(which)
+        if relation is None:
+            if which in self.evidence.surface.parts:
+                self.refute(Code.MISSING_RELATION, f"there is no relation {self.named(which)}", which)
+            return None
+        self.rows.append(relation.row)
+        if not relation.is_table:
+            self.refute(Code.NOT_A_TABLE, f"{relation.name} is a {relation.kind}", which, rows=(relation.row,))
+        return relation
+
+    def finding(self) -> Finding:
+        """The criterion with all that was said about it."""
+        for (which, cause), names in self.untold.items():
+            self.doubt(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
+        reasons = list(self.reasons)
+        lost = [(each, why) for each, why in self.evidence.lost.items() if each in NEEDS[self.criterion]]
+        reasons += [
+            Reason(self.criterion, Standing.UNPROVEN, Code.EVIDENCE_MISSING.value, f"no {each.value} evidence: {why}")
+            for each, why in lost
+        ]
+        standings = {reason.standing for reason in reasons}
+        standing = next((s for s in (Standing.REFUTED, Standing.UNPROVEN) if s in standings), Standing.PROVEN)
+        rows = [*self.rows, *_unseen(reasons, self.rows)]
+        return Finding(self.criterion, standing, tuple(reasons), tuple(rows), tuple(self.probes))
+
+
+def _unseen(reasons: Iterable[Reason], seen: list[Row]) -> Iterator[Row]:
+    known = list(seen)
+    for row in (row for reason in reasons for row in reason.rows):
+        if row not in known:
+            known.append(row)
+            yield row

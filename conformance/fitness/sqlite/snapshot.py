@@ -1,0 +1,97 @@
+"""What the catalogue of SQLite files says, and what the system says of the files. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from conformance.engine import filesystem_of
+from conformance.fitness.errors import FitnessError
+from conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
+from conformance.fitness.policy import CONTRACT, Policy
+from conformance.fitness.sqlite.live import BESIDE, MAIN, file_of, in_wal_mode, lines, read
+from specs.yamlfile import read_yaml
+
+# The prefix of the queries' names in a structure, for the file itself and for the audit's where that is another one.
+AUDIT = "audit"
+_QUERIES = f"{CONTRACT}/fitness/sqlite.yaml"
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """The SQL of each query by its name, from the contract's folder."""
+    data = read_yaml(Path(str(files("specs").joinpath(_QUERIES))))
+    return {name: str(query["sql"]) for name, query in data["queries"].items()}
+
+
+def files_of(surface: Surface, path: Path) -> Mapping[str, Path]:
+    """Where the parts of a surface lie: the live file, and the file of an audit that has its own."""
+    audit = surface.parts.get(Part.AUDIT)
+    apart = {} if audit is None or audit.schema == MAIN else {AUDIT: file_of(audit, path)}
+    return {MAIN: path.resolve(), **{name: each.resolve() for name, each in apart.items()}}
+
+
+def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001 - the form that all dialects share
+    """The catalogue of each file in one read transaction, and the files' owners and rights. Raises FitnessError."""
+    if any(surface.parts[each].schema != MAIN for each in (Part.EFFECT, Part.NONCE) if each in surface.parts):
+        raise FitnessError(
+            "effect and nonce of a surface in SQLite lie in the file that is looked at: two files have no transaction "
+            "together; only an audit may lie elsewhere"
+        )
+    structure: dict[str, tuple[Row, ...]] = {}
+    beside: list[Row] = []
+    found = files_of(surface, path)
+    for name, file in found.items():
+        for query, rows in read(file, catalogue).items():
+            structure[f"{name}.{query}"] = rows
+        structure[f"{name}.journal"] = ({"mode": "wal" if in_wal_mode(file) else "chosen by each connection"},)
+        structure[f"{name}.file"] = (_file(file, like=found[MAIN]),)
+        structure[f"{name}.folders"] = tuple(_folders(file))
+        beside += _beside(name, file)
+    circumstances = {
+        "version": sqlite3.sqlite_version,
+        "files": {name: str(file) for name, file in found.items()},
+        "beside": beside,
+        "filesystems": {name: filesystem_of(file) for name, file in found.items()},
+    }
+    return Snapshot(Dialect.SQLITE, structure, circumstances)
+
+
+def catalogue(connection: sqlite3.Connection) -> Mapping[str, tuple[Row, ...]]:
+    """The rows of each query. Raises sqlite3.Error."""
+    return {name: tuple(lines(connection, sql)) for name, sql in queries().items()}
+
+
+def _rights(found: os.stat_result) -> dict[str, int | str]:
+    return {"owner": found.st_uid, "group": found.st_gid, "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
+
+
+def _file(file: Path, *, like: Path) -> Row:
+    found = os.stat(file)
+    return {
+        **_rights(found),
+        "links": found.st_nlink,
+        "filesystem": filesystem_of(file),
+        "is_main": os.path.samefile(file, like),
+    }
+
+
+def _folders(file: Path) -> Iterator[Row]:
+    """The folder of a file, and those above it: whoever may rename one puts another file in the place."""
+    for height, folder in enumerate(file.parents):
+        yield {"height": height, **_rights(os.stat(folder))}
+
+
+def _beside(name: str, file: Path) -> Iterator[Row]:
+    """What SQLite keeps beside a file. It comes and goes, so no digest rests on it."""
+    for ending in BESIDE:
+        try:
+            found = os.lstat(file.with_name(file.name + ending))
+        except OSError:
+            continue
+        yield {"file": name, "what": ending, "regular": stat.S_ISREG(found.st_mode), **_rights(found)}

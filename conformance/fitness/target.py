@@ -1,0 +1,82 @@
+"""Where a surface lies, said without secrets; and errors of the database in words that hold none.
+
+A DSN may hold a password. It is never printed: not whole, not in an error of the driver, not in a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from conformance.fitness.errors import FitnessError
+from reports.evidence import Redactor
+
+# Members of a DSN that hold a secret.
+_HIDDEN = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+_WITHHELD = "(its words are withheld, because they hold the password)"
+_EXPECTED = "expected postgresql://USER@HOST/DATABASE, words such as `host=… dbname=…`, or the path of a SQLite file"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Target:
+    """A database on a server. `repr` tells nothing, so that no traceback does."""
+
+    dsn: str
+    secrets: frozenset[str]
+
+    def __repr__(self) -> str:
+        return f"Target({self.described!r})"
+
+    @property
+    def described(self) -> str:
+        """Which server and database, without user and secrets."""
+        parts = conninfo_to_dict(self.dsn)
+        place = str(parts.get("host") or parts.get("hostaddr") or parts.get("service") or "the default host")
+        port = f", port {parts['port']}" if parts.get("port") else ""
+        name = parts.get("dbname") or "the default database"
+        return self.scrubbed(f"{name} at {place}{port}")
+
+    def scrubbed(self, text: str) -> str:
+        """A text of the driver or the server without anything that resembles a secret."""
+        text = Redactor(self.secrets).free(text)
+        return _WITHHELD if any(secret in text for secret in self.secrets) else text
+
+    def first_line(self, error: Exception) -> str:
+        """What an error says, on one line and without secrets."""
+        if isinstance(error, psycopg.Error) and error.diag.message_primary:
+            return self.scrubbed(f"{error.diag.message_primary} (SQLSTATE {error.sqlstate})")
+        return self.scrubbed(" ".join(str(error).split()) or type(error).__name__)
+
+
+def scrubbed(text: str, dsn: str) -> str:
+    """A text that may hold a DSN, or parts of one that nobody could read, without anything that resembles a secret."""
+    known = Redactor.knowing(command=[dsn]).secrets
+    try:
+        known |= frozenset(_secrets(conninfo_to_dict(dsn).items()))
+    except (psycopg.Error, ValueError, UnicodeError):
+        known |= {dsn}
+    return Target(dsn, known).scrubbed(text)
+
+
+def target_of(dsn: str) -> Target:
+    """Read a DSN of PostgreSQL. Raises FitnessError, which never quotes it."""
+    if "=" not in dsn and "://" not in dsn:
+        # libpq's own words for this one are about a missing "=", which helps nobody who mistyped the path of a file.
+        raise FitnessError(f"{_EXPECTED}; got neither, and no file of that name is there")
+    try:
+        parts = conninfo_to_dict(dsn)
+    except (psycopg.Error, ValueError, UnicodeError):
+        # libpq's message would quote the DSN, password and all.
+        raise FitnessError(
+            f"{_EXPECTED}; got something that libpq cannot read (it is not shown, because it may hold a password)"
+        ) from None
+    return Target(dsn, frozenset(_secrets(parts.items())))
+
+
+def _secrets(parts: Iterable[tuple[str, object]]) -> Iterable[str]:
+    for name, value in parts:
+        if name in _HIDDEN and value:
+            yield str(value)

@@ -1,0 +1,174 @@
+"""An examination in words, for the console and for the page: the same in both, and with nothing left to work out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.fitness.model import (
+    Answer,
+    Criterion,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    Probe,
+    Reason,
+    Row,
+    Standing,
+    Statement,
+)
+from conformance.fitness.proof import Examination
+
+# Source section 6, each in one line.
+TITLES = {
+    Criterion.SINGLE_USE: "single use: logical_request_key and replay_key unique, no attempt in either",
+    Criterion.NONCE: "a consume record of its own for authorization_nonce",
+    Criterion.BINDING: "columns that bind operation, target, run, artifact and approval",
+    Criterion.DOMAIN: "the registration domain and no other",
+    Criterion.ATOMIC: "atomic, durable consume with ON CONFLICT",
+    Criterion.APPEND_ONLY: "a proven writer, and append-only for everybody",
+    Criterion.AUDIT: "a failure audit that outlives the rollback",
+    Criterion.PRIOR_DECISION: "an exact retry reads the prior decision back",
+    Criterion.RETENTION: "kept for the replay horizon",
+}
+# Of the probe on the live tables: what a rollback does not take back.
+SIDE_EFFECTS = (
+    "it was rolled back, and meanwhile held locks on rows of its own and fired triggers; sequences moved, and what "
+    "functions send outside the database stays sent"
+)
+# A row of a catalogue, or a value in it, longer than this is shown by its beginning; the proof has all of it.
+_LONGEST_VALUE = 300
+# Enough rows to see what is meant.
+_ROWS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One statement of a probe and what came back."""
+
+    who: str
+    sql: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownProbe:
+    """One probe. `failed` says why it could not be tried."""
+
+    name: str
+    how: str
+    tried: tuple[Tried, ...]
+    failed: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReason:
+    """One reason with what shows it."""
+
+    code: str
+    standing: Standing
+    text: str
+    rows: tuple[str, ...]
+    probes: tuple[ShownProbe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """One criterion with everything it rests on."""
+
+    letter: str
+    title: str
+    standing: Standing
+    reasons: tuple[ShownReason, ...]
+    rows: tuple[str, ...]
+    probes: tuple[ShownProbe, ...]
+
+
+def findings(examination: Examination) -> tuple[ShownFinding, ...]:
+    """All nine, in order."""
+    return tuple(_finding(each, examination.evidence) for each in examination.judgement.findings)
+
+
+def notes(examination: Examination) -> tuple[str, ...]:
+    """What a reader must know besides; it proves nothing."""
+    return tuple(_notes(examination))
+
+
+def _notes(examination: Examination) -> Iterator[str]:
+    yield from examination.policy.departures()
+    evidence = examination.evidence
+    if evidence is not None:
+        for each, why in evidence.lost.items():
+            yield f"evidence of the class {each.value} is not there: {why}"
+        if any(probe.evidence is EvidenceClass.LIVE for probe in evidence.probes):
+            yield f"the live tables were probed: {SIDE_EFFECTS}"
+    yield from examination.judgement.notes
+
+
+def candidates(examination: Examination) -> tuple[tuple[str, str, str], ...]:
+    """Each relation that was looked at: its name, for what, and why it is not one."""
+    return tuple(
+        (str(each.relation), each.part.value, "; ".join(reason.text for reason in each.reasons) or "it is one")
+        for each in examination.candidates
+    )
+
+
+def _finding(finding: Finding, evidence: Evidence | None) -> ShownFinding:
+    return ShownFinding(
+        finding.criterion.value,
+        TITLES[finding.criterion],
+        finding.standing,
+        tuple(_reason(each, evidence) for each in finding.reasons),
+        _rows(finding.rows),
+        _probes(finding.probes, evidence),
+    )
+
+
+def _reason(reason: Reason, evidence: Evidence | None) -> ShownReason:
+    return ShownReason(reason.code, reason.standing, reason.text, _rows(reason.rows), _probes(reason.probes, evidence))
+
+
+def _rows(rows: Sequence[Row]) -> tuple[str, ...]:
+    shown = [", ".join(f"{name}={_value(value)}" for name, value in row.items()) for row in rows[:_ROWS_SHOWN]]
+    if len(rows) > _ROWS_SHOWN:
+        shown.append(f"and {len(rows) - _ROWS_SHOWN} more")
+    return tuple(shown)
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+
+
+def _probes(names: Sequence[str], evidence: Evidence | None) -> tuple[ShownProbe, ...]:
+    found = [] if evidence is None else [evidence.probe(name) for name in dict.fromkeys(names)]
+    return tuple(_probe(each) for each in found if each is not None)
+
+
+def _probe(probe: Probe) -> ShownProbe:
+    answers: list[Answer | None] = [*probe.answers, *([None] * (len(probe.statements) - len(probe.answers)))]
+    tried = tuple(
+        Tried(f"{statement.role} in session {statement.session}", _sql(statement), _answer(answer))
+        for statement, answer in zip(probe.statements, answers, strict=False)
+    )
+    return ShownProbe(probe.name, probe.evidence.value, tried, probe.failed)
+
+
+def _sql(statement: Statement) -> str:
+    if not statement.parameters:
+        return statement.sql
+    return f"{statement.sql}  -- with {_value(json.dumps(list(statement.parameters), ensure_ascii=False))}"
+
+
+def _answer(answer: Answer | None) -> str:
+    if answer is None:
+        return "no answer"
+    if answer.sqlstate is not None:
+        by = f" by {answer.constraint}" if answer.constraint else ""
+        return f"refused{by}: {answer.sqlstate} {answer.message}"
+    counted = "" if answer.affected is None else f"{answer.affected} row{'' if answer.affected == 1 else 's'}"
+    rows: list[Mapping[str, Any]] = list(answer.rows[:_ROWS_SHOWN])
+    returned = f"returned {_value(json.dumps(rows, ensure_ascii=False, default=str))}" if rows else ""
+    return ", ".join(part for part in (counted, returned) if part) or answer.message or "done"

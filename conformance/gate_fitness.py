@@ -1,0 +1,103 @@
+"""What the gate asks of a fitness proof: that a named live surface was found fit, and still is judged so.
+
+The evidence in the proof is judged again by the function that judged it. What the policy of the proof changes about
+the contract opens nothing by itself and holds nothing; it stands in the notes, because who reads YES must know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.fitness.model import EvidenceClass, Part
+from conformance.fitness.policy import CONTRACT
+from conformance.gate_cases import fitness_clauses
+from conformance.gate_model import FitnessProof, GateReason, ReasonCode, Requirement, some_of
+from conformance.verdict import Exit
+from reports.evidence import KitIdentity
+from reports.evidence.model import instant_text
+from specs import Contract, SpecError, load_contract
+
+if TYPE_CHECKING:
+    from conformance.fitness.proof import Proof
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFitness:
+    """What holds, and what must be seen."""
+
+    reasons: tuple[GateReason, ...]
+    notes: tuple[str, ...]
+
+
+def of_fitness(
+    required: Sequence[Requirement], fitness: FitnessProof | None, *, kit: KitIdentity, now: datetime
+) -> FoundFitness:
+    """Judge the proof that was given, and miss the one that was not. `now` is aware."""
+    if fitness is None:
+        return FoundFitness(tuple(_missing(required)), ())
+    # Judging a surface takes the drivers of its databases along, and most gates are asked without a proof.
+    from conformance.fitness.proof import ProofError, read, verify
+
+    where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
+    try:
+        proof = read(Path(fitness.path))
+        contract = _contract(required)
+    except (ProofError, SpecError) as error:
+        return FoundFitness((_unverified(f"{where} cannot be used: {error}"),), ())
+    problems = verify(proof, contract=contract, kit=kit, now=now, surface=fitness.surface)
+    # A proof says nothing about the clauses of another contract.
+    others = [each for each in required if each.contract.name != contract.name]
+    reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *_missing(others))
+    notes = [*_notes(proof), *([] if problems else _resting(required))]
+    return FoundFitness(reasons, tuple(notes))
+
+
+def _contract(required: Sequence[Requirement]) -> Contract:
+    # As it is required here: with a digest of its own if somebody made one up.
+    named = (each.contract for each in required if each.contract.name == CONTRACT)
+    return next(named, None) or load_contract(CONTRACT)
+
+
+def _missing(required: Sequence[Requirement]) -> Iterator[GateReason]:
+    for requirement in required:
+        clauses = fitness_clauses(requirement)
+        if clauses:
+            text = (
+                f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
+                "can be proven only of a named live surface: --fitness F --surface NAME"
+            )
+            yield GateReason(ReasonCode.FITNESS_MISSING, text, Exit.INCOMPLETE)
+
+
+def _unverified(text: str) -> GateReason:
+    return GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE)
+
+
+def _resting(required: Sequence[Requirement]) -> Iterator[str]:
+    for requirement in required:
+        if requirement.contract.name == CONTRACT and (clauses := fitness_clauses(requirement)):
+            yield f"{requirement.name}: {len(clauses)} clauses ({some_of(clauses)}) rest on the fitness proof"
+
+
+def _notes(proof: Proof) -> Iterator[str]:
+    looked = proof.examination
+    if looked.surface is not None:
+        name, parts = looked.surface.name, looked.surface.parts
+        told = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
+        writer = looked.surface.writer or "unknown"
+        yield (
+            f"surface {name}: {looked.judgement.status.value} on {instant_text(proof.made)} in {looked.target} "
+            f"({told}, writer {writer}, digest {proof.digest})"
+        )
+    for departure in looked.policy.departures():
+        yield f"surface {'' if looked.surface is None else looked.surface.name}: {departure}"
+    if looked.evidence is not None:
+        for each in EvidenceClass:
+            if each in looked.evidence.lost:
+                yield f"evidence of the class {each.value} is not there: {looked.evidence.lost[each]}"
+    for note in looked.judgement.notes:
+        yield f"fitness: {note}"

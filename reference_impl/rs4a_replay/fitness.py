@@ -1,0 +1,205 @@
+"""Whether a live surface may be used: only with a proof of its fitness, and only while it still is what was proven.
+
+A proof is a file that `holdfast fitness` wrote. It is read here with nothing but `specs`, and compared with the live
+database through the very queries that made it (source section 6; RS4A-RP-10, RS4A-FIT-ALL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+
+from reference_impl.postgres import Connection
+from reference_impl.rs4a_replay.ddl import SCHEMA
+from reference_impl.rs4a_replay.terms import CONTRACT, Reason
+from reference_impl.session import OpenRefusedError
+from specs import Contract, SpecError, schema, strictjson
+from specs.errors import StrictJsonError
+from specs.fitness import Kind, Query, in_order, load_queries, parameters
+from specs.strictjson import MAX_SAFE_INTEGER
+
+# The relations of this registrar, by what they are to a proof.
+PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}
+CRITERIA = tuple("abcdefghi")
+# Clocks of machines in one installation differ by seconds; by more, a proof claims to be from the future.
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+_LONGEST = 64 * 1024 * 1024
+_ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass config fitness=F"
+_NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session is to be opened on: the proof it was given, the role that writes, and the surface's name."""
+
+    path: str | None
+    writer: str
+    surface: str | None
+
+
+class FitnessGuard:
+    """Admits a live surface, or raises OpenRefusedError. Each doubt is a method of its own."""
+
+    def admit(self, claim: Claim, contract: Contract, connection: Connection) -> None:
+        """Raise OpenRefusedError unless the proof is of this very surface, says that it is fit, and is still true."""
+        proof = self.read(claim)
+        self.guard_contract(proof, contract)
+        self.guard_fit(proof)
+        self.guard_surface(proof, claim)
+        self.guard_columns(proof)
+        self.guard_age(proof)
+        self.guard_digest(proof, self.digest_now(proof, claim, connection))
+
+    def now(self) -> datetime:
+        """The wall clock: a session's frozen one could make any proof young."""
+        return datetime.now(UTC)
+
+    def read(self, claim: Claim) -> Mapping[str, Any]:
+        """The proof, strictly: bytes, JSON, schema and seal."""
+        if not claim.path:
+            raise _unproven(
+                "expected the proof that this surface is fit to hold consumed keys, got nothing; a "
+                f"registrar does not start on a live surface that nobody has proven: {_ADVICE}"
+            )
+        try:
+            with Path(claim.path).open("rb") as stream:
+                proof: Mapping[str, Any] = strictjson.loads(stream.read(_LONGEST))
+        except OSError as error:
+            raise _unproven(f"{claim.path} cannot be read: {error.strerror}; {_ADVICE}") from error
+        except StrictJsonError as error:
+            raise _unproven(f"{claim.path} is no proof: {error}; {_ADVICE}") from error
+        problem = schema.explain(schema.published_validator("fitness"), proof)
+        if problem is not None:
+            raise _unproven(f"{claim.path} does not fit fitness.schema.json: {problem}; {_ADVICE}")
+        if strictjson.digest({name: part for name, part in proof.items() if name != "seal"}) != proof["seal"]:
+            raise _unproven(f"{claim.path} was changed after it was written; {_ADVICE}")
+        return proof
+
+    def guard_contract(self, proof: Mapping[str, Any], contract: Contract) -> None:
+        """A proof of another text proves another thing."""
+        pin = proof["contract"]
+        if (pin["name"], pin["digest"]) != (contract.name, contract.digest):
+            raise _unproven(
+                f"the proof is of {pin['name']} {pin['version']} with another text than this "
+                f"registrar's {contract.version}; {_ADVICE}"
+            )
+
+    def guard_fit(self, proof: Mapping[str, Any]) -> None:
+        """FIT, and each of the nine criteria proven: one that is unknown makes a surface unfit."""
+        judgement = proof["judgement"]
+        standings = [(each["criterion"], each["standing"]) for each in judgement["findings"]]
+        if judgement["status"] == "FIT" and standings == [(letter, "proven") for letter in CRITERIA]:
+            return
+        status = _NOT_FIT if judgement["status"] == "FIT" else judgement["status"]
+        missing = ", ".join(f"({letter}) {standing}" for letter, standing in standings if standing != "proven")
+        raise OpenRefusedError(
+            status, f"the proof does not show a surface that is fit: {missing or 'criteria are missing'}"
+        )
+
+    def guard_surface(self, proof: Mapping[str, Any], claim: Claim) -> None:
+        """The proof must speak of the relations that this registrar writes, and of the role that it writes as."""
+        surface = proof["surface"] or {}
+        wanted = {part: {"schema": SCHEMA, "name": name} for part, name in PARTS.items()}
+        if surface.get("parts") != wanted or proof["evidence"]["snapshot"]["dialect"] != "postgresql":
+            parts = surface.get("parts", {}).items()
+            told = ", ".join(f"{part} {each['schema']}.{each['name']}" for part, each in parts) or "none"
+            raise OpenRefusedError(
+                _NOT_FIT,
+                f"the proof is of another surface ({told}); this registrar writes "
+                f"{', '.join(f'{SCHEMA}.{name}' for name in PARTS.values())}",
+            )
+        if surface["writer"] != claim.writer:
+            raise OpenRefusedError(
+                _NOT_FIT, f"the proof is of the writer {surface['writer']!r}, and this registrar is {claim.writer!r}"
+            )
+        if claim.surface is not None and surface["name"] != claim.surface:
+            raise _unproven(f"expected a proof of {claim.surface!r}, got one of {surface['name']!r}; {_ADVICE}")
+
+    def guard_columns(self, proof: Mapping[str, Any]) -> None:
+        """This registrar writes columns by the contract's names; a proof of others is about others."""
+        roles = {"decision": "decision_id", "attempt": "attempt_id", "retain_until": "retain_until"}
+        mapped = [word for word, column in proof["policy"]["columns"].items() if column != roles.get(word, word)]
+        if mapped:
+            raise OpenRefusedError(_NOT_FIT, f"the proof takes other columns for {', '.join(mapped)}; {_ADVICE}")
+
+    def guard_age(self, proof: Mapping[str, Any]) -> None:
+        """A proof stands for as long as its policy says; roles and settings are other ones later."""
+        age = self.now() - datetime.fromisoformat(proof["made"])
+        limit = timedelta(seconds=proof["policy"]["max_age_seconds"])
+        if not -_CLOCK_TOLERANCE <= age <= limit:
+            raise _unproven(
+                f"the proof was made at {proof['made']} and its policy lets it stand for {limit}; {_ADVICE}"
+            )
+
+    def digest_now(self, proof: Mapping[str, Any], claim: Claim, connection: Connection) -> str:
+        """The digest of the surface as it is now, under the policy of the proof."""
+        try:
+            structure = read_structure(connection, writer=claim.writer)
+        except (psycopg.Error, SpecError) as error:
+            raise _unproven(f"the catalogue cannot be read: {type(error).__name__}") from error
+        value = {"policy": proof["policy"], "structure": structure}
+        return strictjson.digest(value).removeprefix("sha256:")
+
+    def guard_digest(self, proof: Mapping[str, Any], live: str) -> None:
+        """The proof must be of this surface as it is now."""
+        if proof["digest"] != live:
+            raise OpenRefusedError(
+                _NOT_FIT,
+                f"the surface is not the one that was proven, or was changed since: its digest is {live}, "
+                f"the proof's is {proof['digest']}; {_ADVICE}",
+            )
+
+
+def _unproven(detail: str) -> OpenRefusedError:
+    # What is not proven is not fit.
+    return OpenRefusedError(_NOT_FIT, f"config fitness: {detail}")
+
+
+def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dict[str, Any]]]:
+    """What the catalogue says of this registrar's relations, as a proof holds it. Raises psycopg.Error, SpecError."""
+    queries = load_queries(CONTRACT)
+    given = parameters([(SCHEMA, name) for name in PARTS.values()], writer)
+    structure: dict[str, list[dict[str, Any]]] = {}
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for setting in queries.settings:
+            connection.execute(sql.SQL(setting))
+        for query in queries.of(Kind.STRUCTURE):
+            try:
+                with connection.transaction():
+                    structure[query.name] = _rows(connection, query, given)
+            except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn):
+                # Left out, as in the proof of who could not read it either.
+                continue
+    return structure
+
+
+def _rows(connection: Connection, query: Query, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    for needed in query.needs:
+        found = connection.execute(
+            "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = %s AND c.relname = %s",
+            needed,
+        )
+        if found.fetchone() is None:
+            return []
+    cursor = connection.execute(sql.SQL(query.sql), given)
+    names = [column.name for column in cursor.description or ()]
+    rows = ({name: _plain(value) for name, value in zip(names, row, strict=True)} for row in cursor)
+    return list(in_order(rows))
+
+
+def _plain(value: Any) -> Any:
+    """A value as a proof writes it: numbers that JSON cannot hold as text."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Decimal | float) or (isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER):
+        return str(value)
+    return value

@@ -1,0 +1,101 @@
+"""What a fitness proof reads from a database: queries as data, for whoever has to read the very same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import cache
+from typing import Any
+
+from specs import schema, strictjson, yamlfile
+from specs.errors import SpecError
+from specs.loader import contract_folders
+
+
+@unique
+class Kind(Enum):
+    """Structure makes a surface what it is, and is digested; a circumstance is what a reader must know besides."""
+
+    STRUCTURE = "structure"
+    CIRCUMSTANCE = "circumstance"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query. `needs` are relations (schema, name) without which it has no rows; `clone`: a clone shows the same."""
+
+    name: str
+    purpose: str
+    kind: Kind
+    clone: bool
+    needs: tuple[tuple[str, str], ...]
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """All queries of a contract for PostgreSQL, and the settings under which they are run, in one transaction."""
+
+    settings: tuple[str, ...]
+    queries: tuple[Query, ...]
+    digest: str
+
+    def of(self, kind: Kind) -> tuple[Query, ...]:
+        """Those of one kind, in order."""
+        return tuple(query for query in self.queries if query.kind is kind)
+
+
+def parameters(relations: Iterable[tuple[str, str]], writer: str | None) -> dict[str, Any]:
+    """What the queries take: relations as (schema, name), and the role that writes."""
+    pairs = list(dict.fromkeys(relations))
+    return {"schemas": [pair[0] for pair in pairs], "names": [pair[1] for pair in pairs], "writer": writer}
+
+
+def in_order(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Rows in the order of their RFC 8785 forms: the same on every server, whatever its collation."""
+    return tuple(sorted((dict(row) for row in rows), key=strictjson.canonical))
+
+
+@cache
+def load_queries(contract: str) -> Queries:
+    """The queries of `contract` for PostgreSQL. Raises SpecError when they are malformed or there are none."""
+    folders = contract_folders()
+    if contract not in folders:
+        raise SpecError(f"unknown contract {contract!r}; known contracts: {', '.join(sorted(folders))}")
+    path = folders[contract] / "fitness" / "postgresql.yaml"
+    raw = yamlfile.read_yaml(path)
+    problem = schema.explain(schema.published_validator("fitness-queries"), raw)
+    if problem is not None:
+        raise SpecError(f"{path}: does not fit fitness-queries.schema.json: {problem}")
+    if raw["contract"] != contract:
+        raise SpecError(f"{path}: is for contract {raw['contract']!r}, but lies in the folder of {contract!r}")
+    queries = tuple(_query(name, data, raw, str(path)) for name, data in raw["queries"].items())
+    return Queries(tuple(raw["settings"]), queries, strictjson.digest(raw))
+
+
+def has_queries(contract: str) -> bool:
+    """Whether a contract asks for fitness at all."""
+    folder = contract_folders().get(contract)
+    return folder is not None and (folder / "fitness" / "postgresql.yaml").is_file()
+
+
+def _query(name: str, data: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> Query:
+    parts: Sequence[str] = data.get("parts", ())
+    unknown = [part for part in parts if part not in raw["parts"]]
+    if unknown:
+        raise SpecError(f"{where}: query {name}: unknown parts {', '.join(unknown)}; known: {', '.join(raw['parts'])}")
+    before = ",\n".join([raw["scope"].rstrip(), *(raw["parts"][part].rstrip() for part in parts)])
+    return Query(
+        name=name,
+        purpose=data["purpose"],
+        kind=Kind(data["kind"]),
+        clone=data.get("clone", False),
+        needs=tuple(_pair(text) for text in data.get("needs", ())),
+        sql=f"WITH RECURSIVE {before}{data.get('with', '')}\n{data['sql']}",
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    schema_name, _, name = text.partition(".")
+    return schema_name, name

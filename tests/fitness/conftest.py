@@ -1,0 +1,36 @@
+"""One server that stands for a live one and one for clones, for all tests that look at PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.fitness.gather import examine
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.scratch import Scratch, bare_server, scratch
+from conformance.fitness.proof import Examination
+from tests.fitness.documented import DOCUMENTED, surface_ddl
+from tests.fitness.lives import LiveServer
+
+
+@pytest.fixture(scope="session")
+def live_server() -> Iterator[LiveServer]:
+    """A server with its own settings, as it comes; databases are made in it and dropped."""
+    with bare_server({}) as (dsn, _programs):
+        yield LiveServer(dsn)
+
+
+@pytest.fixture(scope="session")
+def clones() -> Iterator[Scratch]:
+    """A scratch server, which holds one clone at a time."""
+    with scratch() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def documented(live_server: LiveServer, clones: Scratch) -> Examination:
+    """The surface of docs/fitness.md examined. Its database is gone again: roles are the server's."""
+    with live_server.database("documented") as connection:
+        connection.execute(surface_ddl())
+        return examine(live_server.dsn_of("documented"), DOCUMENTED, Policy(), server=clones)

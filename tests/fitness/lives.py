@@ -1,0 +1,83 @@
+"""Databases that stand for live ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+# Objects of the cluster that initdb made have numbers below this one (FirstNormalObjectId).
+_NORMAL = 16384
+_SWEEP = f"""
+DO $$ DECLARE made text; BEGIN
+  FOR made IN SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace
+    WHERE oid >= {_NORMAL} AND nspname !~ '^pg_'
+    UNION ALL SELECT format('DROP FOREIGN DATA WRAPPER %I CASCADE', fdwname) FROM pg_foreign_data_wrapper
+  LOOP EXECUTE made; END LOOP;
+END $$
+"""
+# What a sweep does not know, and who may do what with the database.
+_LEFT = f"""
+SELECT count(*)::int FROM (
+  SELECT oid FROM pg_class UNION ALL SELECT oid FROM pg_proc UNION ALL SELECT oid FROM pg_type
+  UNION ALL SELECT oid FROM pg_event_trigger UNION ALL SELECT oid FROM pg_extension
+  UNION ALL SELECT oid FROM pg_foreign_data_wrapper UNION ALL SELECT oid FROM pg_default_acl
+  UNION ALL SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp_'
+  UNION ALL SELECT {_NORMAL} FROM pg_database
+    WHERE datname = current_database() AND (datacl IS NOT NULL OR datdba <> 10)
+  UNION ALL SELECT {_NORMAL} FROM pg_namespace WHERE nspname = 'public' AND nspacl::text !~ '^.pg_database_owner=UC/'
+) made WHERE oid >= {_NORMAL}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """A server; `dsn` is its superuser's."""
+
+    dsn: str
+
+    @contextmanager
+    def database(self, name: str = "registry") -> Iterator[psycopg.Connection[Any]]:
+        """An empty database and a connection to it; afterwards it is empty again, or gone, with every role made in it.
+
+        Making one costs more than most of what is done in it, so that one that was swept clean is used again.
+        """
+        with psycopg.connect(self.dsn, autocommit=True) as keeper:
+            known = self._roles(keeper)
+            if keeper.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone() is None:
+                keeper.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+            try:
+                with psycopg.connect(self.dsn_of(name), autocommit=True) as connection:
+                    yield connection
+            finally:
+                keeper.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(sql.Identifier(name)))
+                if not self._sweep(name):
+                    keeper.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+                made = [sql.Identifier(role) for role in sorted(self._roles(keeper) - known)]
+                if made:
+                    keeper.execute(sql.SQL("DROP OWNED BY {}").format(sql.SQL(", ").join(made)))
+                    keeper.execute(sql.SQL("DROP ROLE {}").format(sql.SQL(", ").join(made)))
+
+    def _sweep(self, name: str) -> bool:
+        """Drop what a test has made; whether the database is as it was new."""
+        try:
+            with psycopg.connect(self.dsn_of(name), autocommit=True) as sweeper:
+                sweeper.execute("SET client_min_messages = error")
+                sweeper.execute(_SWEEP)
+                found = sweeper.execute(_LEFT).fetchone()
+        except psycopg.Error:
+            return False
+        return found == (0,)
+
+    def dsn_of(self, database: str, *, user: str | None = None) -> str:
+        """DSN of a database on it, as the superuser or somebody else."""
+        return make_conninfo(self.dsn, dbname=database, **({} if user is None else {"user": user}))
+
+    @staticmethod
+    def _roles(connection: psycopg.Connection[Any]) -> set[str]:
+        return {name for (name,) in connection.execute("SELECT rolname FROM pg_roles").fetchall()}

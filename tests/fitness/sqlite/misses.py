@@ -1,0 +1,612 @@
+"""Schemas that differ from the fit one in one thing, each with what must come of it; and the retry ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.fitness.policy import Policy
+from tests.fitness.sqlite.schemas import (
+    AUDIT,
+    AUDIT_GUARDS,
+    DECLARED,
+    EFFECT_GUARDS,
+    FIT,
+    FIT_ONES,
+    KEY_COLUMN,
+    LEDGER,
+    NONCE_GUARDS,
+    OPERATION_COLUMN,
+    REPLAY_COLUMN,
+    UNIQUE_KEY,
+    Schema,
+    changed,
+)
+
+
+def miss(name: str, sql: str, **criteria: str) -> Schema:
+    """A near miss: each criterion named by its letter is refuted, with these codes."""
+    return Schema(name, sql, refuted=criteria)
+
+
+_UNGUARDED = {"f": "NO_TRIGGERS CHANGE_ADMITTED"}
+# What the retry ledger lacks, whatever it is called.
+_LEDGER = {
+    "a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS",
+    "b": "MISSING_RELATION",
+    "c": "MISSING_COLUMNS",
+    "d": "WRONG_DOMAIN",
+    "f": "NO_TRIGGERS CHANGE_ADMITTED",
+    "h": "MISSING_COLUMNS",
+}
+_ledger = Schema(
+    "iu_route_attempt",
+    LEDGER,
+    _LEDGER,
+    {"e": "MISSING_RELATION", "g": "MISSING_RELATION"},
+    "iu_route_attempt",
+    nonce=None,
+    audit=None,
+    connection={},
+    writer="undeclared",
+)
+
+KEYS = (
+    # As somebody would write it from the source alone.
+    miss(
+        "key-is-a-bare-primary-key",
+        changed(
+            (KEY_COLUMN, "logical_request_key TEXT PRIMARY KEY,"),
+            ("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT NOT NULL"),
+            (f"{UNIQUE_KEY},\n  ", ""),
+            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
+        ),
+        a="KEY_NULLABLE KEY_NOT_CANONICAL",
+    ),
+    miss(
+        "key-nullable",
+        changed(
+            (KEY_COLUMN, KEY_COLUMN.replace("NOT NULL", "")),
+        ),
+        a="KEY_NULLABLE",
+    ),
+    miss(
+        "replay-key-nullable",
+        changed(
+            (REPLAY_COLUMN, REPLAY_COLUMN.replace("NOT NULL", "")),
+        ),
+        a="KEY_NULLABLE",
+    ),
+    miss("key-without-its-form", changed((KEY_COLUMN, "logical_request_key TEXT NOT NULL,")), a="KEY_NOT_CANONICAL"),
+    miss(
+        "key-may-be-bytes",
+        changed(
+            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
+            (
+                KEY_COLUMN,
+                "logical_request_key TEXT NOT NULL CHECK (length(logical_request_key) = 64"
+                " AND logical_request_key = lower(logical_request_key)),",
+            ),
+        ),
+        a="KEY_NOT_CANONICAL",
+    ),
+    miss(
+        "key-nocase",
+        changed(("logical_request_key TEXT NOT NULL CHECK", "logical_request_key TEXT COLLATE NOCASE NOT NULL CHECK")),
+        a="KEY_COLLATION",
+    ),
+    miss(
+        "key-nocase-and-bytes",
+        changed(
+            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
+            (KEY_COLUMN, "logical_request_key TEXT COLLATE NOCASE NOT NULL,"),
+        ),
+        a="KEY_COLLATION KEY_NOT_CANONICAL",
+    ),
+    miss(
+        "key-of-prefixes",
+        changed((f"{UNIQUE_KEY},\n  ", ""))
+        + "CREATE UNIQUE INDEX prefix ON effect (substr(logical_request_key, 1, 32));",
+        a="KEY_EXPRESSION KEY_COLLISION",
+        e="ARBITER_UNUSABLE",
+    ),
+    miss(
+        "key-in-lower-case",
+        changed((f"{UNIQUE_KEY},\n  ", "")) + "CREATE UNIQUE INDEX lowered ON effect (lower(logical_request_key));",
+        a="KEY_EXPRESSION",
+        e="ARBITER_UNUSABLE",
+    ),
+    miss(
+        "key-partial",
+        changed((f"{UNIQUE_KEY},\n  ", ""))
+        + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE attempt_id = '1';",
+        a="KEY_PARTIAL REPLAY_ATTEMPT_NO_BYPASS",
+        e="ARBITER_UNUSABLE RACE_LOST",
+    ),
+    miss(
+        "key-partial-over-everything",
+        changed((f"{UNIQUE_KEY},\n  ", ""))
+        + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE logical_request_key IS NOT NULL;",
+        a="KEY_PARTIAL",
+        e="ARBITER_UNUSABLE",
+    ),
+    miss(
+        "key-with-attempt",
+        changed((UNIQUE_KEY, "UNIQUE (logical_request_key, attempt_id)")),
+        a="KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS",
+        e="ARBITER_UNUSABLE RACE_LOST",
+    ),
+    miss(
+        "key-not-unique",
+        changed((f"{UNIQUE_KEY},\n  ", "")),
+        a="KEY_NOT_UNIQUE REPLAY_ATTEMPT_NO_BYPASS",
+        e="ARBITER_UNUSABLE RACE_LOST",
+    ),
+    miss(
+        "replay-key-not-unique",
+        changed((f"{UNIQUE_KEY},\n  UNIQUE (replay_key)", UNIQUE_KEY)),
+        a="KEY_NOT_UNIQUE DUPLICATE_ADMITTED",
+    ),
+    miss(
+        "key-unique-with-replace",
+        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT REPLACE")),
+        # The guard on DELETE fires, because the connection asks for it: so what is refused is refused loudly.
+        a="CHANGE_ADMITTED",
+    ),
+    Schema(
+        "key-unique-with-replace-and-no-recursion",
+        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT REPLACE")),
+        refuted={
+            "a": "CHANGE_ADMITTED",
+            "e": "RACE_LOST",
+            "f": "CHANGE_ADMITTED",
+            "g": "CHANGE_ADMITTED",
+        },
+        connection={"synchronous": "full"},
+    ),
+    miss(
+        "key-unique-with-ignore",
+        changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT IGNORE")),
+        a="SILENTLY_IGNORED",
+        e="RACE_LOST",
+    ),
+    Schema(
+        "key-ignored-by-trigger",
+        FIT + "CREATE TRIGGER known BEFORE INSERT ON effect WHEN EXISTS (SELECT 1 FROM effect"
+        " WHERE logical_request_key = NEW.logical_request_key) BEGIN SELECT RAISE(IGNORE); END;",
+        {"a": "SILENTLY_IGNORED TRIGGER_UNREVIEWED", "e": "RACE_LOST"},
+        {"f": "SILENTLY_IGNORED"},
+    ),
+    miss(
+        "key-older-row-deleted-by-trigger",
+        changed((EFFECT_GUARDS, "")) + "CREATE TRIGGER newest BEFORE INSERT ON effect BEGIN"
+        " DELETE FROM effect WHERE logical_request_key = NEW.logical_request_key; END;",
+        a="CHANGE_ADMITTED TRIGGER_UNREVIEWED",
+        e="RACE_LOST ARBITER_UNUSABLE",
+        f="GUARD_MISSING CHANGE_ADMITTED",
+        i="HOUSEKEEPING",
+    ),
+    Schema(
+        "key-trigger-unreviewed",
+        FIT + "CREATE TRIGGER effect_said AFTER INSERT ON effect BEGIN SELECT 1; END;",
+        unproven={"a": "TRIGGER_UNREVIEWED"},
+    ),
+    miss(
+        "key-a-number",
+        changed(
+            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
+            (KEY_COLUMN, KEY_COLUMN.replace("TEXT", "NUMERIC")),
+        ),
+        a="KEY_TYPE",
+    ),
+    miss(
+        "key-has-a-default",
+        changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK", f"DEFAULT '{'0' * 64}' CHECK"))),
+        a="KEY_DEFAULT",
+    ),
+    miss(
+        "attempt-unique",
+        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (attempt_id)")),
+        a="ATTEMPT_KEYING",
+    ),
+    Schema(
+        "key-column-missing",
+        changed((KEY_COLUMN, ""), (UNIQUE_KEY, "UNIQUE (run_id, attempt_id)")),
+        {"a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS"},
+    ),
+    Schema(
+        "key-behind-a-view",
+        FIT
+        + """CREATE VIEW registrations AS SELECT * FROM effect;
+        CREATE TRIGGER registrations_in INSTEAD OF INSERT ON registrations BEGIN
+          INSERT OR IGNORE INTO effect (decision_id, logical_request_key, replay_key, operation, canonical_target,
+            run_id, deployed_artifact_hash, owner_or_approval_binding, attempt_id)
+            SELECT NEW.decision_id, NEW.logical_request_key, NEW.replay_key, NEW.operation, NEW.canonical_target,
+            NEW.run_id, NEW.deployed_artifact_hash, NEW.owner_or_approval_binding, NEW.attempt_id; END;""",
+        {
+            "a": "NOT_A_TABLE KEY_NOT_UNIQUE SILENTLY_IGNORED",
+            "c": "NOT_A_TABLE",
+            "d": "NOT_A_TABLE",
+            "e": "NOT_A_TABLE",
+            "f": "NOT_A_TABLE",
+            "h": "NOT_A_TABLE",
+            "i": "NOT_A_TABLE",
+        },
+        {},
+        "registrations",
+    ),
+    Schema(
+        "key-of-another-form-in-some-rows",
+        changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (attempt_id = 'legacy' OR "))),
+        unproven={"a": "KEY_NOT_CANONICAL"},
+    ),
+)
+
+NONCES = (
+    Schema(
+        "nonce-without-a-relation", refuted={"b": "MISSING_RELATION"}, unproven={"e": "MISSING_RELATION"}, nonce=None
+    ),
+    Schema(
+        "nonce-in-the-effect",
+        changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, authorization_nonce TEXT NOT NULL UNIQUE,")),
+        {"b": "NONCE_NOT_SEPARATE"},
+        {},
+        nonce="effect",
+    ),
+    miss(
+        "nonce-nullable", changed(("authorization_nonce TEXT NOT NULL", "authorization_nonce TEXT")), b="KEY_NULLABLE"
+    ),
+    miss(
+        "nonce-with-key",
+        changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce, logical_request_key)")),
+        b="KEY_COMPOSITE NONCE_REUSED",
+        e="ARBITER_UNUSABLE",
+    ),
+    miss(
+        "nonce-partial",
+        changed(("UNIQUE (authorization_nonce)", "CHECK (1)"))
+        + "CREATE UNIQUE INDEX fresh ON consumed (authorization_nonce) WHERE logical_request_key <> '';",
+        b="KEY_PARTIAL",
+        e="ARBITER_UNUSABLE",
+    ),
+    miss(
+        "nonce-ignored",
+        changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce) ON CONFLICT IGNORE")),
+        b="SILENTLY_IGNORED",
+    ),
+    miss(
+        "nonce-may-be-bytes",
+        changed(("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)")),
+        b="NONCE_REUSED",
+    ),
+    miss(
+        "nonce-nocase",
+        changed(("authorization_nonce TEXT NOT NULL", "authorization_nonce TEXT COLLATE NOCASE NOT NULL")),
+        b="KEY_COLLATION",
+    ),
+    Schema(
+        "nonce-missing",
+        refuted={"b": "MISSING_RELATION", "e": "MISSING_RELATION", "f": "MISSING_RELATION", "i": "MISSING_RELATION"},
+        unproven={},
+        nonce="nowhere",
+    ),
+)
+
+ROWS = (
+    miss(
+        "bindings-missing",
+        changed(
+            ("  run_id TEXT NOT NULL CHECK (run_id <> ''),\n", ""),
+            ("  owner_or_approval_binding TEXT NOT NULL CHECK (owner_or_approval_binding <> ''),\n", ""),
+        ),
+        c="MISSING_COLUMNS",
+    ),
+    miss("binding-nullable", changed(("run_id TEXT NOT NULL", "run_id TEXT")), c="BINDING_NULLABLE"),
+    miss(
+        "binding-has-a-default",
+        changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL DEFAULT 'unknown'")),
+        c="BINDING_DEFAULT",
+    ),
+    miss("binding-empty", changed((" CHECK (canonical_target <> '')", "")), c="BINDING_MAY_BE_EMPTY"),
+    miss(
+        "binding-null-becomes-its-default",
+        changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown'")),
+        a="CHANGE_ADMITTED",
+        c="BINDING_DEFAULT SILENTLY_IGNORED",
+    ),
+    miss(
+        "binding-generated",
+        changed(("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id TEXT NOT NULL AS ('run-' || attempt_id)")),
+        c="BINDING_GENERATED",
+    ),
+    miss(
+        "operation-free",
+        changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
+        d="DOMAIN_UNRESTRICTED",
+    ),
+    miss(
+        "operation-one-of-two",
+        changed(("operation = 'register_dot'", "operation IN ('register_dot', 'unregister_dot')")),
+        d="DOMAIN_UNRESTRICTED",
+    ),
+    miss(
+        "operation-like",
+        changed(("operation = 'register_dot'", "operation LIKE 'register_dot'")),
+        d="DOMAIN_UNRESTRICTED",
+    ),
+    Schema(
+        "operation-by-trigger",
+        changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),"))
+        + "CREATE TRIGGER domain BEFORE INSERT ON effect WHEN NEW.operation <> 'register_dot'"
+        " BEGIN SELECT RAISE(ABORT, 'no'); END;",
+        unproven={"d": "DOMAIN_UNCLEAR"},
+        policy=Policy(reviewed=("domain",)),
+    ),
+    Schema(
+        "operation-looked-up",
+        "CREATE TABLE operations (name TEXT NOT NULL PRIMARY KEY) STRICT;"
+        "INSERT INTO operations VALUES ('register_dot');"
+        + changed((OPERATION_COLUMN, "operation TEXT NOT NULL REFERENCES operations CHECK (operation <> ''),")),
+        {"d": "DOMAIN_UNRESTRICTED"},
+        connection={**DECLARED, "foreign_keys": "on"},
+    ),
+    miss(
+        "operation-is-routing",
+        changed((OPERATION_COLUMN, "route_kind TEXT NOT NULL CHECK (route_kind IN ('inbound', 'outbound')),")),
+        c="MISSING_COLUMNS",
+        d="WRONG_DOMAIN",
+    ),
+    miss(
+        "decision-missing",
+        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "id INTEGER PRIMARY KEY")),
+        h="MISSING_COLUMNS",
+    ),
+    miss(
+        "decision-nullable",
+        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT UNIQUE")),
+        h="DECISION_NULLABLE",
+    ),
+    Schema(
+        "binding-empty-in-some-rows",
+        changed(("CHECK (run_id <> '')", "CHECK (run_id <> '' OR attempt_id = 'legacy')")),
+        unproven={"c": "BINDING_MAY_BE_EMPTY"},
+    ),
+    Schema(
+        "operation-free-in-some-rows",
+        changed(("CHECK (operation = 'register_dot')", "CHECK (operation = 'register_dot' OR attempt_id = 'legacy')")),
+        unproven={"c": "BINDING_MAY_BE_EMPTY", "d": "DOMAIN_UNCLEAR"},
+    ),
+    miss(
+        "operation-one-of-many-that-nobody-guesses",
+        changed(("operation = 'register_dot'", "operation IN ('register_dot', 'purge')")),
+        d="DOMAIN_UNRESTRICTED",
+    ),
+)
+
+COMMITS = (
+    Schema(
+        "connection-undeclared",
+        connection={"recursive_triggers": "on"},
+        unproven={"e": "CONNECTION_UNDECLARED", "g": "CONNECTION_UNDECLARED"},
+    ),
+    Schema(
+        "synchronous-normal",
+        connection={**DECLARED, "synchronous": "normal"},
+        refuted={"e": "ASYNC_COMMIT", "g": "ASYNC_COMMIT"},
+    ),
+    Schema(
+        "journal-in-memory",
+        connection={**DECLARED, "journal_mode": "memory"},
+        refuted={"e": "NOT_DURABLE", "g": "NOT_DURABLE"},
+    ),
+    Schema(
+        "journal-undeclared", journal="delete", unproven={"e": "CONNECTION_UNDECLARED", "g": "CONNECTION_UNDECLARED"}
+    ),
+    Schema("file-with-two-names", linked=True, refuted={"e": "FILE_LINKED"}),
+)
+
+GUARDS = (
+    miss("guards-missing", changed((EFFECT_GUARDS, "")), **_UNGUARDED),
+    miss("guards-of-the-nonce-missing", changed((NONCE_GUARDS, "")), **_UNGUARDED),
+    miss(
+        "guard-of-update-missing",
+        changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[2])),
+        f="GUARD_MISSING CHANGE_ADMITTED",
+    ),
+    miss(
+        "guard-of-delete-missing",
+        changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[1])),
+        f="GUARD_MISSING CHANGE_ADMITTED",
+    ),
+    miss(
+        "guard-with-a-condition",
+        changed(("BEFORE DELETE ON effect BEGIN", "BEFORE DELETE ON effect WHEN OLD.attempt_id = '1' BEGIN")),
+        f="GUARD_MISSING CHANGE_ADMITTED",
+    ),
+    miss(
+        "guard-of-some-columns",
+        changed(("BEFORE UPDATE ON effect", "BEFORE UPDATE OF logical_request_key, replay_key ON effect")),
+        f="GUARD_MISSING CHANGE_ADMITTED",
+    ),
+    miss(
+        "guard-that-only-looks",
+        changed(
+            (EFFECT_GUARDS, EFFECT_GUARDS.replace("RAISE(ABORT, 'effect is append-only')", "'effect is append-only'"))
+        ),
+        f="CHANGE_ADMITTED",
+    ),
+    Schema(
+        "guard-that-ignores",
+        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("RAISE(ABORT, 'effect is append-only')", "RAISE(IGNORE)"))),
+        unproven={"f": "SILENTLY_IGNORED"},
+    ),
+    Schema(
+        "guard-that-forgets-old-rows",
+        changed(
+            (
+                EFFECT_GUARDS,
+                EFFECT_GUARDS.replace("only')", "only') WHERE OLD.committed_at > datetime('now', '-1 day')"),
+            )
+        ),
+        unproven={"f": "GUARD_UNREVIEWED"},
+    ),
+    Schema(
+        "guard-that-was-reviewed",
+        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("only')", "only') WHERE OLD.run_id IS NOT NULL"))),
+        policy=Policy(reviewed=("effect_no_update", "effect_no_delete")),
+    ),
+    Schema("guards-behind-the-change", changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("BEFORE", "AFTER")))),
+    Schema(
+        "replace-fires-no-trigger",
+        connection={"synchronous": "full"},
+        refuted={"f": "CHANGE_ADMITTED", "g": "CHANGE_ADMITTED"},
+    ),
+    Schema("writer-undeclared", writer="undeclared", unproven={"f": "WRITER_UNPROVEN", "g": "WRITER_UNPROVEN"}),
+    Schema("writer-another", writer="another", refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
+    Schema(
+        "writer-root",
+        writer="root",
+        refuted={"f": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE", "g": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE"},
+    ),
+    Schema("file-of-everybody", modes={"file": 0o666}, refuted={"f": "OTHERS_MAY_WRITE"}),
+    Schema("file-of-a-group", modes={"file": 0o660}, refuted={"f": "OTHERS_MAY_WRITE"}),
+    Schema("folder-of-everybody", modes={"folder": 0o777}, refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
+    Schema(
+        "folder-of-everybody-sticky",
+        modes={"folder": 0o1777},
+        refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"},
+    ),
+    Schema("log-of-everybody", modes={"-wal": 0o666}, refuted={"f": "OTHERS_MAY_WRITE"}),
+)
+
+AUDITS = (
+    Schema("audit-missing", audit=None, unproven={"g": "MISSING_RELATION"}),
+    Schema("audit-in-the-same-file", FIT + AUDIT, audit="refusals", refuted={"g": "AUDIT_NOT_SEPARATE"}),
+    Schema("audit-nowhere", audit="FILE:nowhere", refuted={"g": "MISSING_RELATION"}),
+    Schema("audit-unguarded", audit_sql=AUDIT.replace(AUDIT_GUARDS, ""), refuted={"g": "NO_TRIGGERS CHANGE_ADMITTED"}),
+    Schema(
+        "audit-that-forgets",
+        audit_sql=AUDIT + "CREATE TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END;",
+        unproven={"g": "TRIGGER_UNREVIEWED PROBE_FAILED"},
+    ),
+    Schema("audit-of-everybody", modes={"audit": 0o646}, refuted={"g": "OTHERS_MAY_WRITE"}),
+    Schema(
+        "audit-that-is-a-view",
+        audit="FILE:seen",
+        audit_sql=AUDIT + "CREATE VIEW seen AS SELECT * FROM refusals;",
+        refuted={"g": "NOT_A_TABLE NO_TRIGGERS"},
+    ),
+)
+
+RETENTION = (
+    miss(
+        "cascade-from-a-parent",
+        "CREATE TABLE runs (run_id TEXT PRIMARY KEY NOT NULL) STRICT;"
+        + changed(("run_id TEXT NOT NULL CHECK", "run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE CHECK")),
+        i="CASCADE",
+    ),
+    miss(
+        "cascade-by-update",
+        "CREATE TABLE runs (run_id TEXT PRIMARY KEY NOT NULL) STRICT;"
+        + changed(("run_id TEXT NOT NULL CHECK", "run_id TEXT NOT NULL REFERENCES runs ON UPDATE CASCADE CHECK")),
+        i="CASCADE",
+    ),
+    miss(
+        "cascade-to-the-nonce",
+        changed(
+            (
+                "logical_request_key TEXT NOT NULL,",
+                "logical_request_key TEXT NOT NULL REFERENCES effect (logical_request_key) ON DELETE CASCADE,",
+            )
+        ),
+        i="CASCADE",
+    ),
+    miss(
+        "housekeeping-elsewhere",
+        FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
+        " DELETE FROM \"effect\" WHERE committed_at < datetime('now', '-1 day'); END;",
+        i="HOUSEKEEPING",
+    ),
+    miss(
+        "housekeeping-by-replace",
+        FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
+        " INSERT OR REPLACE INTO consumed VALUES ('a', 'b'); END;",
+        i="HOUSEKEEPING",
+    ),
+    miss(
+        "rows-that-end",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                "attempt_id TEXT NOT NULL, ends TEXT NOT NULL DEFAULT (datetime('now', '+1 day')),",
+            )
+        ),
+        i="RETENTION_TTL",
+    ),
+    miss(
+        "rows-that-end-in-seconds",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                "attempt_id TEXT NOT NULL, ends INTEGER NOT NULL DEFAULT (strftime('%s', 'now') + 3600),",
+            )
+        ),
+        i="RETENTION_TTL",
+    ),
+    Schema(
+        "rows-kept-as-the-writer-likes",
+        changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, retain_until TEXT NOT NULL,")),
+        unproven={"i": "RETENTION_UNKNOWN"},
+    ),
+)
+
+LEDGERS = (
+    _ledger,
+    replace(
+        _ledger,
+        name="ledger-renamed",
+        sql=LEDGER.replace("iu_route_attempt", "dot_registrations"),
+        effect="dot_registrations",
+    ),
+    replace(
+        _ledger,
+        name="ledger-with-a-unique-key",
+        sql=LEDGER + "CREATE UNIQUE INDEX once ON iu_route_attempt (idempotency_key);",
+        refuted={**_LEDGER, "a": "MISSING_COLUMNS"},
+    ),
+    replace(
+        _ledger,
+        name="ledger-behind-a-view",
+        sql=LEDGER + "CREATE VIEW ledger AS SELECT * FROM iu_route_attempt;",
+        effect="ledger",
+        refuted={
+            **_LEDGER,
+            "a": "MISSING_COLUMNS NOT_A_TABLE",
+            "e": "NOT_A_TABLE",
+            "i": "NOT_A_TABLE",
+            "f": "NOT_A_TABLE NO_TRIGGERS",
+        },
+        unproven={"g": "MISSING_RELATION"},
+    ),
+    replace(
+        _ledger,
+        name="ledger-with-the-contract's-words",
+        sql=LEDGER.replace("idempotency_key", "logical_request_key")
+        .replace("attempt_no", "attempt_id")
+        .replace("route_kind", "operation"),
+        refuted={**_LEDGER, "a": "MISSING_COLUMNS KEY_COMPOSITE", "d": "WRONG_DOMAIN", "e": "ARBITER_UNUSABLE"},
+        unproven={"g": "MISSING_RELATION"},
+    ),
+    replace(
+        _ledger,
+        name="ledger-mapped-by-a-policy",
+        policy=Policy(columns={"logical_request_key": "idempotency_key", "attempt": "attempt_no"}),
+        refuted={
+            **_LEDGER,
+            "a": "MISSING_COLUMNS KEY_COMPOSITE REPLAY_ATTEMPT_NO_BYPASS",
+            "e": "ARBITER_UNUSABLE RACE_LOST",
+        },
+        unproven={"g": "MISSING_RELATION"},
+    ),
+)
+
+SCHEMAS = (*FIT_ONES, *KEYS, *NONCES, *ROWS, *COMMITS, *GUARDS, *AUDITS, *RETENTION, *LEDGERS)

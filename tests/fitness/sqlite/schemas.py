@@ -1,0 +1,268 @@
+"""Surfaces in SQLite files that are fit, and how a schema of the corpus is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from conformance.fitness.policy import Policy
+
+# Another user than root in every test, because root may write everything.
+DECLARED: Mapping[str, str] = {"synchronous": "full", "recursive_triggers": "on"}
+
+_KEY = "CHECK (length({0}) = 64 AND {0} NOT GLOB '*[^0-9a-f]*')"
+_GUARDS = """
+CREATE TRIGGER {0}_no_update BEFORE UPDATE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
+CREATE TRIGGER {0}_no_delete BEFORE DELETE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
+"""
+EFFECT_GUARDS, NONCE_GUARDS, AUDIT_GUARDS = (_GUARDS.format(name) for name in ("effect", "consumed", "refusals"))
+KEY_COLUMN = f"logical_request_key TEXT NOT NULL {_KEY.format('logical_request_key')},"
+REPLAY_COLUMN = f"replay_key TEXT NOT NULL {_KEY.format('replay_key')},"
+OPERATION_COLUMN = "operation TEXT NOT NULL CHECK (operation = 'register_dot'),"
+UNIQUE_KEY = "UNIQUE (logical_request_key)"
+FIT = f"""
+CREATE TABLE effect (
+  decision_id TEXT NOT NULL PRIMARY KEY,
+  {KEY_COLUMN}
+  {REPLAY_COLUMN}
+  {OPERATION_COLUMN}
+  canonical_target TEXT NOT NULL CHECK (canonical_target <> ''),
+  run_id TEXT NOT NULL CHECK (run_id <> ''),
+  deployed_artifact_hash TEXT NOT NULL {_KEY.format("deployed_artifact_hash")},
+  owner_or_approval_binding TEXT NOT NULL CHECK (owner_or_approval_binding <> ''),
+  attempt_id TEXT NOT NULL,
+  committed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  {UNIQUE_KEY},
+  UNIQUE (replay_key)
+) STRICT;
+CREATE TABLE consumed (
+  authorization_nonce TEXT NOT NULL CHECK (authorization_nonce <> ''),
+  logical_request_key TEXT NOT NULL,
+  UNIQUE (authorization_nonce)
+) STRICT;
+{EFFECT_GUARDS}{NONCE_GUARDS}"""
+AUDIT = f"""
+CREATE TABLE refusals (refusal_id INTEGER PRIMARY KEY, code TEXT NOT NULL, logical_request_key TEXT) STRICT;
+{AUDIT_GUARDS}"""
+# The retry ledger of the source, section 2.
+LEDGER = """
+CREATE TABLE iu_route_attempt (
+  id INTEGER PRIMARY KEY,
+  idempotency_key TEXT NOT NULL,
+  attempt_no INTEGER NOT NULL,
+  route_kind TEXT NOT NULL,
+  status TEXT NOT NULL,
+  CONSTRAINT iu_route_attempt_idem_uniq UNIQUE (idempotency_key, attempt_no),
+  CONSTRAINT iu_route_attempt_no_chk CHECK (attempt_no >= 1),
+  CONSTRAINT iu_route_attempt_kind_chk CHECK (route_kind IN ('inbound', 'outbound')),
+  CONSTRAINT iu_route_attempt_status_chk
+    CHECK (status IN ('pending', 'dry_run', 'sent', 'skipped', 'failed', 'disabled'))
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What lies in the files, and what must come of it.
+
+    `refuted` and `unproven` are all criteria that are, by letter, with codes that must be among their reasons.
+    `policy` is without the writer's account and the connection's settings, which are declared unless said otherwise.
+    """
+
+    name: str
+    sql: str = FIT
+    refuted: Mapping[str, str] = field(default_factory=dict)
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    effect: str = "effect"
+    nonce: str | None = "consumed"
+    # None is for none at all, a table alone lies in the same file.
+    audit: str | None = "FILE:refusals"
+    audit_sql: str = AUDIT
+    policy: Policy = field(default_factory=Policy)
+    connection: Mapping[str, str] = field(default_factory=lambda: DECLARED)
+    # "declared" is who owns the files; or nobody is declared, or another user, or root.
+    writer: str = "declared"
+    # Modes by what is meant: "file", "folder", "audit", "-wal".
+    modes: Mapping[str, int] = field(default_factory=dict)
+    journal: str = "wal"
+    linked: bool = False
+
+
+def changed(*pairs: tuple[str, str], sql: str = FIT) -> str:
+    """The fit schema with other text in these places."""
+    for old, new in pairs:
+        assert sql.count(old) == 1, f"{old!r} is there {sql.count(old)} times"
+        sql = sql.replace(old, new)
+    return sql
+
+
+# REPLACE deletes without firing a trigger unless each connection asks for that. This schema refuses it all the same: a
+# row that was replaced is told by a second table, where its keys are. Without a rowid, which REPLACE could name.
+_REMEMBERED = (
+    changed(
+        ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n) STRICT, WITHOUT ROWID"),
+        ("UNIQUE (authorization_nonce)\n) STRICT", "PRIMARY KEY (authorization_nonce)\n) STRICT, WITHOUT ROWID"),
+    )
+    + """
+CREATE TABLE taken (what TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TRIGGER taken_no_update BEFORE UPDATE ON taken BEGIN SELECT RAISE(ABORT, 'taken'); END;
+CREATE TRIGGER taken_no_delete BEFORE DELETE ON taken BEGIN SELECT RAISE(ABORT, 'taken'); END;
+CREATE TRIGGER effect_once AFTER INSERT ON effect BEGIN
+  SELECT RAISE(ABORT, 'effect is append-only') FROM taken
+  WHERE what IN ('k' || NEW.logical_request_key, 'r' || NEW.replay_key, 'd' || NEW.decision_id);
+  INSERT INTO taken VALUES ('k' || NEW.logical_request_key), ('r' || NEW.replay_key), ('d' || NEW.decision_id);
+END;
+CREATE TRIGGER consumed_once AFTER INSERT ON consumed BEGIN
+  SELECT RAISE(ABORT, 'consumed is append-only') FROM taken WHERE what = 'n' || NEW.authorization_nonce;
+  INSERT INTO taken VALUES ('n' || NEW.authorization_nonce);
+END;
+"""
+)
+_REMEMBERED_AUDIT = (
+    """
+CREATE TABLE refusals (refusal_id TEXT NOT NULL PRIMARY KEY, code TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE known (id TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TRIGGER refusals_once AFTER INSERT ON refusals BEGIN
+  SELECT RAISE(ABORT, 'refusals is append-only') FROM known WHERE id = NEW.refusal_id;
+  INSERT INTO known VALUES (NEW.refusal_id);
+END;
+CREATE TRIGGER known_no_update BEFORE UPDATE ON known BEGIN SELECT RAISE(ABORT, 'known'); END;
+CREATE TRIGGER known_no_delete BEFORE DELETE ON known BEGIN SELECT RAISE(ABORT, 'known'); END;
+"""
+    + AUDIT_GUARDS
+)
+
+_TYPED = "{0} TEXT NOT NULL CHECK (typeof({0}) = 'text' AND "
+_RELAXED = changed(
+    ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
+    ("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)"),
+    ("logical_request_key TEXT NOT NULL CHECK (", _TYPED.format("logical_request_key")),
+    ("replay_key TEXT NOT NULL CHECK (", _TYPED.format("replay_key")),
+    ("authorization_nonce TEXT NOT NULL CHECK (", _TYPED.format("authorization_nonce")),
+)
+
+FIT_ONES = (
+    Schema("fit"),
+    Schema(
+        "fit-key-is-the-primary-key",
+        changed(
+            ("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT NOT NULL"),
+            (UNIQUE_KEY, "PRIMARY KEY (logical_request_key)"),
+        ),
+    ),
+    Schema(
+        "fit-without-rowid", changed(("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n) STRICT, WITHOUT ROWID"))
+    ),
+    Schema("fit-not-strict-but-typed-by-checks", _RELAXED),
+    Schema(
+        "fit-unique-by-an-index",
+        changed((f"{UNIQUE_KEY},\n  ", ""))
+        + "CREATE UNIQUE INDEX one_effect ON effect (logical_request_key DESC);"
+        + "CREATE INDEX by_run ON effect (run_id);",
+    ),
+    Schema(
+        "fit-quoted-and-commented",
+        changed(
+            (
+                "logical_request_key TEXT NOT NULL CHECK",
+                '"logical_request_key" /* ON CONFLICT REPLACE */ TEXT NOT NULL -- DEFAULT 1\n CHECK',
+            )
+        ),
+    ),
+    Schema(
+        "fit-columns-of-other-names",
+        FIT.replace("logical_request_key", "lrk")
+        .replace("decision_id", "verdict")
+        .replace("authorization_nonce", "grant_no"),
+        policy=Policy(columns={"logical_request_key": "lrk", "decision": "verdict", "authorization_nonce": "grant_no"}),
+    ),
+    Schema(
+        "fit-replace-refused-by-the-schema",
+        _REMEMBERED,
+        audit_sql=_REMEMBERED_AUDIT,
+        policy=Policy(reviewed=("effect_once", "consumed_once", "refusals_once")),
+        connection={"synchronous": "extra"},
+    ),
+    Schema(
+        "fit-foreign-key",
+        changed(
+            (
+                "logical_request_key TEXT NOT NULL,",
+                "logical_request_key TEXT NOT NULL REFERENCES effect (logical_request_key),",
+            )
+        ),
+        connection={**DECLARED, "foreign_keys": "on"},
+    ),
+    Schema(
+        "fit-foreign-key-to-what-was-issued",
+        changed(
+            (
+                "CREATE TABLE consumed",
+                "CREATE TABLE issued (authorization_nonce TEXT PRIMARY KEY NOT NULL, bound_to TEXT NOT NULL) STRICT;\n"
+                "CREATE TABLE consumed",
+            ),
+            (
+                "authorization_nonce TEXT NOT NULL CHECK (",
+                "authorization_nonce TEXT NOT NULL REFERENCES issued CHECK (",
+            ),
+        ),
+        connection={**DECLARED, "foreign_keys": "on"},
+    ),
+    Schema("fit-rollback-journal", journal="delete", connection={**DECLARED, "journal_mode": "delete"}),
+    Schema(
+        "fit-trigger-that-was-reviewed",
+        FIT + "CREATE TRIGGER effect_said AFTER INSERT ON effect BEGIN SELECT 1; END;",
+        policy=Policy(reviewed=("effect_said",)),
+    ),
+    Schema(
+        "fit-decision-is-a-number",
+        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id INTEGER PRIMARY KEY")),
+    ),
+    Schema(
+        "fit-kept-for-ever",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                "attempt_id TEXT NOT NULL, retain_until TEXT NOT NULL DEFAULT '9999-12-31T23:59:59Z',",
+            )
+        ),
+    ),
+    Schema(
+        "fit-domain-is-declared",
+        changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
+        policy=Policy(domain_evidence="Only the registrar writes here, and it registers dots: N.N., 2026-06-21"),
+    ),
+    Schema(
+        "fit-one-run-for-a-target",
+        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (canonical_target, run_id)")),
+    ),
+    Schema(
+        "fit-conflict-clause-that-says-so",
+        changed(
+            ("UNIQUE (replay_key)", "UNIQUE (replay_key) ON CONFLICT ABORT"),
+            (UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT FAIL"),
+        ),
+    ),
+    Schema(
+        "fit-columns-that-have-to-be-guessed",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                """attempt_id TEXT NOT NULL,
+          size INTEGER NOT NULL CHECK (size BETWEEN 3 AND 9),
+          phase TEXT NOT NULL CONSTRAINT known_phase CHECK (phase IN ('inert')),
+          receipt BLOB NOT NULL, ratio REAL NOT NULL, made TEXT NOT NULL CHECK (made GLOB '????-??-??T*Z'),""",
+            )
+        ),
+    ),
+    Schema(
+        "fit-columns-that-nobody-guesses",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                "attempt_id TEXT NOT NULL, seal TEXT NOT NULL CHECK (seal = 'a' || hex(zeroblob(2))),",
+            )
+        ),
+        policy=Policy(values={"effect.seal": "a0000"}),
+    ),
+)

@@ -1,0 +1,93 @@
+"""Evidence of SQLite files as a proof holds it, and the texts that it is read from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.fitness import form
+from conformance.fitness.judge import judge
+from conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
+from specs import strictjson
+from tests.fitness.sqlite.files import judged, policy_of
+from tests.fitness.sqlite.misses import KEYS, LEDGERS
+from tests.fitness.sqlite.schemas import FIT_ONES, Schema
+
+
+@pytest.mark.parametrize("schema", [FIT_ONES[0], KEYS[0], LEDGERS[0]], ids=lambda schema: schema.name)
+def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(schema: Schema, tmp_path: Path) -> None:
+    evidence, judgement = judged(schema, tmp_path)
+
+    text = strictjson.canonical(form.evidence_json(evidence))
+    again = form.evidence_of(strictjson.loads(text), form.surface_of(form.surface_json(evidence.surface)))
+
+    assert judge(again, policy_of(schema)) == judgement
+    assert form.judgement_of(strictjson.loads(strictjson.canonical(form.judgement_json(judgement)))) == judgement
+
+
+@pytest.mark.parametrize(
+    ("sql", "clauses"),
+    [
+        ("CREATE TABLE t (a TEXT UNIQUE ON CONFLICT replace)", ("REPLACE",)),
+        (
+            "CREATE TABLE t (a TEXT NOT NULL ON /* x */ CONFLICT\nIGNORE, UNIQUE (a) ON CONFLICT ABORT)",
+            ("IGNORE", "ABORT"),
+        ),
+        ("CREATE TABLE t (a TEXT DEFAULT 'ON CONFLICT REPLACE', \"ON CONFLICT IGNORE\" TEXT) -- ON CONFLICT FAIL", ()),
+        ("CREATE TABLE t (a TEXT REFERENCES p ON DELETE CASCADE)", ()),
+    ],
+)
+def test_conflict_clauses_are_read_where_they_are_meant(sql: str, clauses: tuple[str, ...]) -> None:
+    assert conflict_clauses(sql) == clauses
+
+
+def test_checks_are_found_by_what_sqlite_says_of_them() -> None:
+    found = checks(
+        "CREATE TABLE t (\"a\" TEXT CHECK (\"a\" <> 'it''s'), CONSTRAINT b CHECK (x IN (1, 2.5) AND length(a) > 3))"
+    )
+
+    assert [check.literals for check in found] == [("it's",), (1, 2.5, 3)]
+    assert [check.name for check in found] == ["", "b"]
+    assert [check.mentions("A") for check in found] == [True, True]
+    assert [check.is_meant("CHECK constraint failed: b") for check in found] == [False, True]
+    # Of an expression that begins with a quoted name SQLite shows the name alone.
+    assert [check.is_meant("CHECK constraint failed: a") for check in found] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("sql", "timing", "event", "unconditional", "takes"),
+    [
+        ("CREATE TRIGGER g BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 'DELETE FROM t'); END",
+         "BEFORE", "DELETE", True, False),
+        ("CREATE TRIGGER g DELETE ON t BEGIN SELECT 1; END", "BEFORE", "DELETE", True, False),
+        ("CREATE TRIGGER 'delete' AFTER UPDATE OF a, b ON t BEGIN SELECT 1; END", "AFTER", "UPDATE", False, False),
+        ("CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW WHEN NEW.a BEGIN delete from [t]; END",
+         "AFTER", "INSERT", False, True),
+        ("CREATE TRIGGER g INSTEAD OF INSERT ON v BEGIN UPDATE OR IGNORE \"T\" SET a = 1; END",
+         "INSTEAD", "INSERT", True, True),
+        ("CREATE TRIGGER g AFTER INSERT ON v BEGIN INSERT OR REPLACE INTO t VALUES (1); END",
+         "AFTER", "INSERT", True, True),
+        ("CREATE TRIGGER g AFTER INSERT ON v BEGIN INSERT INTO t VALUES (1); SELECT a FROM t; END",
+         "AFTER", "INSERT", True, False),
+    ],
+)  # fmt: skip
+def test_the_head_of_a_trigger_and_what_it_takes(
+    sql: str, timing: str, event: str, unconditional: bool, takes: bool
+) -> None:
+    found = trigger("g", "t", sql)
+
+    assert (found.timing, found.event, found.unconditional, found.takes_from("t")) == (
+        timing,
+        event,
+        unconditional,
+        takes,
+    )
+
+
+def test_named_constraints_keep_their_names() -> None:
+    sql = (
+        'CREATE TABLE t (a TEXT, b TEXT, CONSTRAINT one UNIQUE (a, "b"), CONSTRAINT "two" PRIMARY KEY (a), UNIQUE (b))'
+    )
+
+    assert unique_constraints(sql) == (("one", ("a", "b")), ("two", ("a",)))

@@ -1,0 +1,540 @@
+"""`holdfast fitness` as it is typed: what it finds, what it says, what it never prints and never writes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import typer
+from psycopg.conninfo import make_conninfo
+from typer.testing import CliRunner, Result
+
+from conformance.cli import fitness_look
+from conformance.cli.explain import explain
+from conformance.cli.fitness import fitness
+from conformance.fitness import gather
+from conformance.fitness.errors import FitnessError, LostError
+from conformance.fitness.gather import examine, relation_named
+from conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.probes import probe_clone
+from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.target import target_of
+from specs import schema, strictjson
+from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
+from tests.fitness.lives import LiveServer
+
+PASSWORD = "s3cret-Pa55-word"
+_NAMED = (
+    *("--effect", "surface.consumed_request", "--nonce", "surface.consumed_nonce"),
+    *("--audit", "surface.refusal_audit", "--writer", "registrar"),
+)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command(context_settings={"allow_extra_args": True})(fitness)
+
+
+Call = Callable[..., Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One call, the files that it wrote, and the live server before and after it."""
+
+    result: Result
+    proof: str
+    page: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.proof)
+
+
+@pytest.fixture(scope="module")
+def call(clones: Scratch) -> Iterator[Call]:
+    """The command, with the scratch server that all tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gather, "scratch", lambda: nullcontext(clones))
+        yield lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def quiet(live_server: LiveServer) -> Iterator[None]:
+    """Nobody but the tests takes transaction ids on the live server."""
+    with psycopg.connect(live_server.dsn, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("SELECT pg_reload_conf()")
+        yield
+        connection.execute("ALTER SYSTEM RESET autovacuum")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+def _seen(connection: psycopg.Connection[Any], folder: Path, look: Callable[..., Result]) -> Seen:
+    proof, page = folder / "proof.json", folder / "page.html"
+    before = _catalogue(connection)
+    result = look("--json", proof, "--html", page)
+    return Seen(result, proof.read_text(), page.read_text(), before, _catalogue(connection))
+
+
+@pytest.fixture(scope="module")
+def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """The documented surface, looked at with a password in the DSN."""
+    with live_server.database("registry") as connection:
+        connection.execute(surface_ddl())
+        dsn = make_conninfo(live_server.dsn_of("registry"), password=PASSWORD)
+        return _seen(connection, tmp_path_factory.mktemp("fit"), partial(call, dsn, *_NAMED))
+
+
+@pytest.fixture(scope="module")
+def refused(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """The ledger, with names that would be a page's own words."""
+    with live_server.database("ledger") as connection:
+        connection.execute(ledger_ddl())
+        connection.execute("ALTER TABLE iu_route_attempt ADD CONSTRAINT \"<b>x</b>\" CHECK (status <> '<script>')")
+        dsn = live_server.dsn_of("ledger")
+        return _seen(connection, tmp_path_factory.mktemp("ledger"), partial(call, dsn, "--effect", LEDGER))
+
+
+@pytest.fixture(scope="module")
+def tables(live_server: LiveServer) -> Iterator[str]:
+    """A database for questions that come to nothing."""
+    with live_server.database("tables") as connection:
+        connection.execute("CREATE SCHEMA surface; CREATE TABLE surface.consumed_request (id bigint)")
+        yield live_server.dsn_of("tables")
+
+
+def said(result: Result) -> str:
+    return " ".join((result.stdout + result.stderr).split())
+
+
+# What it finds
+
+
+def test_the_documented_surface_is_fit_in_less_than_twenty_seconds(live_server: LiveServer, tmp_path: Path) -> None:
+    with live_server.database("fresh") as connection:
+        connection.execute(surface_ddl())
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "conformance.cli", "fitness", live_server.dsn_of("fresh"), *_NAMED],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        took = time.monotonic() - began
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("FIT\n")
+    assert took < 20
+
+
+def test_the_documented_surface_is_found_without_naming_it(call: Call, live_server: LiveServer) -> None:
+    with live_server.database("searched") as connection:
+        connection.execute(surface_ddl())
+        connection.execute(ledger_ddl())
+        result = call(live_server.dsn_of("searched"), "--audit", "surface.refusal_audit")
+    assert result.exit_code == 0, said(result)
+    assert "effect surface.consumed_request, nonce surface.consumed_nonce" in result.stdout
+    assert "writer registrar" in result.stdout
+    assert "public.iu_route_attempt" in result.stdout
+
+
+def test_the_ledger_is_refused_with_every_reason_of_section_two(refused: Seen) -> None:
+    result, document = refused.result, refused.document
+    assert result.exit_code == 10
+    assert result.stdout.startswith("REPLAY_SURFACE_NOT_FIT\n")
+    found = {
+        finding["criterion"]: {reason["code"]: reason for reason in finding["reasons"]}
+        for finding in document["judgement"]["findings"]
+    }
+    bypass = found["a"]["REPLAY_ATTEMPT_NO_BYPASS"]
+    assert "iu_route_attempt_idem_uniq" in bypass["text"]
+    assert "(idempotency_key, attempt_no)" in bypass["text"]
+    tried = [probe for probe in document["evidence"]["probes"] if probe["name"] in bypass["probes"]]
+    assert tried
+    assert all(probe["answers"][-1]["affected"] == 1 for probe in tried)
+    missing = found["c"]["MISSING_COLUMNS"]["text"]
+    for column in (
+        *("logical_request_key", "authorization_nonce", "run_id", "operation", "canonical_target"),
+        *("deployed_artifact_hash", "owner_or_approval_binding"),
+    ):
+        assert column in missing
+    assert "MISSING_RELATION" in found["b"]
+    assert "WRONG_DOMAIN" in found["d"]
+    assert {"NO_TRIGGERS", "WRITER_UNPROVEN"} <= found["f"].keys()
+    for code in ("REPLAY_ATTEMPT_NO_BYPASS", "WRONG_DOMAIN", "NO_TRIGGERS", "WRITER_UNPROVEN"):
+        assert code in result.stdout
+
+
+def test_where_nothing_could_be_a_surface_it_is_not_present_and_nothing_is_made(
+    call: Call, live_server: LiveServer, tmp_path: Path
+) -> None:
+    proof = tmp_path / "proof.json"
+    with live_server.database("empty") as connection:
+        connection.execute("CREATE TABLE note (id bigint PRIMARY KEY, words text)")
+        before = _catalogue(connection)
+        result = call(live_server.dsn_of("empty"), "--json", proof)
+        assert _catalogue(connection) == before
+    assert result.exit_code == 12
+    assert result.stdout.startswith("REPLAY_SURFACE_REQUIRED_NOT_PRESENT\n")
+    assert "public.note" in result.stdout
+    document = json.loads(proof.read_text())
+    assert document["surface"] is None
+    assert {finding["standing"] for finding in document["judgement"]["findings"]} == {"unproven"}
+    assert [each["relation"]["name"] for each in document["candidates"] if not each["reasons"]] == []
+
+
+def test_of_several_candidates_one_must_be_named(call: Call, live_server: LiveServer) -> None:
+    with live_server.database("twice") as connection:
+        connection.execute(surface_ddl())
+        connection.execute("CREATE TABLE surface.other (LIKE surface.consumed_request INCLUDING ALL)")
+        result = call(live_server.dsn_of("twice"))
+    assert result.exit_code == 64
+    assert "surface.consumed_request" in said(result)
+    assert "surface.other" in said(result)
+    assert "--effect" in said(result)
+
+
+# What it never writes
+
+
+def _catalogue(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """All that makes a database what it is, but for what the server counts by itself; and every role."""
+    asked = (
+        "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM (SELECT * FROM pg_attribute) t",
+        "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM (SELECT oid, relname, relnamespace, relowner,"
+        " relkind, relpersistence, relacl::text, relfilenode, relhastriggers, relrowsecurity FROM pg_class) t",
+        *(
+            f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM (SELECT * FROM {name}) t"
+            for name in (
+                *("pg_proc", "pg_trigger", "pg_constraint", "pg_index", "pg_namespace", "pg_type", "pg_policy"),
+                *("pg_rewrite", "pg_depend", "pg_roles", "pg_auth_members", "pg_db_role_setting", "pg_description"),
+            )
+        ),
+        "SELECT string_agg(datname, ',' ORDER BY datname) FROM pg_database",
+        # The number that the next transaction gets that writes anything.
+        "SELECT pg_snapshot_xmax(pg_current_snapshot())",
+    )
+    return tuple(str(connection.execute(text).fetchone()) for text in asked)
+
+
+def test_looking_writes_nothing_at_all_to_the_live_server(fit: Seen, refused: Seen) -> None:
+    assert fit.result.exit_code == 0, said(fit.result)
+    assert fit.before == fit.after
+    assert refused.before == refused.after
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_live_probe_writes_and_takes_it_back_and_says_what_it_cannot_take_back(
+    call: Call, live_server: LiveServer, tmp_path: Path
+) -> None:
+    proof = tmp_path / "proof.json"
+    with live_server.database("kept") as connection:
+        connection.execute(surface_ddl())
+        before = _catalogue(connection)
+        result = call(live_server.dsn_of("kept"), *_NAMED, "--probe-live", "--json", proof)
+        after = _catalogue(connection)
+        assert after[:-1] == before[:-1]
+        assert after[-1] != before[-1]
+        for table in ("consumed_request", "consumed_nonce", "refusal_audit"):
+            assert connection.execute(f"SELECT count(*) FROM surface.{table}").fetchone() == (0,)
+    assert result.exit_code == 0, said(result)
+    assert "sequences" in result.stderr
+    assert "sequences" in result.stdout
+    live = [probe for probe in json.loads(proof.read_text())["evidence"]["probes"] if probe["evidence"] == "live"]
+    assert live
+    assert all(probe["name"].startswith("live-") for probe in live)
+
+
+def test_the_session_that_looks_cannot_write(tables: str) -> None:
+    with psycopg.connect(tables, autocommit=True) as connection:
+        connection.execute("CREATE TABLE twin (id int)")
+        connection.execute("DROP TABLE twin")
+    with (
+        pytest.raises(FitnessError, match="read-only transaction"),
+        gather._reading(target_of(tables)) as reading,
+    ):
+        reading.execute("CREATE TABLE made (id int)")
+
+
+def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
+    clones: Scratch, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with live_server.database("moving") as connection:
+        connection.execute(surface_ddl())
+
+        def meanwhile(*given: Any) -> Any:
+            connection.execute("ALTER TABLE surface.consumed_request DISABLE TRIGGER no_truncate")
+            return probe_clone(*given)
+
+        monkeypatch.setattr(gather, "probe_clone", meanwhile)
+        looked = examine(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
+    assert looked.judgement.status is Status.NOT_FIT
+    assert looked.evidence is not None
+    assert "changed while it was looked at" in looked.evidence.lost[EvidenceClass.CATALOGUE]
+    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
+
+
+# What it says when it cannot be asked
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--effect", "surface.consumed_requests"), "there is no such relation"),
+        (("--effect", "surface.consumed_requests"), "it has surface.consumed_request"),
+        (("--effect", "other.consumed_request"), "it has surface.consumed_request"),
+        (("--effect", "consumed_request"), "expected schema.table"),
+        (("--nonce", "a.b.c"), "--nonce: expected schema.table"),
+        (("--audit", "surface.none"), "--audit surface.none: there is no such relation"),
+        (("--writer", "registrat"), "there is no such role"),
+        (("--writer", "postgrse"), "it has postgres"),
+        (("another",), "expected one DSN, got 1 words more"),
+        (("--policy", "none.yaml"), "none.yaml"),
+        (("--json", "/dev/null/proof.json"), "--json"),
+        (("--html", "/dev/null/page.html"), "--html"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_64_and_says_why(
+    call: Call, tables: str, words: tuple[str, ...], complaint: str
+) -> None:
+    result = call(tables, *words)
+    assert result.exit_code == 64
+    assert complaint in said(result)
+
+
+def _closed_port() -> str:
+    return f"postgresql://auditor:{PASSWORD}@127.0.0.1:1/registry"
+
+
+@pytest.mark.parametrize(
+    ("dsn", "complaint"),
+    [
+        (_closed_port(), "registry at 127.0.0.1, port 1 cannot be asked"),
+        (f"host=127.0.0.1 port=1 dbname=registry user=auditor password={PASSWORD}", "cannot be asked"),
+        (f"host=127.0.0.1 port=1 password='{PASSWORD}", "libpq cannot read"),
+        (f"postgresql://auditor:{PASSWORD}@[::1/registry", "libpq cannot read"),
+        (f"postgresql://auditor@127.0.0.1:1/registry?password={PASSWORD}", "cannot be asked"),
+        (f"mysql://auditor:{PASSWORD}@127.0.0.1:1/registry", "libpq cannot read"),
+        ("none.sqlite3", "no file of that name is there"),
+    ],
+)
+def test_an_unreachable_database_is_said_without_the_password(call: Call, dsn: str, complaint: str) -> None:
+    result = call(dsn, *_NAMED)
+    assert result.exit_code == 64
+    assert complaint in said(result)
+    assert PASSWORD not in result.output + result.stderr
+
+
+def test_a_login_that_fails_is_said_without_the_password(call: Call, tables: str) -> None:
+    result = call(make_conninfo(tables, user="nobody_here", password=PASSWORD), *_NAMED)
+    assert result.exit_code == 64
+    assert 'role "nobody_here" does not exist' in said(result)
+    assert PASSWORD not in result.output + result.stderr
+
+
+def test_a_password_is_in_nothing_that_a_look_leaves_behind(fit: Seen) -> None:
+    for text in (fit.result.stdout, fit.proof, fit.page):
+        assert "registry at " in text
+        assert PASSWORD not in text
+    assert PASSWORD not in fit.result.stderr
+
+
+def test_a_second_word_is_not_shown_because_it_may_be_half_a_dsn(call: Call, tables: str) -> None:
+    result = call(tables, f"password={PASSWORD}")
+    assert result.exit_code == 64
+    assert PASSWORD not in result.output + result.stderr
+
+
+def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(dsn: str, *_: Any, **__: Any) -> None:
+        raise RuntimeError(f"cannot go on with {dsn}")
+
+    monkeypatch.setattr(fitness_look, "examine", broken)
+    result = call(_closed_port())
+    assert result.exit_code == 20
+    assert "RuntimeError" in result.stderr
+    assert PASSWORD not in result.output + result.stderr
+
+
+def test_a_role_that_may_not_read_the_catalogue_is_told_so(call: Call, live_server: LiveServer) -> None:
+    # Databases are used again, and no sweep gives rights on the catalogue back: this name is nobody else's.
+    with live_server.database("blinded") as connection:
+        connection.execute(surface_ddl())
+        connection.execute("CREATE ROLE blind LOGIN")
+        dsn = live_server.dsn_of("blinded", user="blind")
+        seeing = call(dsn, *_NAMED)
+        connection.execute("REVOKE SELECT ON pg_catalog.pg_class FROM PUBLIC")
+        result = call(dsn, *_NAMED)
+    # Who may not read the tables may not dump them either, so nothing could be tried.
+    assert seeing.exit_code == 12, said(seeing)
+    assert "clone" in said(seeing)
+    assert result.exit_code == 64
+    assert "may not read the catalogue" in said(result)
+    assert "connect as a role that may" in said(result)
+
+
+def test_what_a_role_may_not_read_is_not_proven(clones: Scratch, live_server: LiveServer) -> None:
+    with live_server.database("half_blinded") as connection:
+        connection.execute(surface_ddl())
+        connection.execute("REVOKE SELECT ON pg_catalog.pg_trigger FROM PUBLIC")
+        connection.execute("CREATE ROLE half LOGIN; GRANT registrar_owner TO half")
+        looked = examine(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
+    standing = {finding.criterion: finding.standing for finding in looked.judgement.findings}
+    assert standing[Criterion.APPEND_ONLY] is not Standing.PROVEN
+    assert looked.judgement.status is Status.NOT_FIT
+
+
+def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
+    live_server: LiveServer, clones: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(gather, "probe_clone", broken)
+    with live_server.database("broken") as connection:
+        connection.execute(surface_ddl())
+        looked = examine(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
+    assert looked.evidence is not None
+    assert "closed the connection" in looked.evidence.lost[EvidenceClass.CLONE]
+    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
+
+
+def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "NEWEST", 14)
+    result = call(tables, *_NAMED)
+    assert result.exit_code == 64
+    assert "expected PostgreSQL 13 to 14, got 1" in said(result)
+
+
+def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
+    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> Any:
+        raise LostError("no scratch server could be started: no room")
+
+    monkeypatch.setattr(gather, "scratch", none)
+    with live_server.database("alone") as connection:
+        connection.execute(surface_ddl())
+        looked = examine(live_server.dsn_of("alone"), DOCUMENTED, Policy())
+    assert looked.judgement.status is Status.NOT_FIT
+    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
+    assert {reason.code for reason in looked.judgement.reasons} == {"EVIDENCE_MISSING"}
+
+
+def test_what_the_programs_of_the_server_say_is_kept_without_the_password(
+    call: Call, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def failing(dsn: str, *_: Any) -> Any:
+        raise LostError(f"pg_dump: error: connection with {dsn} and {PASSWORD} failed")
+
+    monkeypatch.setattr(gather, "clone", failing)
+    proof = tmp_path / "proof.json"
+    with live_server.database("alone") as connection:
+        connection.execute(surface_ddl())
+        dsn = make_conninfo(live_server.dsn_of("alone"), password=PASSWORD)
+        result = call(dsn, *_NAMED, "--json", proof)
+    assert result.exit_code == 12
+    assert "pg_dump: error" in result.stdout
+    for text in (result.stdout, result.stderr, proof.read_text()):
+        assert PASSWORD not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--writer", "registrar"), "SQLite knows no roles"),
+        (("--probe-live",), "is probed on a copy only"),
+        (("--effect", "notes"), "--effect notes: there is no such relation"),
+        (("--effect", "notes"), "it has note"),
+    ],
+)
+def test_what_a_file_cannot_be_asked_is_64(call: Call, tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
+    path = tmp_path / "surface.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE note (id INTEGER PRIMARY KEY)")
+    result = call(path, *words)
+    assert result.exit_code == 64
+    assert complaint in said(result)
+    assert call(path).exit_code == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [("sqlite:none.sqlite3", "none.sqlite3"), ("NOTE", "is no SQLite database")]
+)
+def test_what_is_no_database_is_said_to_be_none(call: Call, tmp_path: Path, text: str, complaint: str) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("not a database")
+    result = call(str(note) if text == "NOTE" else text)
+    assert result.exit_code == 64
+    assert complaint in said(result)
+
+
+# How it is shown
+
+
+def test_the_proof_fits_its_schema_and_json_prints_it(
+    call: Call, fit: Seen, refused: Seen, tables: str, tmp_path: Path
+) -> None:
+    for seen in (fit, refused):
+        assert schema.explain(schema.published_validator("fitness"), strictjson.loads(seen.proof)) is None
+    path = tmp_path / "absent.json"
+    result = call(tables, "--format", "json", "--json", path)
+    assert result.exit_code == 12
+    assert strictjson.loads(result.stdout) == strictjson.loads(path.read_bytes())
+    assert schema.explain(schema.published_validator("fitness"), strictjson.loads(result.stdout)) is None
+
+
+def test_the_page_tells_all_of_it_and_needs_no_network(fit: Seen, refused: Seen) -> None:
+    for page in (fit.page, refused.page):
+        assert "<script" not in page
+        assert "http://" not in page
+        assert "https://" not in page
+        assert "default-src 'none'" in page
+        assert page.count("<h3") == len(Criterion)
+    assert "<b>x</b>" not in refused.page
+    for word in ("REPLAY_SURFACE_NOT_FIT", "REPLAY_ATTEMPT_NO_BYPASS", "INSERT INTO", "(idempotency_key, attempt_no)"):
+        assert word in refused.page
+    assert ">FIT</h1>" in fit.page
+
+
+def test_departures_of_the_policy_are_printed(call: Call, tables: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("name: prod\nhorizon_seconds: 86400\n")
+    result = call(tables, "--policy", policy)
+    assert "lowers the replay horizon to 1 day" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("surface.t", RelationName("surface", "t")),
+        ("Surface.T", RelationName("surface", "t")),
+        ('"My Schema"."a.b"', RelationName("My Schema", "a.b")),
+        ('s."with ""quotes"""', RelationName("s", 'with "quotes"')),
+    ],
+)
+def test_names_are_read_as_sql_reads_them(text: str, relation: RelationName) -> None:
+    assert relation_named(Part.EFFECT, text) == relation
+
+
+@pytest.mark.parametrize("text", ["", ".", "t", "s.", ".t", "a.b.c", '"s.t', '"s"t', 's"x".t', '"".t', "s.t."])
+def test_what_is_no_name_of_a_relation_is_refused(text: str) -> None:
+    with pytest.raises(FitnessError, match=r"expected schema\.table"):
+        relation_named(Part.EFFECT, text)
+
+
+def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> None:
+    asked = typer.Typer(add_completion=False)
+    asked.command()(explain)
+    assert "proven by `holdfast fitness DSN`" in said(CliRunner().invoke(asked, ["RS4A-RP-10"]))
+    assert "holdfast fitness" not in said(CliRunner().invoke(asked, ["RS4A-RP-02"]))

@@ -1,0 +1,65 @@
+"""Every schema of the corpus is judged as it deserves, criterion by criterion.
+
+By default those that are marked `always`, one for each kind; with `-m sweep` the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import psycopg
+import pytest
+
+from conformance.fitness.model import Criterion, Standing, Status
+from conformance.fitness.postgres.scratch import Scratch
+from tests.fitness.lives import LiveServer
+from tests.fitness.schemas import DATABASE, Schema, schemas
+
+ALL = schemas()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [pytest.param(schema, id=schema.id, marks=() if schema.always else pytest.mark.sweep) for schema in ALL],
+)
+def test_schema_is_judged_as_it_deserves(schema: Schema, live_server: LiveServer, clones: Scratch) -> None:
+    with live_server.database(DATABASE) as connection:
+        schema.make(connection)
+        found = schema.look(live_server, connection, clones)
+    judgement = found.judgement
+    if schema.status is Status.NOT_PRESENT:
+        assert (judgement.status, found.evidence) == (Status.NOT_PRESENT, None)
+        return
+    seen = {finding.criterion.value: finding for finding in judgement.findings}
+    assert {
+        letter: finding.standing for letter, finding in seen.items() if finding.standing is not Standing.PROVEN
+    } == (schema.standings), [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
+    for letter, wanted in schema.codes.items():
+        assert wanted <= {reason.code for reason in seen[letter].reasons}
+    assert judgement.status is schema.status
+
+
+def test_corpus_is_large_and_every_criterion_is_refuted_somewhere() -> None:
+    assert len(ALL) >= 60
+    assert [name for name, count in Counter(schema.id for schema in ALL).items() if count > 1] == []
+    refuted = {letter for schema in ALL for letter, how in schema.standings.items() if how is Standing.REFUTED}
+    assert refuted == {criterion.value for criterion in Criterion}
+    assert sum(schema.status is Status.FIT for schema in ALL) >= 10
+
+
+def test_looking_writes_nothing_into_the_live_database(live_server: LiveServer, clones: Scratch) -> None:
+    fit = next(schema for schema in ALL if schema.status is Status.FIT)
+    with live_server.database(DATABASE) as connection:
+        fit.make(connection)
+        before = _last_transaction(connection)
+        assert fit.look(live_server, connection, clones).judgement.status is Status.FIT
+        assert _last_transaction(connection) == before
+        connection.execute("INSERT INTO reg.refusals (code) VALUES ('seen')")
+        assert _last_transaction(connection) != before
+
+
+def _last_transaction(connection: psycopg.Connection[Any]) -> object:
+    """The number that the next transaction gets that writes anything, on the whole server."""
+    row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
+    return None if row is None else row[0]

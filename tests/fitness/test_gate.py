@@ -1,0 +1,142 @@
+"""The gate of rs4a-replay: a proof of the named surface takes away what only a live surface can show, nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.fitness.judge import judge
+from conformance.fitness.policy import Policy, policy_of
+from conformance.fitness.proof import Examination, proof_json, write
+from conformance.gate import Extent, FitnessProof, ReasonCode, Requirement
+from conformance.gate_cases import fitness_clauses
+from conformance.gate_fitness import of_fitness
+from conformance.verdict import Exit
+from reports.evidence import KitIdentity
+from specs import load_contract, strictjson
+
+KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
+MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NAME = "surface.consumed_request"
+REGISTRAR = [Requirement(load_contract("rs4a-replay"), extent) for extent in Extent]
+
+Asked = Callable[..., Any]
+
+
+@pytest.fixture
+def asked(documented: Examination, tmp_path: Path) -> Asked:
+    """What the gate says about a proof of this examination, edited and sealed anew."""
+
+    def ask(
+        examination: Examination = documented, edit: Callable[[dict[str, Any]], object] | None = None, **changed: Any
+    ) -> Any:
+        path = tmp_path / "proof.json"
+        document = proof_json(examination, kit=KIT, made=MADE)
+        if edit is not None:
+            edit(document)
+            rest = {name: part for name, part in document.items() if name != "seal"}
+            document = {**rest, "seal": strictjson.digest(rest)}
+        write(document, path)
+        given = {"kit": KIT, "now": MADE + timedelta(hours=1), **changed}
+        return of_fitness(given.pop("required", REGISTRAR), FitnessProof(str(path), given.pop("name", NAME)), **given)
+
+    return ask
+
+
+def _looked_with(documented: Examination, policy: Policy) -> Examination:
+    """The same evidence, looked at with another policy."""
+    assert documented.evidence is not None
+    return replace(documented, policy=policy, judgement=judge(documented.evidence, policy))
+
+
+def test_a_proof_of_the_named_surface_leaves_nothing_to_hold_for(asked: Asked) -> None:
+    found = asked()
+    assert found.reasons == ()
+    told = "\n".join(found.notes)
+    assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in told
+    assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in told
+    assert "superusers" in told
+    for requirement in REGISTRAR:
+        clauses = fitness_clauses(requirement)
+        assert len(clauses) == 18
+        assert f"{requirement.name}: 18 clauses" in told
+
+
+def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
+    found = of_fitness(REGISTRAR, None, kit=KIT, now=MADE)
+    assert [reason.code for reason in found.reasons] == [ReasonCode.FITNESS_MISSING] * 2
+    assert of_fitness([Requirement(load_contract("jcs"), Extent.FULL)], None, kit=KIT, now=MADE).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"name": "prod"}, "and 'prod' was asked for"),
+        ({"now": MADE + timedelta(days=8)}, "lets it stand for 7 days"),
+        ({"now": MADE - timedelta(hours=1)}, "in the future"),
+        ({"kit": KitIdentity("holdfast", "0.2.0", KIT.digest)}, "installed is holdfast 0.2.0"),
+        ({"kit": KitIdentity("holdfast", "0.1.0", "sha256:" + "d" * 64)}, "made by other code"),
+        (
+            {"required": [Requirement(replace(REGISTRAR[0].contract, digest="sha256:" + "0" * 64), Extent.FULL)]},
+            "another text",
+        ),
+    ],
+)
+def test_a_proof_of_anything_else_holds(asked: Asked, changed: dict[str, Any], complaint: str) -> None:
+    (reason,) = asked(**changed).reasons
+    assert reason.code is ReasonCode.FITNESS_UNVERIFIED
+    assert reason.exit is Exit.INCOMPLETE
+    assert complaint in reason.text
+    assert "rest on the fitness proof" not in "\n".join(asked(**changed).notes)
+
+
+def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
+    def doctored(document: dict[str, Any]) -> None:
+        probe = next(each for each in document["evidence"]["probes"] if each["name"] == "same-key")
+        probe["answers"][-1].update(sqlstate=None, message="", affected=1, constraint=None)
+
+    codes = {reason.code for reason in asked(edit=doctored).reasons}
+    assert codes == {ReasonCode.FITNESS_UNVERIFIED}
+
+
+def test_a_policy_that_lowers_the_horizon_or_maps_columns_stands_in_the_notes(
+    asked: Asked, documented: Examination
+) -> None:
+    lowered = policy_of({"horizon_seconds": 86400, "columns": {"attempt": "run_id", "run_id": "attempt_id"}}, where="p")
+    found = asked(_looked_with(documented, lowered))
+    told = "\n".join(found.notes)
+    assert "lowers the replay horizon to 1 day" in told
+    assert "takes the column run_id for attempt" in told
+    assert not any("departures" in reason.text for reason in found.reasons)
+    assert "horizon" not in "\n".join(asked().notes)
+
+
+def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Examination) -> None:
+    longer = _looked_with(documented, policy_of({"max_age_seconds": 31 * 86400}, where="p"))
+    found = asked(longer, now=MADE + timedelta(days=30))
+    assert found.reasons == ()
+    assert "lets a proof stand for 31 days" in "\n".join(found.notes)
+    assert asked(longer, now=MADE + timedelta(days=32)).reasons
+
+
+def test_a_proof_does_not_speak_for_another_contract(asked: Asked) -> None:
+    clauses = REGISTRAR[0].contract.clauses
+    other = replace(load_contract("jcs"), clauses={"X": replace(clauses["RS4A-FIT-a"], id="X")})
+    found = asked(required=[*REGISTRAR, Requirement(other, Extent.FULL)])
+    assert [reason.code for reason in found.reasons] == [ReasonCode.FITNESS_MISSING]
+    assert found.reasons[0].text.startswith("jcs: ")
+
+
+def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Examination) -> None:
+    assert documented.evidence is not None
+    less = replace(documented.evidence, probes=())
+    found = asked(replace(documented, evidence=less, judgement=judge(less, documented.policy)))
+    assert any("does not show a surface that is fit" in reason.text for reason in found.reasons)
+    assert "REPLAY_SURFACE_NOT_FIT" in "\n".join(found.notes)
+    assert json.dumps([reason.as_json() for reason in found.reasons])

@@ -1,0 +1,245 @@
+"""What probes find on a clone, and that they tell what they could not try from what was refused."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.clone import Clone, clone
+from conformance.fitness.postgres.live import probe_live
+from conformance.fitness.postgres.probes import probe_clone
+from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.postgres.sessions import Session
+from conformance.fitness.postgres.snapshot import take
+from tests.fitness.lives import LiveServer
+from tests.fitness.schemas import CORPUS, DATABASE
+from tests.fitness.test_clone import SURFACE
+
+_LEDGER = Surface("ledger", {Part.EFFECT: RelationName("routing", "iu_route_attempt")}, None)
+
+
+@contextmanager
+def cloned(
+    live: LiveServer, clones: Scratch, ddl: str, surface: Surface = SURFACE, base: str = "fit"
+) -> Iterator[Clone]:
+    """A clone of a base surface with something changed."""
+    with live.database(DATABASE) as connection:
+        connection.execute(((CORPUS / f"{base}.sql").read_text(encoding="utf-8") + ddl).encode())
+        dsn = live.dsn_of(DATABASE)
+        with psycopg.connect(dsn) as reader:
+            snapshot = take(reader, surface, Policy())
+        with clone(dsn, surface, snapshot, Policy(), clones) as made:
+            yield made
+
+
+def probed(made: Clone, surface: Surface = SURFACE, policy: Policy | None = None) -> Mapping[str, Probe]:
+    """All probes by name."""
+    with psycopg.connect(made.dsn) as reader:
+        snapshot = take(reader, surface, policy or Policy())
+    probes = probe_clone(made, surface, snapshot, policy or Policy())
+    assert len({probe.name for probe in probes}) == len(probes)
+    return {probe.name: probe for probe in probes}
+
+
+@pytest.fixture(scope="module")
+def fit(live_server: LiveServer, clones: Scratch) -> Mapping[str, Probe]:
+    """The probes of the fit surface."""
+    with cloned(live_server, clones, "") as made:
+        return probed(made)
+
+
+def _state(probes: Mapping[str, Probe], name: str) -> str | None:
+    answer = probes[name].answer
+    assert answer is not None, probes[name].failed
+    return answer.sqlstate
+
+
+@pytest.mark.parametrize(
+    ("state", "names"),
+    [
+        ("23505", "same-key same-key-new-attempt same-replay-key nonce-again race race-nonce"),
+        ("23502", "key-null replay-key-null nonce-null without-run_id without-decision"),
+        ("23514", "key-upper key-space replay-key-upper empty-run_id other-operation"),
+        ("42501", "writer-update writer-delete-nonce writer-truncate writer-upsert-audit stranger-insert"),
+        ("23001", "owner-update owner-delete owner-truncate owner-upsert owner-update-nonce owner-truncate-audit"),
+    ],
+)
+def test_fit_surface_refuses_each_for_its_own_reason(state: str, names: str, fit: Mapping[str, Probe]) -> None:
+    assert {name: _state(fit, name) for name in names.split()} == dict.fromkeys(names.split(), state)
+
+
+@pytest.mark.parametrize("name", ["second", "key-prefix", "replay-key-prefix", "nonce-prefix", "own-operation"])
+def test_twin_of_each_refusal_is_admitted(name: str, fit: Mapping[str, Probe]) -> None:
+    answer = fit[name].answer
+    assert answer is not None
+    assert (answer.sqlstate, answer.affected) == (None, 1)
+
+
+def test_nothing_failed_on_the_fit_surface(fit: Mapping[str, Probe]) -> None:
+    assert {name: probe.failed for name, probe in fit.items() if probe.failed} == {}
+    assert {probe.evidence for probe in fit.values()} == {EvidenceClass.CLONE, EvidenceClass.CONCURRENCY}
+
+
+def test_what_was_sent_stands_there_with_its_answer(fit: Mapping[str, Probe]) -> None:
+    probe = fit["same-key"]
+    assert len(probe.statements) == len(probe.answers) == 2
+    assert [statement.role for statement in probe.statements] == ["corpus_writer"] * 2
+    assert probe.statements[-1].sql.startswith('INSERT INTO "reg"."effect" ("decision_id"')
+    assert probe.answers[-1].constraint == "effect_key"
+    assert probe.statements[-1].parameters[1] == fit["first"].statements[1].parameters[1]
+
+
+def test_sessions_of_a_race_were_seen_to_meet(fit: Mapping[str, Probe]) -> None:
+    for name, wanted in (("race", ("23505", None)), ("race-after-rollback", (None, 1)), ("race-arbiter", (None, 0))):
+        assert {"waits": True} in [row for answer in fit[name].answers for row in answer.rows]
+        last = fit[name].answers[-1]
+        assert (last.sqlstate, last.affected) == wanted
+        assert [each.sql for each in fit[name].statements].count("COMMIT") == (name != "race-after-rollback")
+
+
+def test_killed_backend_leaves_neither_row_and_what_was_committed_stays(fit: Mapping[str, Probe]) -> None:
+    assert fit["killed"].answers[-1].rows == ({"effect": 0, "nonce": 0, "committed": 1},)
+    assert fit["rollback"].answers[-1].rows == ({"effect": 0, "nonce": 0},)
+
+
+def test_audit_record_outlives_the_transaction_it_speaks_of(fit: Mapping[str, Probe]) -> None:
+    assert fit["audit-survives"].answers[-1].rows == ({"audit": 1, "effect": 0, "nonce": 0},)
+    assert len({statement.session for statement in fit["audit-survives"].statements}) == 3
+
+
+def test_crash_empties_what_is_unlogged(live_server: LiveServer, clones: Scratch) -> None:
+    with cloned(live_server, clones, "ALTER TABLE reg.effect SET UNLOGGED;") as made:
+        assert probed(made)["killed"].answers[-1].rows == ({"effect": 0, "nonce": 0, "committed": 0},)
+
+
+def test_guard_that_only_says_something_is_caught_by_trying(live_server: LiveServer, clones: Scratch) -> None:
+    notice = """CREATE OR REPLACE FUNCTION reg.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE NOTICE 'append-only'; RETURN COALESCE(NEW, OLD); END $$;"""
+    with cloned(live_server, clones, notice) as made:
+        found = probed(made)
+    for name in ("owner-update", "owner-delete", "owner-upsert"):
+        answer = found[name].answer
+        assert answer is not None
+        assert (answer.sqlstate, answer.affected) == (None, 1), name
+
+
+def test_guard_of_some_columns_is_caught_by_the_others(live_server: LiveServer, clones: Scratch) -> None:
+    some = """DROP TRIGGER effect_rows ON reg.effect;
+        CREATE TRIGGER effect_rows BEFORE DELETE OR UPDATE OF logical_request_key, decision_id ON reg.effect
+        FOR EACH ROW EXECUTE FUNCTION reg.refuse_change();"""
+    with cloned(live_server, clones, some) as made:
+        found = probed(made)["owner-update"]
+    assert found.answers[-1].affected == 1
+    assert 'SET "replay_key"' in found.statements[-1].sql
+    assert "23001" in {answer.sqlstate for answer in found.answers}
+
+
+def test_ledger_takes_one_key_twice_under_two_attempts(live_server: LiveServer, clones: Scratch) -> None:
+    with cloned(live_server, clones, "", _LEDGER, "ledger") as made:
+        found = probed(made, _LEDGER)
+    twice = found["composite-iu_route_attempt_idem_uniq-attempt_no"]
+    assert [(answer.sqlstate, answer.affected) for answer in twice.answers] == [(None, 1), (None, 1)]
+    one, other = ([*statement.parameters] for statement in twice.statements)
+    assert one[:1] != other[:1]
+    same = {
+        name: (first, second) for name, first, second in zip(_columns(twice.statements[0].sql), one, other, strict=True)
+    }
+    assert same["idempotency_key"][0] == same["idempotency_key"][1]
+    assert same["attempt_no"][0] != same["attempt_no"][1]
+    assert found["same-key"].failed == "no column for logical_request_key takes a value in routing.iu_route_attempt"
+    assert found["writer-update"].failed == "no writer is named"
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip('" ') for name in text.partition("(")[2].partition(")")[0].split(",")]
+
+
+_DEMANDING = """
+CREATE TYPE reg.mood AS ENUM ('calm', 'brisk');
+CREATE DOMAIN reg.code AS varchar(6) CHECK (VALUE ~ '^[0-9a-f]{6}$');
+CREATE TABLE reg.region (id int PRIMARY KEY, name text NOT NULL UNIQUE CHECK (length(name) > 3));
+CREATE TABLE reg.place (region int REFERENCES reg.region, code reg.code, PRIMARY KEY (region, code));
+ALTER TABLE reg.effect
+  ADD mood reg.mood NOT NULL, ADD region int NOT NULL, ADD code reg.code NOT NULL,
+  ADD since timestamptz NOT NULL CHECK (since < '2001-01-01'), ADD share numeric NOT NULL CHECK (share BETWEEN 0 AND 1),
+  ADD kind text NOT NULL, ADD size int NOT NULL, ADD body jsonb NOT NULL CHECK (jsonb_typeof(body) = 'object'),
+  ADD CHECK ((kind, size) IN (('small', 1), ('large', 20))), ADD FOREIGN KEY (region, code) REFERENCES reg.place;
+"""
+
+
+def test_rows_are_made_for_types_checks_and_parents_that_nobody_explained(
+    live_server: LiveServer, clones: Scratch
+) -> None:
+    with cloned(live_server, clones, _DEMANDING) as made:
+        found = probed(made)
+    assert [answer.sqlstate for answer in found["first"].answers] == [None] * len(found["first"].answers)
+    assert {statement.role for statement in found["first"].statements} == {"corpus_writer", clones.superuser}
+    assert _state(found, "second") is None
+    assert _state(found, "same-key") == "23505"
+
+
+def test_value_that_cannot_be_guessed_is_asked_for_and_taken_from_the_policy(
+    live_server: LiveServer, clones: Scratch
+) -> None:
+    wanted = hashlib.md5(b"swordfish").hexdigest()
+    riddle = f"ALTER TABLE reg.effect ADD riddle text NOT NULL CHECK (md5(riddle) = '{wanted}');"
+    with cloned(live_server, clones, riddle) as made:
+        found = probed(made)
+        assert list(found) == ["first"]
+        assert "riddle" in found["first"].failed
+        assert "`values`" in found["first"].failed
+        assert found["first"].answer is None
+        told = probed(made, policy=Policy(values={"riddle": "swordfish"}))
+    assert _state(told, "same-key") == "23505"
+
+
+def test_lost_connection_and_lock_are_answers_that_refuse_nothing(live_server: LiveServer, clones: Scratch) -> None:
+    with cloned(live_server, clones, "") as made:
+        session, other = (Session(name, "corpus_owner", made.dsn_as("corpus_owner")) for name in ("one", "two"))
+        other.begin()
+        other.send("LOCK TABLE reg.effect IN ACCESS EXCLUSIVE MODE")
+        session.send("SET lock_timeout = '50ms'")
+        started = time.monotonic()
+        assert session.send("DELETE FROM reg.effect")[1].sqlstate == "55P03"
+        assert time.monotonic() - started < 4
+        other.close()
+        with psycopg.connect(made.dsn, autocommit=True) as killer:
+            killer.execute("SELECT pg_terminate_backend(%s)", (session.backend,))
+        states = [session.send("SELECT 1")[1].sqlstate for _ in range(2)]
+        session.close()
+    assert states[0] in {"57P01", "08006"}
+    assert states[1] == "08006"
+
+
+def test_live_probe_finds_the_same_and_leaves_nothing(live_server: LiveServer) -> None:
+    with live_server.database(DATABASE) as connection:
+        connection.execute((CORPUS / "fit.sql").read_bytes())
+        with psycopg.connect(live_server.dsn_of(DATABASE)) as asked:
+            snapshot = take(asked, SURFACE, Policy())
+            found = {probe.name: probe for probe in probe_live(asked, SURFACE, snapshot, Policy())}
+        rows = connection.execute(
+            "SELECT (SELECT count(*) FROM reg.effect), (SELECT count(*) FROM reg.consumed)"
+        ).fetchone()
+    assert rows == (0, 0)
+    assert {probe.evidence for probe in found.values()} == {EvidenceClass.LIVE}
+    states = {"live-first": None, "live-second": None, "live-same-key": "23505", "live-nonce-again": "23505"}
+    assert {name: _state(found, name) for name in states} == states
+    assert _state(found, "live-writer-update") == "42501"
+    assert found["live-rollback"].answers[-1].rows == ({"effect": 0, "nonce": 0},)
+    assert not any("TRUNCATE" in statement.sql for probe in found.values() for statement in probe.statements)
+
+
+def test_live_probe_without_a_writer_shows_nothing(live_server: LiveServer) -> None:
+    with live_server.database(DATABASE) as connection:
+        connection.execute((CORPUS / "ledger.sql").read_bytes())
+        with psycopg.connect(live_server.dsn_of(DATABASE)) as asked:
+            (found,) = probe_live(asked, _LEDGER, take(asked, _LEDGER, Policy()), Policy())
+    assert found.failed == "no writer is named"
+    assert found.answer is None

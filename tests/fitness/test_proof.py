@@ -1,0 +1,270 @@
+"""A proof is believed only after reading it strictly and judging it again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.fitness.model import EvidenceClass, Standing, Status
+from conformance.fitness.policy import Policy
+from conformance.fitness.proof import (
+    Examination,
+    Proof,
+    ProofError,
+    proof_json,
+    read,
+    unproven_everywhere,
+    verify,
+    write,
+)
+from reports.evidence import KitIdentity
+from specs import load_contract, schema, strictjson
+
+KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
+MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NAME = "surface.consumed_request"
+
+Json = dict[str, Any]
+Edit = Callable[[Json], object]
+
+
+def reasons(proof: Proof, **changed: Any) -> tuple[str, ...]:
+    asked: Json = {"contract": load_contract("rs4a-replay"), "kit": KIT, "now": MADE, "surface": NAME}
+    return verify(proof, **{**asked, **changed})
+
+
+def sealed(document: Json) -> Json:
+    """As a forger seals it anew."""
+    rest = {name: part for name, part in document.items() if name != "seal"}
+    return {**rest, "seal": strictjson.digest(rest)}
+
+
+def bound(document: Json) -> Json:
+    """As a forger who computes the digest anew, too."""
+    value = {"policy": document["policy"], "structure": document["evidence"]["snapshot"]["structure"]}
+    return sealed({**document, "digest": strictjson.digest(value).removeprefix("sha256:")})
+
+
+@pytest.fixture(scope="module")
+def document(documented: Examination) -> Json:
+    return proof_json(documented, kit=KIT, made=MADE)
+
+
+@pytest.fixture
+def forged(document: Json, tmp_path: Path) -> Callable[..., Proof]:
+    """The proof with an edit, made whole again by `whole`."""
+
+    def make(edit: Edit, whole: Callable[[Json], Json] = sealed) -> Proof:
+        edited = copy.deepcopy(document)
+        edit(edited)
+        path = tmp_path / "forged.json"
+        path.write_text(json.dumps(whole(edited)), encoding="utf-8")
+        return read(path)
+
+    return make
+
+
+def test_a_proof_of_a_fit_surface_is_written_read_back_and_believed(
+    document: Json, documented: Examination, tmp_path: Path
+) -> None:
+    path = tmp_path / "new" / "proof.json"
+    write(document, path)
+    proof = read(path)
+    assert proof.examination.judgement == documented.judgement
+    assert proof.examination.evidence == documented.evidence
+    assert proof.made == MADE
+    assert reasons(proof) == ()
+    assert [each.name for each in path.parent.iterdir()] == ["proof.json"]
+
+
+def test_a_proof_fits_its_published_schema(document: Json) -> None:
+    assert schema.explain(schema.published_validator("fitness"), document) is None
+
+
+def test_writing_a_proof_leaves_the_old_one_where_it_cannot_be_done(document: Json, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.mkdir()
+    with pytest.raises(ProofError, match="cannot be written"):
+        write(document, path)
+    assert [each.name for each in tmp_path.iterdir()] == ["proof.json"]
+
+
+def test_a_byte_changed_without_sealing_breaks_the_seal(document: Json, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(document).replace("registrar_owner", "registrar_0wner"), encoding="utf-8")
+    with pytest.raises(ProofError, match="the seal is broken"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "expected a fitness proof as JSON"),
+        ("[]", "does not fit fitness.schema.json"),
+        ('{"schema": 1, "schema": 2}', "duplicate member name"),
+        ('{"schema": 2}', "does not fit fitness.schema.json"),
+    ],
+)
+def test_what_is_no_proof_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ProofError, match=complaint):
+        read(path)
+    with pytest.raises(ProofError, match="expected a fitness proof, got"):
+        read(tmp_path / "none.json")
+
+
+def _probe(document: Json, name: str) -> Json:
+    return next(probe for probe in document["evidence"]["probes"] if probe["name"] == name)
+
+
+def _admitted(name: str) -> Edit:
+    """The probe was not refused after all."""
+    return lambda document: _probe(document, name)["answers"][-1].update(
+        sqlstate=None, message="", affected=1, constraint=None
+    )
+
+
+def _without(name: str) -> Edit:
+    return lambda document: document["evidence"]["probes"].remove(_probe(document, name))
+
+
+def _rows(document: Json, query: str) -> list[Json]:
+    rows: list[Json] = document["evidence"]["snapshot"]["structure"][query]
+    return rows
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _admitted("same-key"),
+        _admitted("same-key-new-attempt"),
+        _admitted("nonce-again"),
+        _admitted("other-operation"),
+        _admitted("owner-delete"),
+        _without("same-key"),
+        _without("race"),
+        _without("killed"),
+        _without("audit-survives"),
+        _without("read-back"),
+        lambda document: document["evidence"].update(probes=[]),
+        lambda document: document["evidence"]["lost"].update(clone="there was no server"),
+        lambda document: _rows(document, "triggers").clear(),
+        lambda document: _rows(document, "indexes").clear(),
+        lambda document: [row.update(valid=False) for row in _rows(document, "indexes")],
+        lambda document: document["evidence"]["snapshot"]["structure"].clear(),
+        lambda document: document["surface"]["parts"].pop("audit"),
+        lambda document: document["surface"]["parts"]["nonce"].update(name="consumed_request"),
+        lambda document: document["surface"].update(writer="registrar_owner"),
+        lambda document: document["surface"].update(writer=None),
+    ],
+)
+def test_evidence_that_shows_no_fit_surface_is_found_out_by_judging_it_again(
+    forged: Callable[..., Proof], edit: Edit
+) -> None:
+    said = reasons(forged(edit, bound))
+    assert any("judged again" in text or "cannot be judged again" in text for text in said), said
+
+
+def test_a_judgement_that_was_touched_up_is_not_the_one_that_the_evidence_amounts_to(
+    documented: Examination, forged: Callable[..., Proof]
+) -> None:
+    def unproven(document: Json) -> None:
+        document["judgement"]["findings"][0]["standing"] = "unproven"
+        document["judgement"]["status"] = "REPLAY_SURFACE_NOT_FIT"
+
+    (said,) = reasons(forged(unproven))
+    assert "judged again its evidence amounts to FIT" in said
+    looked = documented
+    assert looked.judgement.status is Status.FIT
+
+
+def test_notes_that_were_taken_out_are_missed(forged: Callable[..., Proof]) -> None:
+    (said,) = reasons(forged(lambda document: document["judgement"]["notes"].clear()))
+    assert "judged again" in said
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (
+            lambda document: document["evidence"]["probes"].append(document["evidence"]["probes"][0]),
+            "it holds probes twice",
+        ),
+        (lambda document: document.update(digest="0" * 64), "its digest is not that of its catalogue and policy"),
+        (lambda document: _rows(document, "columns").pop(), "its digest is not that of its catalogue and policy"),
+        (lambda document: document["policy"].update(max_age_seconds=2678400), "its digest is not that"),
+        (lambda document: document["contract"].update(digest="sha256:" + "0" * 64), "another text"),
+        (lambda document: document["contract"].update(name="jcs"), "another text"),
+        (lambda document: document["kit"].update(version="0.0.9"), "made by holdfast 0.0.9"),
+        (lambda document: document["kit"].update(digest="sha256:" + "0" * 64), "made by other code"),
+        (lambda document: document["surface"].update(name="prod"), "and 'surface.consumed_request' was asked for"),
+        (lambda document: document.update(departures=["all is well"]), "about departures from the contract"),
+        (
+            lambda document: document.update(target="postgresql://u:hunter2@db/x"),
+            "holds a password in a URL at /target",
+        ),
+    ],
+)
+def test_each_thing_that_a_proof_is_bound_to_is_looked_at(
+    forged: Callable[..., Proof], edit: Edit, complaint: str
+) -> None:
+    said = reasons(forged(edit))
+    assert any(complaint in text for text in said), said
+
+
+def test_a_proof_stands_for_as_long_as_its_policy_says_and_not_before_it_was_made(
+    forged: Callable[..., Proof],
+) -> None:
+    proof = forged(lambda _: None)
+    assert reasons(proof, now=MADE + timedelta(days=7)) == ()
+    (late,) = reasons(proof, now=MADE + timedelta(days=7, seconds=1))
+    assert "lets it stand for 7 days" in late
+    assert reasons(proof, now=MADE - timedelta(minutes=5)) == ()
+    (early,) = reasons(proof, now=MADE - timedelta(minutes=6))
+    assert "in the future" in early
+
+
+def test_no_policy_lets_a_proof_stand_for_years(forged: Callable[..., Proof]) -> None:
+    with pytest.raises(ProofError, match="2678400"):
+        forged(lambda document: document["policy"].update(max_age_seconds=315360000), bound)
+
+
+def test_a_proof_of_one_surface_is_none_of_another(forged: Callable[..., Proof]) -> None:
+    (said,) = reasons(forged(lambda _: None), surface="prod")
+    assert "speaks of the surface 'surface.consumed_request', and 'prod' was asked for" in said
+
+
+def test_a_surface_cannot_be_renamed_without_its_policy(forged: Callable[..., Proof]) -> None:
+    (said,) = reasons(forged(lambda document: document["surface"].update(name="prod")), surface="prod")
+    assert "call the surface 'surface.consumed_request'" in said
+
+
+def test_no_surface_proves_nothing(tmp_path: Path) -> None:
+    absent = Examination("nowhere", Policy(), None, None, unproven_everywhere("MISSING_RELATION", "nothing is there"))
+    path = tmp_path / "absent.json"
+    write(proof_json(absent, kit=KIT, made=MADE), path)
+    (said,) = reasons(read(path))
+    assert "REPLAY_SURFACE_REQUIRED_NOT_PRESENT" in said
+
+
+def test_a_password_in_the_catalogue_is_not_written_down(documented: Examination) -> None:
+    looked = documented
+    assert looked.evidence is not None
+    told = replace(looked.evidence, lost={EvidenceClass.LIVE: "dblink('postgresql://u:hunter2@db/x') failed"})
+    with pytest.raises(ProofError, match="found a password in a URL at /evidence/lost/live") as refused:
+        proof_json(replace(looked, evidence=told), kit=KIT, made=MADE)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_every_criterion_of_the_documented_surface_rests_on_something(documented: Examination) -> None:
+    for finding in documented.judgement.findings:
+        assert finding.standing is Standing.PROVEN
+        assert finding.rows or finding.probes

@@ -1,0 +1,306 @@
+"""A registrar does not start on a live surface that nobody has proven fit, nor on another one than was proven."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from reference_impl.answers import Accepted, Fault, Ok
+from reference_impl.launching import Launched
+from reference_impl.postgres import connect, with_database
+from reference_impl.rs4a_replay.blueprint import REFERENCE
+from reference_impl.rs4a_replay.ddl import SCHEMA
+from reference_impl.rs4a_replay.entry import Rs4aReplay
+from reference_impl.rs4a_replay.fitness import CRITERIA, PARTS, FitnessGuard, read_structure
+from reference_impl.rs4a_replay.postgres_databases import clone, drop_database
+from reference_impl.session import OpenError, OpenRefusedError, OpenRequest, Session, StateWanted, SurfaceWanted
+from specs import load_terms, strictjson
+
+from .conftest import NOW, WINDOW, Desk, submission
+
+Json = dict[str, Any]
+Edit = Callable[[Json], object]
+
+
+@dataclass(slots=True)
+class Live:
+    """A database with a surface in it, as an operator has one: not a session's, not a template."""
+
+    admin_dsn: str
+    writer_dsn: str
+    writer: str
+    folder: Path
+    structure: Json
+
+    def proof(self, edit: Edit | None = None, *, name: str = "proof.json") -> Path:
+        """A proof of this surface as it was made, then edited and sealed anew."""
+        structure = self.structure
+        terms = load_terms("rs4a-replay")
+        words = ("logical_request_key", "replay_key", "authorization_nonce", "operation", "canonical_target", "run_id")
+        columns = {word: word for word in (*words, "deployed_artifact_hash", "owner_or_approval_binding")}
+        policy = {
+            "name": None,
+            "columns": {**columns, "decision": "decision_id", "attempt": "attempt_id", "retain_until": "retain_until"},
+            "operations": ["register_dot"],
+            "horizon_seconds": None,
+            "max_age_seconds": 604800,
+            "reviewed": [],
+            "values": {},
+            "domain_evidence": None,
+            "sqlite_writer_uid": None,
+            "sqlite_connection": {},
+        }
+        proof: Json = {
+            "schema": 1,
+            "kit": {"name": "holdfast", "version": "0.1.0", "digest": "sha256:" + "c" * 64},
+            "contract": {"name": terms.name, "version": terms.version, "digest": terms.digest},
+            "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "target": "a test",
+            "surface": {
+                "name": "prod",
+                "parts": {part: {"schema": SCHEMA, "name": relation} for part, relation in PARTS.items()},
+                "writer": self.writer,
+            },
+            "policy": policy,
+            "departures": [],
+            "evidence": {
+                "snapshot": {"dialect": "postgresql", "structure": structure, "circumstances": {}},
+                "probes": [],
+                "lost": {},
+            },
+            "judgement": {
+                "status": "FIT",
+                "findings": [
+                    {"criterion": letter, "standing": "proven", "reasons": [], "rows": [], "probes": []}
+                    for letter in CRITERIA
+                ],
+                "notes": [],
+            },
+            "candidates": [],
+            "digest": strictjson.digest({"policy": policy, "structure": structure}).removeprefix("sha256:"),
+        }
+        if edit is not None:
+            edit(proof)
+        path = self.folder / name
+        path.write_text(json.dumps({**proof, "seal": strictjson.digest(proof)}), encoding="utf-8")
+        return path
+
+    def open(self, proof: Path | None, *, guard: type[FitnessGuard] = FitnessGuard, **config: str) -> Session:
+        """A registrar on this surface. Raises OpenError."""
+        given = {"store": "postgres", "writer_dsn": self.writer_dsn, **config}
+        if proof is not None:
+            given["fitness"] = str(proof)
+        request = OpenRequest(StateWanted.EXISTING, SurfaceWanted.READY, self.folder, NOW, given)
+        return Rs4aReplay(replace(REFERENCE, fitness=guard)).open(request)
+
+    def rows(self) -> int:
+        """How many rows any relation of the surface holds."""
+        with connect(self.admin_dsn) as connection:
+            names = connection.execute(
+                "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'", (SCHEMA,)
+            ).fetchall()
+            counts = [connection.execute(f"SELECT count(*) FROM {SCHEMA}.{name}").fetchone() for (name,) in names]
+        return sum(int(str(count[0])) for count in counts if count is not None)
+
+
+def _made(launched: Launched, database: str, folder: Path) -> Live:
+    config = launched.ready.config
+    with connect(with_database(config["dsn"], "postgres")) as connection:
+        drop_database(connection, database)
+        clone(connection, database, str(conninfo_to_dict(config["dsn"])["dbname"]))
+    writer_dsn = with_database(config["writer_dsn"], database)
+    writer = str(conninfo_to_dict(writer_dsn)["user"])
+    with connect(writer_dsn) as connection:
+        structure = read_structure(connection, writer=writer)
+    return Live(with_database(config["dsn"], database), writer_dsn, writer, folder, structure)
+
+
+def _dropped(launched: Launched, database: str) -> None:
+    with connect(with_database(launched.ready.config["dsn"], "postgres")) as connection:
+        drop_database(connection, database)
+
+
+@pytest.fixture(scope="module")
+def shared(postgres: Launched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """One for all tests that leave it as it is."""
+    yield _made(postgres, "live_surface", tmp_path_factory.mktemp("live"))
+    _dropped(postgres, "live_surface")
+
+
+@pytest.fixture
+def live(shared: Live, tmp_path: Path) -> Iterator[Live]:
+    yield replace(shared, folder=tmp_path)
+    assert shared.rows() == 0
+
+
+@pytest.fixture
+def own(postgres: Launched, tmp_path: Path) -> Iterator[Live]:
+    """One for a test that changes it."""
+    yield _made(postgres, "own_surface", tmp_path)
+    _dropped(postgres, "own_surface")
+
+
+def test_a_registrar_starts_on_the_surface_that_was_proven_and_keeps_what_it_writes_there(own: Live) -> None:
+    session = own.open(own.proof())
+    desk = Desk(session)
+    nonce = desk.nonce()
+    assert isinstance(desk.call("register", submission(nonce)), Accepted)
+    session.close()
+    again = Desk(own.open(own.proof()))
+    assert again.counts() == (1, 1)
+    again.session.close()
+
+
+def test_without_a_proof_it_does_not_start_and_writes_nothing(live: Live) -> None:
+    with pytest.raises(OpenRefusedError, match="expected the proof that this surface is fit") as refused:
+        live.open(None)
+    assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
+    assert "holdfast fitness" in str(refused.value)
+    assert live.rows() == 0
+
+
+def _unproven(proof: Json) -> None:
+    proof["judgement"]["findings"][6]["standing"] = "unproven"
+
+
+def _fewer(proof: Json) -> None:
+    # Nine findings, as the schema wants them, and one criterion of them twice.
+    proof["judgement"]["findings"][8] = copy.deepcopy(proof["judgement"]["findings"][0])
+
+
+def _status(status: str) -> Edit:
+    return lambda proof: proof["judgement"].update(status=status)
+
+
+def _ledger(proof: Json) -> None:
+    proof["surface"]["parts"]["effect"] = {"schema": "public", "name": "iu_route_attempt"}
+
+
+def _aged(proof: Json) -> None:
+    proof["made"] = (datetime.now(UTC) - timedelta(days=7, minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _from_the_future(proof: Json) -> None:
+    proof["made"] = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+DOUBTS: list[tuple[str, Edit, str]] = [
+    ("guard_contract", lambda proof: proof["contract"].update(digest="sha256:" + "0" * 64), "another text"),
+    ("guard_fit", _status("REPLAY_SURFACE_NOT_FIT"), "REPLAY_SURFACE_NOT_FIT"),
+    ("guard_fit", _status("REPLAY_SURFACE_REQUIRED_NOT_PRESENT"), "REPLAY_SURFACE_REQUIRED_NOT_PRESENT"),
+    ("guard_fit", _unproven, r"REPLAY_SURFACE_NOT_FIT.*\(g\) unproven"),
+    ("guard_fit", _fewer, "criteria are missing"),
+    ("guard_surface", _ledger, "REPLAY_SURFACE_NOT_FIT.*another surface.*iu_route_attempt"),
+    ("guard_surface", lambda proof: proof["surface"]["parts"].pop("audit"), "another surface"),
+    ("guard_surface", lambda proof: proof["surface"].update(writer="somebody"), "writer 'somebody'"),
+    ("guard_age", _aged, "lets it stand for 7 days"),
+    ("guard_age", _from_the_future, "lets it stand for 7 days"),
+    ("guard_digest", lambda proof: proof.update(digest="0" * 64), "not the one that was proven"),
+]
+
+
+@pytest.mark.parametrize(("guard", "edit", "complaint"), DOUBTS)
+def test_a_doubtful_proof_opens_nothing_and_only_its_own_guard_sees_to_that(
+    live: Live, guard: str, edit: Edit, complaint: str
+) -> None:
+    proof = live.proof(edit)
+    with pytest.raises(OpenRefusedError, match=complaint) as refused:
+        live.open(proof)
+    assert refused.value.reason.startswith("REPLAY_SURFACE_")
+    blind: type[FitnessGuard] = type("Blind", (FitnessGuard,), {guard: lambda *_: None})
+    live.open(proof, guard=blind).close()
+
+
+def test_a_proof_that_maps_columns_is_of_columns_that_this_registrar_does_not_write(live: Live) -> None:
+    def mapped(proof: Json) -> None:
+        proof["policy"]["columns"]["logical_request_key"] = "replay_key"
+
+    with pytest.raises(OpenError, match="takes other columns for logical_request_key"):
+        live.open(live.proof(mapped))
+
+
+def test_the_name_that_was_configured_must_be_the_proofs(live: Live) -> None:
+    live.open(live.proof(), surface="prod").close()
+    with pytest.raises(OpenError, match="expected a proof of 'staging', got one of 'prod'"):
+        live.open(live.proof(), surface="staging")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"ALTER TABLE {SCHEMA}.registration DISABLE TRIGGER registration_append_only",
+        f"GRANT DELETE ON {SCHEMA}.registration TO PUBLIC",
+        f"ALTER TABLE {SCHEMA}.registration DROP CONSTRAINT logical_request_key_unique",
+        f"ALTER TABLE {SCHEMA}.nonce_consume SET UNLOGGED",
+        f"CREATE OR REPLACE FUNCTION {SCHEMA}.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE NOTICE 'no'; RETURN NEW; END $$",
+    ],
+)
+def test_a_surface_that_was_changed_since_is_not_the_one_that_was_proven(own: Live, statement: str) -> None:
+    proof = own.proof()
+    with connect(own.admin_dsn) as connection:
+        connection.execute(statement)
+    with pytest.raises(OpenError, match=r"REPLAY_SURFACE_NOT_FIT.*or was changed since"):
+        own.open(proof)
+    assert own.rows() == 0
+
+
+def test_rows_make_a_surface_no_other_one(own: Live) -> None:
+    proof = own.proof()
+    desk = Desk(own.open(proof))
+    desk.call("register", submission(desk.nonce()))
+    desk.session.close()
+    own.open(proof).close()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "is no proof"),
+        ("{}", "does not fit fitness.schema.json"),
+        ('{"schema": 1, "schema": 1}', "duplicate member name"),
+    ],
+)
+def test_what_is_no_proof_is_said_to_be_none(live: Live, text: str, complaint: str) -> None:
+    path = live.folder / "bad.json"
+    path.write_text(text)
+    with pytest.raises(OpenError, match=complaint):
+        live.open(path)
+    with pytest.raises(OpenError, match="cannot be read"):
+        live.open(live.folder / "none.json")
+
+
+def test_a_proof_that_was_edited_without_sealing_it_anew_is_damaged(live: Live) -> None:
+    path = live.proof()
+    path.write_text(path.read_text().replace('"name": "prod"', '"name": "dorp"'))
+    with pytest.raises(OpenError, match="was changed after it was written"):
+        live.open(path)
+
+
+def test_a_live_surface_is_never_made_fresh_nor_broken_for_a_test(own: Live) -> None:
+    config = {"store": "postgres", "writer_dsn": own.writer_dsn, "fitness": str(own.proof())}
+    with pytest.raises(OpenError, match="never made anew"):
+        Rs4aReplay().open(OpenRequest(StateWanted.FRESH, SurfaceWanted.READY, own.folder, NOW, config))
+    desk = Desk(own.open(own.proof()))
+    for method, args in (("break_surface", {"how": "unreachable"}), ("break_audit", {"broken": True})):
+        answer = desk.call(method, args)
+        assert isinstance(answer, Fault)
+        assert "never broken for a test" in answer.detail
+    assert isinstance(desk.call("state"), Ok)
+    assert isinstance(desk.call("issue_nonce", {"binding": {"principal": "agent-1"}, "window": WINDOW}), Accepted)
+    desk.session.close()
+
+
+def test_an_unreachable_live_surface_is_said_without_the_password(live: Live) -> None:
+    config = {"store": "postgres", "writer_dsn": "postgresql://w:s3cr3t-word@127.0.0.1:1/none", "fitness": "x"}
+    with pytest.raises(OpenError, match="cannot be reached") as refused:
+        Rs4aReplay().open(OpenRequest(StateWanted.EXISTING, SurfaceWanted.READY, live.folder, NOW, config))
+    assert "s3cr3t-word" not in str(refused.value)
