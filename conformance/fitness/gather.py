@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
+from conformance.adapter.janitor import Janitor
 from conformance.fitness import sqlite
 from conformance.fitness.codes import Code
 from conformance.fitness.errors import FitnessError, LostError
@@ -280,7 +281,9 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, consent: Consent) -> Ex
     if Part.EFFECT not in parts:
         return _absent(target, policy, seen)
     surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), None)
-    evidence = sqlite.examine(path, surface, policy)
+    # The copies hold the rows of the live file: they must not outlive this process, however it ends.
+    with Janitor() as janitor:
+        evidence = sqlite.examine(path, surface, policy, within=janitor.make_folder())
     return Examination(target, policy, surface, evidence, judge(evidence, policy), seen)
 
 

@@ -52,8 +52,8 @@ for line in sys.stdin:
 _INSIDE = """
 def get(name): return json.load(open(f"{folder}/{name}"))
 def keep(name, facts):
-    handle = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT); os.write(handle, json.dumps(facts).encode())
-    os.fsync(handle)
+    with open(f"{folder}/{name}", "w") as stream:
+        json.dump(facts, stream); stream.flush(); os.fsync(stream.fileno())
 """
 _FILES = {
     "written": """

@@ -48,19 +48,21 @@ def other_operations() -> Iterator[tuple[str, str]]:
         yield "other-operation" + (f"-{place + 1}" if place else ""), operation
 
 
-def examine(path: Path, surface: Surface, policy: Policy) -> Evidence:
-    """All evidence about a surface. Raises FitnessError if the file cannot be read at all."""
+def examine(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
+    """All evidence about a surface; copies lie `within` a folder. Raises FitnessError if the file cannot be read."""
     snapshot = take(path, surface, policy)
     try:
-        return Evidence(surface, snapshot, probe_copy(path, surface, snapshot, policy))
-    except (LostError, FitnessError) as error:
+        return Evidence(surface, snapshot, probe_copy(path, surface, snapshot, policy, within=within))
+    except (LostError, FitnessError, OSError) as error:
         lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), str(error))
         return Evidence(surface, snapshot, (), lost)
 
 
-def probe_copy(path: Path, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:
+def probe_copy(
+    path: Path, surface: Surface, snapshot: Snapshot, policy: Policy, *, within: Path | None = None
+) -> tuple[Probe, ...]:
     """Everything that is tried. Raises LostError if there is no copy, FitnessError if a file cannot be read."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-fitness-") as folder:
+    with tempfile.TemporaryDirectory(prefix="holdfast-fitness-", dir=within) as folder:
         copies = {
             name: _copied(file, Path(folder) / f"{name}.sqlite3") for name, file in files_of(surface, path).items()
         }

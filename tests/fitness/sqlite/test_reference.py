@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,3 +56,22 @@ def test_without_a_declaration_neither_writer_nor_durability_is_proven_and_repla
         "WRITER_UNPROVEN",
         "CHANGE_ADMITTED",
     }
+
+
+def test_no_copy_of_the_rows_outlives_a_look_that_was_killed(provisioned: tuple[Path, Path], tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = [sys.executable, "-P", "-m", "conformance.cli", "fitness", str(provisioned[0])]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
+    ) as child:
+        deadline = time.monotonic() + 60
+        while not list(temporary.glob("*/*/*.sqlite3")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        copied = list(temporary.glob("*/*/*.sqlite3"))
+        child.kill()
+    assert copied
+    deadline = time.monotonic() + 20
+    while list(temporary.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(temporary.iterdir()) == []
