@@ -53,6 +53,7 @@ def look(asked: Asked) -> Exit:
     for option, path in (("--json", asked.json), ("--html", asked.html)):
         if path is not None and (why := unusable(path.parent)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
+    _must_be_ours(asked)
     policy = _policy(asked.policy)
     if asked.consent is Consent.PROBE_LIVE:
         err().print(f"the live tables will be probed: {view.SIDE_EFFECTS}", markup=False)
@@ -76,6 +77,34 @@ def look(asked: Asked) -> Exit:
         if path is not None:
             out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
     return status
+
+
+# With what SQLite names the files beside a database, and what a database begins with.
+_BESIDE = ("-wal", "-shm", "-journal")
+_DATABASE = b"SQLite format 3\0"
+
+
+def _must_be_ours(asked: Asked) -> None:
+    """Nothing is written over what is looked at, nor over what says how."""
+    written = [(option, path) for option, path in (("--json", asked.json), ("--html", asked.html)) if path is not None]
+    for option, path in written:
+        if any(path.name.endswith(ending) for ending in _BESIDE):
+            stop(Exit.USAGE, f"{option}: {path} is what SQLite calls a file beside a database; choose another name")
+        if path.is_file() and _begins(path) == _DATABASE:
+            stop(Exit.USAGE, f"{option}: {path} is a SQLite database, which would be lost; choose another name")
+        if asked.policy is not None and path.resolve() == asked.policy.resolve():
+            stop(Exit.USAGE, f"{option}: {path} is the policy, which would be lost; choose another name")
+    if len({path.resolve() for _, path in written}) < len(written):
+        stop(Exit.USAGE, "--json and --html: expected two files, got one name for both")
+
+
+def _begins(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE))
+    except OSError:
+        # What cannot be read is not written over by mistake: writing will say what is in the way.
+        return b""
 
 
 def exit_of(judgement: Judgement) -> Exit:

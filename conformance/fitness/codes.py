@@ -39,6 +39,7 @@ class Code(Enum):
     KEY_NOT_DECLARABLE = "KEY_NOT_DECLARABLE"  # partitions forbid a unique index on this alone
     CHECK_NOT_VALID = "CHECK_NOT_VALID"  # a constraint that was never validated, or is not enforced
     CHECK_VOLATILE = "CHECK_VOLATILE"  # a constraint that may answer otherwise tomorrow
+    CHECK_UNREVIEWED = "CHECK_UNREVIEWED"  # a constraint calls somebody's own function, which may let anything pass
     ATTEMPT_KEYING = "ATTEMPT_KEYING"  # an attempt may not recur
     DUPLICATE_ADMITTED = "DUPLICATE_ADMITTED"  # the second of two equal keys went in
     CHILD_TABLES = "CHILD_TABLES"  # rows of children are rows of the table, and no unique index sees them

@@ -133,6 +133,9 @@ def _reading(target: Target) -> Iterator[Connection]:
     """A session that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
     try:
         with psycopg.connect(target.dsn, connect_timeout=_CONNECT_S, autocommit=True) as connection:
+            # Before anything is asked: whoever owns the database says where its names are looked up, and a view or an
+            # operator of his would run with the rights of whoever looks.
+            connection.execute("SET search_path = pg_catalog, pg_temp")
             connection.execute("SET default_transaction_read_only = on")
             connection.execute(f"SET statement_timeout = {_STATEMENT_MS}")
             connection.execute(f"SET lock_timeout = {_LOCK_MS}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from conformance.fitness.errors import FitnessError
 from reports.evidence import Redactor
@@ -73,7 +73,8 @@ def target_of(dsn: str) -> Target:
         raise FitnessError(
             f"{_EXPECTED}; got something that libpq cannot read (it is not shown, because it may hold a password)"
         ) from None
-    return Target(dsn, frozenset(_secrets(parts.items())))
+    # Names and texts of the catalogue must come as text, whatever the database, the role or the environment says.
+    return Target(make_conninfo(dsn, client_encoding="UTF8"), frozenset(_secrets(parts.items())))
 
 
 def _secrets(parts: Iterable[tuple[str, object]]) -> Iterable[str]:

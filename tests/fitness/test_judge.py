@@ -234,6 +234,18 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a check volatile": (
         edit("constraints", at(EFFECT, columns=[KEY]), volatile=["today"]), (("a", U, "CHECK_VOLATILE"),),
     ),
+    "a check calls": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (surface.canon({KEY}))"),
+        (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check by an operator": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} OPERATOR(surface.~) 'x'::text))"),
+        (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check by a cast": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK ((({KEY})::\"It's\".mark)::boolean)"),
+        (("a", U, "CHECK_UNREVIEWED"),),
+    ),
     "a unlogged": (edit("relations", at(EFFECT), persistence="u"), (("a", R, "UNLOGGED"), ("e", R, "UNLOGGED"))),
     "a temporary": (edit("relations", at(EFFECT), persistence="t"), (("a", R, "TEMPORARY"), ("e", R, "TEMPORARY"))),
     "a view": (
@@ -337,12 +349,18 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f writer owns the schema": (
         edit("schemas", {"schema": "surface"}, owner=WRITER), (("f", R, "WRITER_OWNS"),),
     ),
-    "f writer becomes the owner": (member("registrar_owner", WRITER, set=True), (("f", R, "WRITER_OWNS"),)),
-    "f writer inherits the owner": (member("registrar_owner", WRITER, inherit=True), (("f", R, "WRITER_OWNS"),)),
-    "f writer lets itself into the owner": (member("registrar_owner", WRITER, admin=True), (("f", R, "WRITER_OWNS"),)),
-    "f writer by way of another": (
+    "fg writer becomes the owner": (
+        member("registrar_owner", WRITER, set=True), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
+    ),
+    "fg writer inherits the owner": (
+        member("registrar_owner", WRITER, inherit=True), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
+    ),
+    "fg writer lets itself into the owner": (
+        member("registrar_owner", WRITER, admin=True), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
+    ),
+    "fg writer by way of another": (
         both(role("team"), member("team", WRITER, set=True), member("registrar_owner", "team", inherit=True)),
-        (("f", R, "WRITER_OWNS"),),
+        (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
     ),
     "f superuser": (edit("roles", {"role": WRITER}, superuser=True), (("f", R, "WRITER_ATTRIBUTES"),)),
     "f bypasses": (edit("roles", {"role": WRITER}, bypass_row_security=True), (("f", R, "WRITER_ATTRIBUTES"),)),
@@ -426,6 +444,24 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         add("mentions", **{**FUNCTION, "executors": [WRITER]}), (("f", U, "DEFINER_FUNCTION"),),
     ),
     "f function": (add("mentions", **FUNCTION), (("f", U, "DEFINER_FUNCTION"),)),
+    "f trigger function elsewhere": (
+        add("mentions", **{**FUNCTION, "trigger": True, "executors": ["registrar_owner"]}),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f trigger function that is off here": (
+        both(
+            add("mentions", **{**FUNCTION, "trigger": True}),
+            add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit", "enabled": "D"}),
+        ),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f trigger function here and elsewhere": (
+        both(
+            add("mentions", **{**FUNCTION, "trigger": True}),
+            add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit", "events": ["update"]}),
+        ),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
     "f tried, update": (answer("owner-update", **ADMITTED), (("f", R, "CHANGE_ADMITTED"),)),
     "f tried, nothing said": (
         answer("owner-delete-nonce", **{**ADMITTED, "affected": 0}), (("f", U, "SILENTLY_IGNORED"),),
@@ -587,6 +623,35 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         Policy(),
     ),
     "a function for its owner only": (add("mentions", **{**FUNCTION, "executors": ["registrar_owner"]}), Policy()),
+    "a trigger function that somebody reviewed": (
+        add("mentions", **{**FUNCTION, "trigger": True}), Policy(reviewed=("surface.admit",)),
+    ),
+    "a trigger function whose trigger somebody reviewed": (
+        both(
+            add("mentions", **{**FUNCTION, "trigger": True}),
+            add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit"}),
+        ),
+        Policy(reviewed=("stamp",)),
+    ),
+    "a guard that speaks of the surface and runs as its owner": (
+        add("mentions", **{**FUNCTION, "trigger": True, "name": "refuse_change"}), Policy(),
+    ),
+    "a check whose function somebody reviewed": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (surface.canon({KEY}))"),
+        Policy(reviewed=("surface.canon",)),
+    ),
+    "a check with a point in its text, in a number and before a word of PostgreSQL's": (
+        edit(
+            "constraints",
+            at(EFFECT, columns=[KEY]),
+            definition=f"CHECK ((({KEY} ~ 'a.b(c)'::text) AND (length({KEY}) OPERATOR(pg_catalog.>) 1.5)))",
+        ),
+        Policy(),
+    ),
+    "a check with a constant of somebody's type": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} <> ('x'::surface.\"Kind\")::text))"),
+        Policy(),
+    ),
     "a function that somebody reviewed": (add("mentions", **FUNCTION), Policy(reviewed=("surface.admit",))),
     "a job on other tables": (
         add("jobs_cron", command="DELETE FROM consumed_request_log", schedule="", role="x", active=True), Policy(),
@@ -624,6 +689,8 @@ def test_the_accepted_neighbour_stays_fit(fit: Evidence, name: str) -> None:
         ("CHECK ((operation = ANY (ARRAY['register_dot'::text])))", Standing.PROVEN),
         ("CHECK (((operation = 'register_dot'::text) AND (length(operation) > 0)))", Standing.PROVEN),
         ("CHECK (((operation = 'register_dot'::text) OR (run_id = 'x'::text)))", U),
+        ("CHECK (((operation = 'register_dot'::text) AND surface.known(operation)))", U),
+        ("CHECK ((operation OPERATOR(surface.=) 'register_dot'::text))", U),
         ("CHECK ((operation ~~ 'register_dot%'::text))", U),
         ("CHECK ((NOT (operation <> 'register_dot'::text)))", U),
         ("CHECK ((lower(operation) = 'register_dot'::text))", U),
@@ -737,7 +804,18 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
         ("BEGIN RAISE EXCEPTION '% on %', TG_OP, TG_TABLE_NAME USING ERRCODE = '23001'; END", True),
         ("begin\n  -- nobody; never\n  raise 'it''s; append-only'; return null;\nend;", True),
         ("BEGIN RAISE restrict_violation; END", True),
+        ("BEGIN -- nobody\r\n RAISE 'append-only: \"%\" for $1 -- always', TG_TABLE_NAME; END", True),
         ("BEGIN IF current_setting('x.off', true) = 'on' THEN RETURN OLD; END IF; RAISE EXCEPTION 'no'; END", False),
+        ("BEGIN -- x\r IF current_setting('x.off', true) = 'on' THEN RETURN OLD; END IF; --\n RAISE 'no'; END", False),
+        (
+            "BEGIN /* /* */ RAISE EXCEPTION ' */ IF current_setting('x.off', true) = 'on' THEN RETURN OLD; END IF; "
+            "RAISE 'no'; --'; END",
+            False,
+        ),
+        ("BEGIN /* nobody */ RAISE EXCEPTION 'no'; END", False),
+        ("BEGIN RAISE EXCEPTION E'\\''; EXCEPTION WHEN OTHERS THEN RETURN OLD; END; --'; END", False),
+        ("BEGIN RAISE EXCEPTION $x$'$x$; EXCEPTION WHEN OTHERS THEN RETURN OLD; END; --'; END", False),
+        ("BEGIN RAISE USING MESSAGE = \"a'\"; EXCEPTION WHEN OTHERS THEN RETURN OLD; END; --'; END", False),
         ("BEGIN RAISE NOTICE 'no'; RETURN OLD; END", False),
         ("BEGIN RAISE warning 'no'; END", False),
         ("BEGIN RETURN OLD; RAISE EXCEPTION 'no'; END", False),
@@ -752,3 +830,33 @@ def test_a_guard_that_does_more_than_raise_has_to_be_reviewed(fit: Evidence, bod
     assert codes == (set() if plain else {"GUARD_UNREVIEWED"})
     reviewed = Policy(reviewed=("no_change", "no_truncate"))
     assert judge(changed, reviewed).status is Status.FIT
+
+
+@pytest.mark.parametrize("tag", ["$x$", "$function$"])
+def test_a_guard_is_read_in_its_body_and_not_in_a_setting_before_it(fit: Evidence, tag: str) -> None:
+    text = (
+        'CREATE OR REPLACE FUNCTION surface.refuse_change()\n RETURNS trigger\n LANGUAGE plpgsql\n SET "x.y" TO \'\n'
+        f"AS {tag}BEGIN RAISE EXCEPTION ''no''; END{tag}\n'\nAS $function$\nBEGIN RETURN OLD; END\n$function$\n"
+    )
+    changed = edit("functions", {"name": "refuse_change"}, definition=text)(fit)
+    assert {reason.code for reason in judge(changed, Policy()).reasons} == {"GUARD_UNREVIEWED"}
+
+
+def test_a_function_of_the_guards_name_with_arguments_is_not_the_guard(fit: Evidence) -> None:
+    plain = next(row for row in rows_of(fit, "functions") if row["name"] == "refuse_change")
+    more = "BEGIN IF TG_OP = 'x' THEN RETURN OLD; END IF; RAISE 'no'; END"
+    changed = with_rows(
+        fit,
+        "functions",
+        ({**plain, "arguments": "a text"}, {**plain, "definition": f"AS $function$\n{more}\n$function$\n"}),
+    )
+    assert {reason.code for reason in judge(changed, Policy()).reasons} == {"GUARD_UNREVIEWED"}
+
+
+def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
+    changed = edit("constraints", at(EFFECT, columns=["run_id"]), definition="CHECK (surface.said(run_id))")(fit)
+    reasons = judge(changed, Policy()).reasons
+    assert {reason.criterion for reason in reasons} == {Criterion.BINDING}
+    assert {reason.standing for reason in reasons} == {U}
+    assert "CHECK_UNREVIEWED" in {reason.code for reason in reasons}
+    assert judge(changed, Policy(reviewed=("surface.said",))).status is Status.FIT

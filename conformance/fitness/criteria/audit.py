@@ -5,8 +5,9 @@ from __future__ import annotations
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.atomic import counts
 from conformance.fitness.criteria.guards import changes_tried, guards
+from conformance.fitness.criteria.lasting import unhidden
 from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.criteria.tables import apart, ordinary
+from conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
 from conformance.fitness.model import EvidenceClass, Part
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
@@ -26,6 +27,9 @@ def audit(sheet: Sheet) -> None:
     sheet.check(lambda on: ordinary(on, Part.AUDIT))
     sheet.check(lambda on: guards(on, Part.AUDIT))
     sheet.check(_writable)
+    # What a trigger, a rule or row security does to one record says nothing of the next one, which has another code.
+    sheet.check(lambda on: untouched_on_insert(on, Part.AUDIT))
+    sheet.check(lambda on: unhidden(on, Part.AUDIT))
     sheet.check(_tied)
     sheet.check(_survives)
     sheet.check(lambda on: changes_tried(on, Part.AUDIT))
@@ -44,7 +48,10 @@ def _writable(sheet: Sheet) -> None:
     grants = [each for each in sheet.catalogue.of("grants", relation) if each["privilege"] == "INSERT"]
     own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
     sheet.rest_on(*own)
-    if not own and row["owner"] not in powers and not sheet.catalogue.roles.has(writer, "superuser"):
+    if row["owner"] in powers:
+        text = f"the writer {writer} owns {relation}, or may become its owner {row['owner']}, and can drop its guards"
+        sheet.refute(Code.WRITER_OWNS, text, part=Part.AUDIT, rows=[row])
+    elif not own and not sheet.catalogue.roles.has(writer, "superuser"):
         text = f"the writer {writer} has no INSERT on {relation}"
         sheet.refute(Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT, rows=grants)
 

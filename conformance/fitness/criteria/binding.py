@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from conformance.fitness.codes import Code
-from conformance.fitness.criteria.sheet import Sheet, refused, sound
+from conformance.fitness.criteria.sheet import Sheet, foreign_calls, refused, sound
 from conformance.fitness.criteria.tables import there
 from conformance.fitness.model import Answer, Part, RelationName, Row
 from conformance.fitness.policy import BINDINGS, KEYS, NONCE
@@ -55,7 +55,7 @@ def _column(sheet: Sheet, relation: RelationName, row: Row) -> None:
     sheet.rest_on(*checks)
     if not checks:
         sheet.doubt(Code.BINDING_MAY_BE_EMPTY, f"no check on {what} alone refuses empty text", part=Part.EFFECT)
-    elif not sound(checks):
+    elif not sound(sheet, checks):
         weak_checks(sheet, relation, checks)
 
 
@@ -70,6 +70,12 @@ def weak_checks(sheet: Sheet, relation: RelationName, checks: tuple[Row, ...]) -
                 f"the check {check['name']} on {relation} calls {', '.join(check['volatile'])}, which is not immutable"
             )
             sheet.doubt(Code.CHECK_VOLATILE, text, part=Part.EFFECT, rows=[check])
+        elif calls := foreign_calls(sheet, check):
+            text = (
+                f"the check {check['name']} on {relation} says what {', '.join(calls)} says, and nobody reviewed that; "
+                "write the condition itself into the check, or name what it calls in a policy as reviewed"
+            )
+            sheet.doubt(Code.CHECK_UNREVIEWED, text, part=Part.EFFECT, rows=[check])
 
 
 def _may_be_empty(row: Row) -> bool:
@@ -86,7 +92,7 @@ def _bound(sheet: Sheet, relation: RelationName) -> None:
         sheet.refused(f"without-{word}", Code.BINDING_NULLABLE, text, part=Part.EFFECT)
         if not _may_be_empty(row):
             continue
-        good = sound(sheet.catalogue.checks(relation, name))
+        good = sound(sheet, sheet.catalogue.checks(relation, name))
         checks = {str(check["name"]) for check in good}
         plain = any(_never_empty(str(check["definition"]), name) for check in good)
 
@@ -152,7 +158,7 @@ def _restricted(sheet: Sheet, relation: RelationName, row: Row, *, declared: boo
     sheet.rest_on(*checks)
     if row["labels"] is not None and set(row["labels"]) <= wanted:
         return True
-    admitted = [_admitted(str(check["definition"]), name) for check in sound(checks)]
+    admitted = [_admitted(str(check["definition"]), name) for check in sound(sheet, checks)]
     if any(words is not None and words <= wanted for words in admitted):
         return True
     other = [words for words in (*admitted, None if row["labels"] is None else set(row["labels"])) if words is not None]
@@ -174,7 +180,7 @@ def _told(other: list[set[str]]) -> str:
 def _unclear(sheet: Sheet, relation: RelationName, row: Row, checks: tuple[Row, ...]) -> None:
     name = str(row["name"])
     keys = [key for key in sheet.catalogue.of("references", relation) if key["columns"] == [name]]
-    weak = tuple(check for check in checks if check not in sound(checks))
+    weak = tuple(check for check in checks if check not in sound(sheet, checks))
     if any(_admitted(str(check["definition"]), name) is not None for check in weak) or (weak and weak == checks):
         weak_checks(sheet, relation, weak)
     elif checks or keys:

@@ -70,7 +70,7 @@ def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers
     good = [row for row in near if not any(_weaknesses(row, verb))]
     if good:
         sheet.rest_on(*good)
-        if not any(_only_raises(sheet, row) or reviewed(sheet, relation, row) for row in good):
+        if not any(_only_raises(sheet, str(row["function"])) or reviewed(sheet, relation, row) for row in good):
             told = ", ".join(f"{row['name']} ({row['function']})" for row in good)
             text = (
                 f"the guard {told} of {relation} does more than raise an exception: it refused what was tried, and may "
@@ -88,24 +88,35 @@ def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers
 
 
 # In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it.
+# Other quotes than the plain ones may hold one of these, so that what is text and what is a statement changes places.
 _ALWAYS_RAISES = re.compile(
-    r"\s*BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'])*;"
+    r"\s*BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'\"$])*;"
     r"(?:\s*RETURN\s+(?:NULL|NEW|OLD)\s*;)?\s*END\s*;?\s*",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-# Text in quotes is kept: what looks like a comment in it is none.
-_COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_BODY = re.compile(r"^AS (\$[\w]*\$)(.*)\1\s*$", re.DOTALL | re.MULTILINE)
+# Text in quotes is kept: what looks like a comment in it is none. PostgreSQL ends a comment at either end of line.
+_COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n\r]*")
+# A block comment may hold others, and a backslash may keep a quote from ending a text: not read here, hence not plain.
+_UNCLEAR = ("/*", "\\")
+# How pg_get_functiondef ends; it chooses a tag that the body does not have.
+_BODY = re.compile(r"^AS (\$functionx*\$)(.*)\1\s*\Z", re.DOTALL | re.MULTILINE)
 
 
-def _only_raises(sheet: Sheet, trigger: Row) -> bool:
-    """Whether the function of a trigger is a single exception. A plain one is executed all the same."""
+def _only_raises(sheet: Sheet, function: str) -> bool:
+    """Whether a trigger function, by schema and name, is a single exception. A plain one is executed all the same."""
     for row in sheet.catalogue.rows("functions"):
-        if f"{row['schema']}.{row['name']}" == trigger["function"] and row["language"] == "plpgsql":
-            body = _BODY.search(str(row["definition"]))
-            plain = "" if body is None else _COMMENTS.sub(lambda found: found.group(1) or " ", body.group(2))
-            return _ALWAYS_RAISES.fullmatch(plain) is not None
+        # A function of the same name that takes arguments is no trigger function.
+        if f"{row['schema']}.{row['name']}" == function and not row["arguments"]:
+            return row["language"] == "plpgsql" and _plain(str(row["definition"]))
     return False
+
+
+def _plain(definition: str) -> bool:
+    body = _BODY.search(definition)
+    # A third tag stands in a setting of the function: where the body begins is not clear then.
+    if body is None or definition.count(body.group(1)) != 2 or any(each in body.group(2) for each in _UNCLEAR):
+        return False
+    return _ALWAYS_RAISES.fullmatch(_COMMENTS.sub(lambda found: found.group(1) or " ", body.group(2))) is not None
 
 
 def _weaknesses(row: Row, verb: str) -> Iterator[str]:
@@ -298,7 +309,10 @@ def _functions(sheet: Sheet) -> None:
     roles = sheet.catalogue.roles
     for row in sheet.catalogue.rows("mentions"):
         known = {str(row["name"]), f"{row['schema']}.{row['name']}"} & set(sheet.policy.reviewed)
-        if not row["definer"] or row["trigger"] or known:
+        if not row["definer"] or known:
+            continue
+        if row["trigger"]:
+            _trigger_function(sheet, row)
             continue
         # The writer as well: as its owner the function may do what the writer may not.
         others = [
@@ -310,6 +324,19 @@ def _functions(sheet: Sheet) -> None:
                 f"surface and runs as {row['owner']}"
             )
             sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+
+
+def _trigger_function(sheet: Sheet, row: Row) -> None:
+    """A trigger of any other relation may run it, for whoever writes there: to fire it nobody needs EXECUTE."""
+    function = f"{row['schema']}.{row['name']}"
+    own = [each for each in sheet.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF]
+    if own and (_only_raises(sheet, function) or any(reviewed(sheet, name_of(each), each) for each in own)):
+        return
+    text = (
+        f"the trigger function {function} speaks of the surface and runs as {row['owner']}: whoever writes to a "
+        "relation with a trigger that calls it goes past the grants; nobody reviewed it"
+    )
+    sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
 
 
 def _replaceable(sheet: Sheet) -> None:

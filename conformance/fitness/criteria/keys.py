@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from conformance.fitness.codes import Code
+from conformance.fitness.criteria.binding import weak_checks
 from conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
 from conformance.fitness.criteria.tables import ordinary, there, untouched_on_insert
 from conformance.fitness.model import Answer, Part, RelationName, Row
@@ -129,16 +130,8 @@ def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> list[str]:
         return []
     checks = sheet.catalogue.checks(relation, name)
     sheet.rest_on(*checks)
-    good = sound(checks)
-    for check in checks:
-        if not check["validated"] or not check["enforced"]:
-            text = f"the check {check['name']} on {relation} was never validated, or is not enforced"
-            sheet.refute(Code.CHECK_NOT_VALID, text, part=Part.EFFECT, rows=[check])
-        elif check.get("volatile"):
-            text = (
-                f"the check {check['name']} on {relation} calls {', '.join(check['volatile'])}, which is not immutable"
-            )
-            sheet.doubt(Code.CHECK_VOLATILE, text, part=Part.EFFECT, rows=[check])
+    good = sound(sheet, checks)
+    weak_checks(sheet, relation, checks)
     if not checks:
         text = f"no check holds {name} of {relation} to one spelling: the same key in upper case is another key"
         sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
@@ -208,7 +201,7 @@ def _by_canonical_form(sheet: Sheet, word: str) -> None:
     relation, name = sheet.part(Part.EFFECT), sheet.policy.column(word)
     if relation is None or (row := sheet.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
         return
-    checks = {str(check["name"]) for check in sound(sheet.catalogue.checks(relation, name))}
+    checks = {str(check["name"]) for check in sound(sheet, sheet.catalogue.checks(relation, name))}
 
     def holds(answer: Answer) -> bool:
         # A check over several columns may let the same spelling pass in another row.

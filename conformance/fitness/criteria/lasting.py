@@ -25,7 +25,7 @@ def prior_decision(sheet: Sheet) -> None:
     sheet.check(lambda on: _decision(on, relation))
     sheet.check(lambda on: _readable(on, relation))
     for part in _CONSUMED:
-        sheet.check(lambda on, part=part: _unhidden(on, part))  # type: ignore[misc]
+        sheet.check(lambda on, part=part: unhidden(on, part))  # type: ignore[misc]
     sheet.check(lambda on: _read_back(on, relation))
 
 
@@ -64,7 +64,7 @@ def _readable(sheet: Sheet, relation: RelationName) -> None:
         sheet.refute(Code.DECISION_HIDDEN, text, part=Part.EFFECT)
 
 
-def _unhidden(sheet: Sheet, part: Part) -> None:
+def unhidden(sheet: Sheet, part: Part) -> None:
     """No row security, or policies that let the writer read and append everything."""
     relation = sheet.part(part)
     row = None if relation is None else sheet.catalogue.relation(relation)

@@ -79,6 +79,8 @@ class Household:
 def read(connection: psycopg.Connection[Any]) -> Household:
     """What the live server says; every role may read it. Raises psycopg.Error."""
     with connection.cursor(row_factory=dict_row) as cursor:
+        # Else whoever owns the database says which operators these are.
+        cursor.execute("SET search_path = pg_catalog, pg_temp")
 
         def rows(query: str) -> tuple[dict[str, Any], ...]:
             return tuple(cursor.execute(query).fetchall())
@@ -107,6 +109,10 @@ def open_for_login(connection: psycopg.Connection[Any], household: Household) ->
     for role in household.roles:
         if not role["rolcanlogin"]:
             connection.execute(sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(role["rolname"])))
+    # Who may connect to the live database is no matter of the surface; what else may be done there is.
+    connection.execute(
+        sql.SQL("GRANT CONNECT ON DATABASE {} TO PUBLIC").format(sql.Identifier(household.database_name))
+    )
 
 
 def drop(connection: psycopg.Connection[Any], household: Household) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,10 @@ from conformance.fitness.policy import CONTRACT, Policy
 from conformance.fitness.postgres.catalogue import UNREADABLE
 from specs.fitness import Kind, Query, in_order, load_queries, parameters
 from specs.strictjson import MAX_SAFE_INTEGER
+
+
+class StrangerError(Exception):
+    """A relation that an extension should have made belongs to somebody else."""
 
 
 def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001
@@ -43,6 +48,9 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
             except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn) as error:
                 unreadable[query.name] = f"{error.sqlstate} {error.diag.message_primary or ''}".strip()
                 continue
+            except StrangerError as error:
+                unreadable[query.name] = str(error)
+                continue
             if query.kind is Kind.STRUCTURE:
                 structure[query.name] = rows
             else:
@@ -62,21 +70,29 @@ def moment(connection: psycopg.Connection[Any], settings: Sequence[str]) -> Iter
 
 
 def _rows(connection: psycopg.Connection[Any], query: Query, given: Mapping[str, Any]) -> tuple[Row, ...]:
-    if not all(_exists(connection, schema, name) for schema, name in query.needs):
-        return ()
+    """The rows of a query. Raises StrangerError where reading could run somebody's functions."""
+    for schema, name in query.needs:
+        trusted = _made_by_a_superuser(connection, schema, name)
+        if trusted is None:
+            return ()
+        if not trusted:
+            raise StrangerError(f"{schema}.{name} belongs to no superuser, so reading it could run anybody's functions")
     with connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute(sql.SQL(query.sql), given)
         return in_order({name: _plain(value) for name, value in row.items()} for row in cursor)
 
 
-def _exists(connection: psycopg.Connection[Any], schema: str, name: str) -> bool:
+def _made_by_a_superuser(connection: psycopg.Connection[Any], schema: str, name: str) -> bool | None:
+    """Whether a relation belongs to a superuser; None if there is no such relation."""
     with connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute(
-            "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE n.nspname = %s AND c.relname = %s",
+            "SELECT r.rolsuper AS trusted FROM pg_catalog.pg_class c "
+            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+            "JOIN pg_catalog.pg_roles r ON r.oid = c.relowner WHERE n.nspname = %s AND c.relname = %s",
             (schema, name),
         )
-        return cursor.fetchone() is not None
+        found = cursor.fetchone()
+        return None if found is None else bool(found["trusted"])
 
 
 def _plain(value: Any) -> Any:
@@ -87,6 +103,7 @@ def _plain(value: Any) -> Any:
         return value if abs(value) <= MAX_SAFE_INTEGER else str(value)
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, Decimal | float):
+    # Numbers that JSON may spell in several ways, and instants and spans of the tables of extensions.
+    if isinstance(value, Decimal | float | date | time | timedelta):
         return str(value)
     raise TypeError(f"a catalogue query gave a {type(value).__name__}, which no proof can hold")
