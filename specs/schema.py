@@ -125,4 +125,5 @@ def explain(validator: Validator, value: Any) -> str | None:
         return None
     from specs.draft import Draft
 
-    return Draft(validator.schema).problem(value)
+    # A misfit is one, whatever jsonschema finds to say of it.
+    return Draft(validator.schema).problem(value) or "the whole value does not fit the schema"

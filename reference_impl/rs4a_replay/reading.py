@@ -9,7 +9,7 @@ from reference_impl.instants import InstantError, parse_instant
 from reference_impl.rs4a_replay.keys import Keys, TargetError
 from reference_impl.rs4a_replay.terms import Identities, Submission
 from specs.schema import Validator as SchemaValidator
-from specs.schema import explain, predicate
+from specs.schema import explain
 
 
 class MalformedError(ValueError):
@@ -25,12 +25,11 @@ class Reader:
 
     def __init__(self, schema: SchemaValidator, keys: Keys) -> None:
         self._schema = schema
-        self._fits = predicate(schema.schema)
         self._keys = keys
 
     def fits_schema(self, args: Any) -> bool:
         """Whether the arguments have the shape that the contract asks for; every identity is required there."""
-        return self._fits(args)
+        return self._schema.is_valid(args)
 
     def read(self, args: Any) -> Submission:
         """Read a submission. Raises MalformedError with the place and the rule that was broken."""
