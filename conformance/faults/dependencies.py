@@ -22,11 +22,12 @@ from conformance.faults.helpers import killed, stopped, undisturbed
 from conformance.faults.locks import locked
 from conformance.faults.mounts import Disk
 from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.order import spread
 from conformance.faults.processes import Marked
 from conformance.faults.report import Layer, Report, RunError, Tally
 from conformance.faults.stored import Stored, Variant
 from conformance.faults.subject import Op, SubjectError, Workload, perform
-from conformance.faults.sweep import Sweep, accepted, spread
+from conformance.faults.sweep import Sweep, accepted
 
 
 @unique

@@ -11,11 +11,12 @@ from conformance.faults import mounts
 from conformance.faults.copying import copy
 from conformance.faults.mounts import Disk
 from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.order import spread
 from conformance.faults.probe import mounting
 from conformance.faults.report import RunError, Tally
 from conformance.faults.stored import PAGE, pages
 from conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
-from conformance.faults.sweep import Sweep, accepted, spread
+from conformance.faults.sweep import Sweep, accepted
 
 # A roomy disk has so many times the pages of what is there, and so many more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384

@@ -13,11 +13,12 @@ from pathlib import Path
 from conformance.faults.copying import copy
 from conformance.faults.deprived import judge_running
 from conformance.faults.oracle import Kind, Verdict, judge
+from conformance.faults.order import spread
 from conformance.faults.probe import probe
 from conformance.faults.processes import Marked
 from conformance.faults.report import RunError, Tally
 from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
-from conformance.faults.sweep import Sweep, accepted, spread
+from conformance.faults.sweep import Sweep, accepted
 
 # While they are stopped every answer may take as long as it may, so few are asked for, and few runs have to be tried.
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from conformance.faults.copying import copy
 from conformance.faults.oracle import judge
+from conformance.faults.order import spread
 from conformance.faults.processes import Marked
 from conformance.faults.report import Layer, Report, RunError, Tally
 from conformance.faults.subject import Asked, History, Outcome, SubjectError
-from conformance.faults.sweep import Sweep, accepted, spread
+from conformance.faults.sweep import Sweep, accepted
 
 # Into how many parts the time of an operation is cut: at each cut it is killed once.
 _PARTS = 4

@@ -6,16 +6,13 @@ Every layer ends in a `Report`. `Dependencies` has the layers that take away wha
 from __future__ import annotations
 
 import errno
-import random
 import shutil
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
 from conformance.faults import fidelity, story
@@ -25,7 +22,8 @@ from conformance.faults.model import Candidate, Stage
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.model import Plan as States
 from conformance.faults.oracle import Kind, Promises, UnplacedError, acknowledgements, judge
-from conformance.faults.recording import Names, Recording, RecordingError, Sync, SyncAll, Unnamed, Write, read
+from conformance.faults.order import halves_first, in_place_first, spread
+from conformance.faults.recording import Recording, RecordingError, Sync, read
 from conformance.faults.report import Finding, Layer, Report, RunError, Tally
 from conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
 from conformance.faults.timeline import Marks
@@ -38,9 +36,6 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 MOST_FINDINGS = 5
 # Fewer points than this show nothing: so many are tried whatever time they take, or all there are.
 LEAST_TRIED = 8
-# So many points at which a file is written under its own name come by turns with the first others, and of these so many
-# behind the syncs that made most final: one of those and two of these are among what is tried in any case.
-_IN_PLACE, _HEAVIEST = 2, 2
 # Of the files outside of the work directory, so many of the last are watched, and so many are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
 # What is refused so that a program falls back to calls that can be seen, and how a report calls it.
@@ -65,6 +60,14 @@ class Run:
             return acknowledgements(self.recording, self.history)
         except UnplacedError as error:
             raise RunError(str(error)) from error
+
+    @property
+    def windows(self) -> Mapping[int, range]:
+        """The numbers at which each operation was under way that was acknowledged; empty if that cannot be told."""
+        with suppress(RunError):
+            promises = self.promises
+            return {op: range(promises.sent[op], number + 1) for op, number in promises.acknowledged.items()}
+        return {}
 
 
 class Sweep:
@@ -338,7 +341,7 @@ class Sweep:
         tally.total = len(numbers)
         ordered = spread(numbers, self.seed)
         if tally.layer is Layer.KILL:
-            ordered = halves_first(run, ordered, self.seed)
+            ordered = halves_first(run.recording, run.windows, ordered, self.seed)
         ordered = in_place_first(run.recording, ordered)
         for number in ordered:
             if tally.over(until):
@@ -460,86 +463,6 @@ def _until(states: States, last: Stage) -> Iterator[Candidate]:
         if candidate.stage is last:
             return
         yield candidate
-
-
-def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
-    """All of them, in an order that covers the whole range early: wherever the time ends, it ended everywhere."""
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
-    return drawn.sample(numbers, len(numbers))
-
-
-def in_place_first(recording: Recording, ordered: Sequence[int]) -> Sequence[int]:
-    """Numbers in this order, but by turns with the first a few at which a file that was made in the run lacks its end.
-
-    Of each file that keeps the name under which it was made that is the last write before its first sync: who writes
-    aside and renames has none, and a chance hit would be needed to see who does not.
-    """
-    made: dict[int, bytes] = {}
-    last: dict[int, int] = {}
-    known = {entry.file for entry in recording.snapshot}
-    synced: set[int] = set()
-    for one in recording.operations:
-        action = one.action
-        if isinstance(action, Names):
-            for change in action.changes:
-                if isinstance(change, Unnamed):
-                    if made.get(change.file) == change.path:
-                        del made[change.file]
-                elif change.file not in known:
-                    known.add(change.file)
-                    made[change.file] = change.path
-        elif isinstance(action, Sync):
-            synced.add(action.file)
-        elif isinstance(action, SyncAll):
-            synced |= known
-        elif isinstance(action, Write) and action.file in made and action.file not in synced:
-            last[action.file] = one.number
-    halves = {last[file] for file in made if file in last}
-    first = [number for number in ordered if number in halves][:_IN_PLACE]
-    rest = [number for number in ordered if number not in first]
-    return [number for pair in zip_longest(rest, first) for number in pair if number is not None]
-
-
-def halves_first(run: Run, ordered: Sequence[int], seed: int) -> Sequence[int]:
-    """Numbers in this order, but those first that come right behind a sync or a change of names within an operation.
-
-    There one of two transactions is final and the other is not. All such numbers of one operation come first, and of
-    these those behind the syncs that made most final, for a commit is heavier than the head of a log; those of the
-    others by turns with the rest, which has its own to show.
-    """
-    windows: dict[int, range] = {}
-    with suppress(RunError):
-        promises = run.promises
-        windows = {op: range(promises.sent[op], number + 1) for op, number in promises.acknowledged.items()}
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
-    # The first operation makes files that the others find.
-    chosen = drawn.choice([*windows][1:] or [*windows, 0])
-    settled = {one.number + 1 for one in run.recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
-    within = {number for number in settled if any(number in window for window in windows.values())}
-    first = [number for number in ordered if number in within and number in windows[chosen]]
-    final = _made_final(run.recording)
-    heavy = sorted(sorted(final.keys() & {*first}, key=lambda number: -final[number])[:_HEAVIEST])
-    first = [*heavy, *(number for number in first if number not in heavy)]
-    others = [number for number in ordered if number in within and number not in windows[chosen]]
-    rest = [number for number in ordered if number not in within]
-    turns = [number for pair in zip_longest(rest, others) for number in pair if number is not None]
-    return [*first, *turns]
-
-
-def _made_final(recording: Recording) -> Mapping[int, int]:
-    """How many bytes each sync made final that had any, by the number of the operation behind it."""
-    waiting: Counter[int] = Counter()
-    final: dict[int, int] = {}
-    for one in recording.operations:
-        action = one.action
-        if isinstance(action, Write):
-            waiting[action.file] += len(action.data)
-        elif isinstance(action, Sync) and (size := waiting.pop(action.file, 0)):
-            final[one.number + 1] = size
-        elif isinstance(action, SyncAll) and waiting:
-            final[one.number + 1] = waiting.total()
-            waiting.clear()
-    return final
 
 
 def _struck_marks(struck: Run, fault: Fault) -> Marks:

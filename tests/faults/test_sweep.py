@@ -17,6 +17,7 @@ from conformance.faults import sweep as subject_of_tests
 from conformance.faults.dependencies import Dependencies
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind, Promises, UnplacedError
+from conformance.faults.order import halves_first, in_place_first, spread
 from conformance.faults.recording import (
     Action,
     Ending,
@@ -33,7 +34,7 @@ from conformance.faults.recording import (
     read,
 )
 from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
-from conformance.faults.sweep import Layer, Report, Run, Sweep, halves_first, in_place_first, self_test, spread
+from conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
 
@@ -338,7 +339,7 @@ def test_the_first_kills_of_an_operation_are_behind_what_made_most_final(tmp_pat
     ]
     run = Run(tmp_path, tmp_path, Recording(("store",), (), made, Ending(0)), History(tuple(asked)))
     for seed in range(5):
-        assert [*halves_first(run, spread(range(1, 14), seed), seed)][:2] == [9, 11]
+        assert [*halves_first(run.recording, run.windows, spread(range(1, 14), seed), seed)][:2] == [9, 11]
 
 
 def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: Make) -> None:
