@@ -796,6 +796,10 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
     for words in ("replica", "stuck", "citus", "published by out", "watch", "maker", "mine, public", "target_fk"):
         assert words in notes
     assert "superusers, whom nothing here binds: " in notes
+    elsewhere = "jobs that another database of this server keeps"
+    assert elsewhere in notes
+    here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(told)
+    assert elsewhere not in "\n".join(judge(here, Policy()).notes)
 
 
 @pytest.mark.parametrize(

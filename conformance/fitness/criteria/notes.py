@@ -93,6 +93,9 @@ def _jobs(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     for query in ("jobs_cron", "jobs_pgagent", "jobs_timescaledb", "jobs_partman"):
         if rows := catalogue.rows(query):
             yield f"{len(rows)} jobs are there ({query}); a function that they call by way of another is not followed"
+    if all(row["name"] != "pg_cron" for row in catalogue.rows("extensions")):
+        # It has one database for the jobs of all (cron.database_name), by default that of the administrator.
+        yield "jobs that another database of this server keeps for this one, as pg_cron may, were not looked at"
 
 
 def _references(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
