@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conformance.fitness import sqlite
-from conformance.fitness.criteria import atomic, audit, around, binding, guards, keys, lasting, notes
+from conformance.fitness.criteria import around, atomic, audit, binding, guards, keys, lasting, notes
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.model import Criterion, Dialect, Evidence, EvidenceClass, Finding, Judgement, status_of
 from conformance.fitness.policy import Policy

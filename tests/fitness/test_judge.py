@@ -500,7 +500,10 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         add("definers", **{**DEFINER, "executors": [WRITER]}), (("f", U, "DEFINER_FUNCTION"),),
     ),
     "f definer of a member of the owner": (
-        both(role("crew"), member("registrar_owner", "crew", set=True), add("definers", **{**DEFINER, "owner": "crew"})),
+        both(
+            role("crew"), member("registrar_owner", "crew", set=True),
+            add("definers", **{**DEFINER, "owner": "crew"}),
+        ),
         (("f", U, "DEFINER_FUNCTION"),),
     ),
     "f definer that anybody may make a trigger of": (
@@ -968,3 +971,40 @@ def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
     assert {reason.standing for reason in reasons} == {U}
     assert "CHECK_UNREVIEWED" in {reason.code for reason in reasons}
     assert judge(changed, Policy(reviewed=("surface.said",))).status is Status.FIT
+
+
+@pytest.mark.parametrize(
+    ("probe", "affected", "said"),
+    [
+        ("owner-update", 1, "UPDATE of surface.consumed_request was not refused to the owner: no error, 1 row"),
+        ("owner-truncate", 0, "TRUNCATE of surface.consumed_request was not refused to the owner: no error"),
+        (
+            "writer-delete-nonce",
+            0,
+            "the change of the probe writer-delete-nonce was not refused and changed nothing: no error, and no row; "
+            "whether another change would be refused is not shown; let the guard raise an exception",
+        ),
+        (
+            "stranger-insert",
+            0,
+            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; whoever does "
+            "not count takes it for added",
+        ),
+    ],
+)
+def test_a_reason_says_what_happened_and_no_more(fit: Evidence, probe: str, affected: int, said: str) -> None:
+    changed = answer(probe, **{**ADMITTED, "affected": affected})(fit)
+    assert [reason.text for reason in judge(changed, Policy()).reasons] == [said]
+
+
+def test_a_reason_says_how_what_belongs_to_another_becomes_the_owners(fit: Evidence) -> None:
+    for row, said in (
+        (TYPE, "ALTER TYPE surface.operation OWNER TO registrar_owner"),
+        (
+            {**TYPE, "kind": "operator class", "name": "a.b USING btree"},
+            "ALTER OPERATOR CLASS a.b USING btree OWNER TO",
+        ),
+        ({**TYPE, "kind": "extension", "name": "citext"}, "REASSIGN OWNED BY crew TO registrar_owner"),
+    ):
+        (reason,) = judge(add("owners", **at(EFFECT), **row)(fit), Policy()).reasons
+        assert said in reason.text

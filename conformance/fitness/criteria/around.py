@@ -88,7 +88,8 @@ def _able(sheet: Sheet) -> frozenset[str]:
     grantees = (
         each["grantee"]
         for each in sheet.catalogue.rows("grants")
-        if each["privilege"] in (*guards.WRITES, "CREATE") and each["grantee"] is not None
+        if each["privilege"] in (*guards.WRITES, "CREATE")
+        and each["grantee"] is not None
         # Whoever else appends to the audit does no harm.
         and (each["privilege"] != "INSERT" or name_of(each) != audit)
     )
