@@ -90,9 +90,10 @@ class Code(Enum):
     PARAMETER_GRANTED = "PARAMETER_GRANTED"  # a setting of superusers was given away
     REPLICATION_ROLE = "REPLICATION_ROLE"  # sessions start with ordinary triggers switched off
     REPLICATED_INTO = "REPLICATED_INTO"  # a subscription writes here
-    DEFINER_FUNCTION = "DEFINER_FUNCTION"  # a function that others may call speaks of the table and runs as its owner
+    DEFINER_FUNCTION = "DEFINER_FUNCTION"  # others can run a function as somebody who may write to the table
     GUARD_UNREVIEWED = "GUARD_UNREVIEWED"  # a guard that does more than raise may let pass what was not tried
     GUARD_REPLACEABLE = "GUARD_REPLACEABLE"  # a function that runs at every write belongs to another than the table
+    OWNED_ELSEWHERE = "OWNED_ELSEWHERE"  # what the table is made of belongs to another, who can drop it with CASCADE
     INHERITED = "INHERITED"  # the privileges of a parent decide
 
     # g

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conformance.fitness import sqlite
-from conformance.fitness.criteria import atomic, audit, binding, guards, keys, lasting, notes
+from conformance.fitness.criteria import around, atomic, audit, binding, guards, keys, lasting, notes
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.model import Criterion, Dialect, Evidence, EvidenceClass, Finding, Judgement, status_of
 from conformance.fitness.policy import Policy
@@ -19,7 +19,7 @@ _JUDGES: Mapping[Criterion, tuple[Callable[[Sheet], None], tuple[EvidenceClass, 
     Criterion.BINDING: (binding.binding, _TRIED),
     Criterion.DOMAIN: (binding.domain, _TRIED),
     Criterion.ATOMIC: (atomic.atomic, atomic.NEEDS),
-    Criterion.APPEND_ONLY: (guards.append_only, guards.NEEDS),
+    Criterion.APPEND_ONLY: (around.append_only, guards.NEEDS),
     Criterion.AUDIT: (audit.audit, audit.NEEDS),
     Criterion.PRIOR_DECISION: (lasting.prior_decision, lasting.NEEDS_DECISION),
     Criterion.RETENTION: (lasting.retention, lasting.NEEDS_RETENTION),

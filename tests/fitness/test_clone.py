@@ -51,6 +51,12 @@ GRANT corpus_other TO corpus_writer WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;
 ALTER ROLE corpus_writer SET search_path = reg, "$user", public;
 ALTER ROLE corpus_writer IN DATABASE registry SET synchronous_commit = local;
 ALTER ROLE corpus_owner LOGIN BYPASSRLS CREATEROLE NOINHERIT;
+CREATE TABLE reg.inbox (k text);
+CREATE RULE forward AS ON INSERT TO reg.inbox DO ALSO INSERT INTO reg.consumed VALUES (NEW.k, NEW.k);
+CREATE FUNCTION public.door() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN NEW; END $$;
+REVOKE EXECUTE ON FUNCTION public.door FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.door TO corpus_other;
+CREATE TRIGGER door AFTER INSERT ON reg.inbox FOR EACH ROW EXECUTE FUNCTION public.door();
 """
 
 _GUARD = """
@@ -89,6 +95,7 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
             path = connection.execute("SHOW search_path").fetchone()
     compared = [query.name for query in load_queries("rs4a-replay").queries if query.clone]
     assert len(compared) > 10
+    assert all(snapshot.structure[name] for name in ("rules_elsewhere", "definers"))
     for name in compared:
         assert seen.structure[name] == snapshot.structure[name], name
     assert path == ('reg, "$user", public',)
@@ -101,6 +108,11 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
         ("GRANT DELETE ON reg.effect TO corpus_other", "REVOKE DELETE ON reg.effect FROM corpus_other", "grants lacks"),
         ("ALTER ROLE corpus_writer CREATEROLE", "ALTER ROLE corpus_writer NOCREATEROLE", "roles lacks"),
         ("DROP TRIGGER effect_rows ON reg.effect", _GUARD, "triggers has in addition"),
+        (
+            "CREATE FUNCTION door() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'",
+            "DROP FUNCTION door",
+            "definers lacks",
+        ),
     ],
 )
 def test_clone_that_differs_in_anything_is_no_evidence(

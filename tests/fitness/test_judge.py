@@ -158,6 +158,17 @@ FK = {
     "to_relation": "target", "columns": ["canonical_target"], "to_columns": ["name"], "on_delete": "a",
     "on_update": "a", "validated": True, "enforced": True, "deferrable": False, "definition": "",
 }  # fmt: skip
+# What a relation is made of, as PostgreSQL names it.
+GUARD = "surface.refuse_change()"
+TYPE = {"kind": "type", "name": "surface.operation", "owner": "crew"}
+DEFINER = {
+    "schema": "surface", "name": "admit", "arguments": "", "owner": "registrar_owner", "superuser": False,
+    "trigger": False, "executors": [None], "attached": [], "definition": "BEGIN EXECUTE $1; END",
+}  # fmt: skip
+RULE = {
+    "schema": "surface", "relation": "other", "kind": "r", "owner": "registrar_owner", "name": "aside",
+    "event": "insert", "instead": False, "enabled": "O", "definition": "",
+}  # fmt: skip
 VIEW = {
     "schema": "surface", "relation": "shown", "kind": "v", "owner": "registrar_owner", "options": [], "updatable": 28,
     "definition": "",
@@ -245,6 +256,9 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a check by a cast": (
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK ((({KEY})::\"It's\".mark)::boolean)"),
         (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check by a cast that its text does not show": (
+        edit("constraints", at(EFFECT, columns=[KEY]), calls=["mine.as_number"]), (("a", U, "CHECK_UNREVIEWED"),),
     ),
     "a unlogged": (edit("relations", at(EFFECT), persistence="u"), (("a", R, "UNLOGGED"), ("e", R, "UNLOGGED"))),
     "a temporary": (edit("relations", at(EFFECT), persistence="t"), (("a", R, "TEMPORARY"), ("e", R, "TEMPORARY"))),
@@ -339,15 +353,43 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         edit("triggers", at(EFFECT, name="no_change"), events=["update"]), (("f", R, "GUARD_MISSING"),),
     ),
     "f guard replaceable": (
-        edit("functions", {"name": "refuse_change"}, owner=WRITER), (("f", R, "GUARD_REPLACEABLE"),),
+        edit("owners", at(NONCE, name=GUARD), owner=WRITER), (("f", R, "GUARD_REPLACEABLE"),),
     ),
     "f guard of a stranger": (
-        both(role("passer_by"), edit("functions", {"name": "refuse_change"}, owner="passer_by")),
+        both(role("passer_by"), edit("owners", at(EFFECT, name=GUARD), owner="passer_by")),
         (("f", U, "GUARD_REPLACEABLE"),),
     ),
     "f writer owns": (edit("relations", at(NONCE), owner=WRITER), (("f", R, "WRITER_OWNS"),)),
     "f writer owns the schema": (
-        edit("schemas", {"schema": "surface"}, owner=WRITER), (("f", R, "WRITER_OWNS"),),
+        edit("owners", at(EFFECT, kind="schema"), owner=WRITER), (("f", R, "WRITER_OWNS"),),
+    ),
+    "f writer owns the database": (
+        edit("database", {}, owner=WRITER), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
+    ),
+    "f writer owns the database and so the schema": (
+        both(edit("owners", at(NONCE, kind="schema"), owner="pg_database_owner"), edit("database", {}, owner=WRITER)),
+        (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
+    ),
+    "fg another owns the database": (
+        both(role("passer_by"), edit("database", {}, owner="passer_by")),
+        (("f", U, "OWNED_ELSEWHERE"), ("g", U, "OWNED_ELSEWHERE")),
+    ),
+    "f writer owns a type": (add("owners", **at(EFFECT), **{**TYPE, "owner": WRITER}), (("f", R, "WRITER_OWNS"),)),
+    "f writer is a member of the owner of a type": (
+        both(role("crew"), member("crew", WRITER, inherit=True), add("owners", **at(EFFECT), **TYPE)),
+        (("f", R, "WRITER_OWNS"),),
+    ),
+    "f another owns a type": (add("owners", **at(NONCE), **TYPE), (("f", U, "OWNED_ELSEWHERE"),)),
+    "g another owns a type": (add("owners", **at(AUDIT), **TYPE), (("g", U, "OWNED_ELSEWHERE"),)),
+    "f the owner of the audit owns a guard": (
+        both(
+            role("clerk"), edit("relations", at(AUDIT), owner="clerk"),
+            edit("owners", at(EFFECT, name=GUARD), owner="clerk"),
+        ),
+        (("f", U, "GUARD_REPLACEABLE"),),
+    ),
+    "f an extension of another": (
+        add("owners", **at(EFFECT), **{**TYPE, "kind": "extension", "name": "citext"}), (("f", U, "OWNED_ELSEWHERE"),),
     ),
     "fg writer becomes the owner": (
         member("registrar_owner", WRITER, set=True), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
@@ -446,6 +488,29 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f function": (add("mentions", **FUNCTION), (("f", U, "DEFINER_FUNCTION"),)),
     "f trigger function elsewhere": (
         add("mentions", **{**FUNCTION, "trigger": True, "executors": ["registrar_owner"]}),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f rule elsewhere": (add("rules_elsewhere", **RULE), (("f", U, "RULE_UNREVIEWED"),)),
+    "f definer that names nothing": (add("definers", **DEFINER), (("f", U, "DEFINER_FUNCTION"),)),
+    "f definer of a superuser": (
+        add("definers", **{**DEFINER, "owner": "boss", "superuser": True}), (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f definer of the writer": (add("definers", **{**DEFINER, "owner": WRITER}), (("f", U, "DEFINER_FUNCTION"),)),
+    "f definer for the writer": (
+        add("definers", **{**DEFINER, "executors": [WRITER]}), (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f definer of a member of the owner": (
+        both(
+            role("crew"), member("registrar_owner", "crew", set=True),
+            add("definers", **{**DEFINER, "owner": "crew"}),
+        ),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f definer that anybody may make a trigger of": (
+        add("definers", **{**DEFINER, "trigger": True}), (("f", U, "DEFINER_FUNCTION"),),
+    ),
+    "f definer that is a trigger elsewhere": (
+        add("definers", **{**DEFINER, "trigger": True, "executors": [], "attached": ["public.t"]}),
         (("f", U, "DEFINER_FUNCTION"),),
     ),
     "f trigger function that is off here": (
@@ -652,6 +717,51 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} <> ('x'::surface.\"Kind\")::text))"),
         Policy(),
     ),
+    "a check whose cast somebody reviewed": (
+        edit("constraints", at(EFFECT, columns=[KEY]), calls=["mine.as_number"]), Policy(reviewed=("mine.as_number",)),
+    ),
+    "a type of a superuser's": (
+        both(role("boss", superuser=True), add("owners", **at(EFFECT), **{**TYPE, "owner": "boss"})), Policy(),
+    ),
+    "a type of who can act as the owner": (
+        both(role("crew"), member("registrar_owner", "crew", inherit=True), add("owners", **at(EFFECT), **TYPE)),
+        Policy(),
+    ),
+    "a database and a schema of the owner's": (
+        both(
+            edit("database", {}, owner="registrar_owner"),
+            edit("owners", at(EFFECT, kind="schema"), owner="pg_database_owner"),
+        ),
+        Policy(),
+    ),
+    "an audit, and its guard, of a clerk": (
+        both(
+            role("clerk"), edit("relations", at(AUDIT), owner="clerk"),
+            edit("owners", at(AUDIT, name=GUARD), owner="clerk"),
+        ),
+        Policy(),
+    ),
+    "a rule elsewhere that somebody reviewed": (add("rules_elsewhere", **RULE), Policy(reviewed=("aside",))),
+    "a rule elsewhere that is off": (add("rules_elsewhere", **{**RULE, "enabled": "D"}), Policy()),
+    "a definer that somebody reviewed": (add("definers", **DEFINER), Policy(reviewed=("surface.admit",))),
+    "a definer for its owner only": (add("definers", **{**DEFINER, "executors": ["registrar_owner"]}), Policy()),
+    "a definer of somebody who may not write": (
+        both(role("reader"), add("definers", **{**DEFINER, "owner": "reader"})), Policy(),
+    ),
+    "a definer that only raises": (
+        add("definers", **{
+            **DEFINER, "trigger": True, "attached": ["public.t"],
+            "definition": "CREATE\nAS $function$\nBEGIN RAISE EXCEPTION 'no'; END\n$function$\n",
+        }),
+        Policy(),
+    ),
+    "a definer in a trigger that somebody reviewed": (
+        both(
+            add("definers", **{**DEFINER, "trigger": True}),
+            add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit"}),
+        ),
+        Policy(reviewed=("stamp",)),
+    ),
     "a function that somebody reviewed": (add("mentions", **FUNCTION), Policy(reviewed=("surface.admit",))),
     "a job on other tables": (
         add("jobs_cron", command="DELETE FROM consumed_request_log", schedule="", role="x", active=True), Policy(),
@@ -752,6 +862,7 @@ def _reads(fit: Evidence, query: str) -> str:
         ("functions", "f"), ("mentions", "f"), ("views", "f"), ("schemas", "f"), ("grants", "fgh"), ("roles", "fgh"),
         ("memberships", "fgh"),
         ("database", "fgh"), ("role_settings", "ef"), ("parameters", "f"), ("subscriptions", "f"), ("durability", "e"),
+        ("owners", "fg"), ("rules_elsewhere", "f"), ("definers", "f"),
         ("references", "gi"), ("prepared", "e"), ("commit", "e"), ("jobs_cron", "i"), ("jobs_partman", "i"),
     ],
 )  # fmt: skip
@@ -864,3 +975,40 @@ def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
     assert {reason.standing for reason in reasons} == {U}
     assert "CHECK_UNREVIEWED" in {reason.code for reason in reasons}
     assert judge(changed, Policy(reviewed=("surface.said",))).status is Status.FIT
+
+
+@pytest.mark.parametrize(
+    ("probe", "affected", "said"),
+    [
+        ("owner-update", 1, "UPDATE of surface.consumed_request was not refused to the owner: no error, 1 row"),
+        ("owner-truncate", 0, "TRUNCATE of surface.consumed_request was not refused to the owner: no error"),
+        (
+            "writer-delete-nonce",
+            0,
+            "the change of the probe writer-delete-nonce was not refused and changed nothing: no error, and no row; "
+            "whether another change would be refused is not shown; let the guard raise an exception",
+        ),
+        (
+            "stranger-insert",
+            0,
+            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; whoever does "
+            "not count takes it for added",
+        ),
+    ],
+)
+def test_a_reason_says_what_happened_and_no_more(fit: Evidence, probe: str, affected: int, said: str) -> None:
+    changed = answer(probe, **{**ADMITTED, "affected": affected})(fit)
+    assert [reason.text for reason in judge(changed, Policy()).reasons] == [said]
+
+
+def test_a_reason_says_how_what_belongs_to_another_becomes_the_owners(fit: Evidence) -> None:
+    for row, said in (
+        (TYPE, "ALTER TYPE surface.operation OWNER TO registrar_owner"),
+        (
+            {**TYPE, "kind": "operator class", "name": "a.b USING btree"},
+            "ALTER OPERATOR CLASS a.b USING btree OWNER TO",
+        ),
+        ({**TYPE, "kind": "extension", "name": "citext"}, "REASSIGN OWNED BY crew TO registrar_owner"),
+    ):
+        (reason,) = judge(add("owners", **at(EFFECT), **row)(fit), Policy()).reasons
+        assert said in reason.text

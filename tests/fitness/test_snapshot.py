@@ -94,6 +94,14 @@ CHANGES = [
         "references",
     ),
     ("ALTER SCHEMA rs4a_replay OWNER TO w", "schemas"),
+    ("ALTER FUNCTION rs4a_replay.refuse_change OWNER TO w", "owners"),
+    ("CREATE FUNCTION door() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'", "definers"),
+    ("REVOKE EXECUTE ON FUNCTION door FROM PUBLIC", "definers"),
+    (
+        "CREATE TABLE inbox (k text); CREATE RULE aside AS ON INSERT TO inbox "
+        "DO ALSO DELETE FROM rs4a_replay.registration WHERE run_id = NEW.k",
+        "rules_elsewhere",
+    ),
     ("CREATE RULE aside AS ON INSERT TO rs4a_replay.registration DO ALSO NOTHING", "rules"),
     ("CREATE POLICY hidden ON rs4a_replay.registration USING (false)", "policies"),
     ("ALTER TABLE rs4a_replay.registration ADD CHECK (run_id <> 'x') NOT ENFORCED", "constraints"),
@@ -121,6 +129,37 @@ def test_helpers_of_a_guard_are_part_of_it(live: psycopg.Connection[Any]) -> Non
     assert {row["name"] for row in before.structure["functions"]} == {"refuse_change", "say"}
     live.execute("CREATE OR REPLACE FUNCTION rs4a_replay.say() RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$")
     assert seen(live).structure["functions"] != before.structure["functions"]
+
+
+def test_whatever_a_relation_is_made_of_has_an_owner_and_what_only_refers_to_it_has_none(
+    live: psycopg.Connection[Any],
+) -> None:
+    live.execute(
+        """
+        CREATE ROLE maker; CREATE SCHEMA made; GRANT ALL ON SCHEMA made TO maker; SET ROLE maker;
+        CREATE TYPE made.mood AS ENUM ('calm'); CREATE TYPE made.mark AS (mood made.mood, said text);
+        CREATE FUNCTION made.ok(t text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT t <> '' $$;
+        CREATE DOMAIN made.base AS text CHECK (made.ok(VALUE)); CREATE DOMAIN made.form AS made.base;
+        CREATE COLLATION made.bytes (provider = libc, locale = 'C'); CREATE SEQUENCE made.numbers;
+        CREATE FUNCTION made.same(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT $1 = $2 $$;
+        CREATE OPERATOR made.== (LEFTARG = text, RIGHTARG = text, FUNCTION = made.same);
+        CREATE TABLE made.other (key text PRIMARY KEY); CREATE TABLE made.rows (a int);
+        CREATE TABLE made.refers (key text); RESET ROLE;
+        ALTER TABLE rs4a_replay.registration ADD marks made.mark[], ADD more made.form, ADD n int,
+          ADD r made.rows, ADD told text COLLATE made.bytes, ADD CHECK (told OPERATOR(made.==) told),
+          ADD target text REFERENCES made.other;
+        ALTER TABLE rs4a_replay.registration ALTER n SET DEFAULT nextval('made.numbers');
+        ALTER TABLE made.refers ADD FOREIGN KEY (key) REFERENCES rs4a_replay.registration (logical_request_key);
+        """
+    )
+    rows = [row for row in seen(live).structure["owners"] if row["owner"] == "maker"]
+    assert {(row["kind"], row["name"]) for row in rows if row["relation"] == "registration"} == {
+        ("type", "made.mood"), ("type", "made.mark"), ("type", "made.base"), ("type", "made.form"),
+        ("function", "made.ok(pg_catalog.text)"), ("function", "made.same(pg_catalog.text,pg_catalog.text)"),
+        ("collation", "made.bytes"), ("sequence", "made.numbers"), ("table", "made.rows"),
+        ("operator", "made.==(pg_catalog.text,pg_catalog.text)"),
+    }  # fmt: skip
+    assert {row["relation"] for row in rows} == {"registration"}
 
 
 def test_checks_say_which_functions_may_answer_otherwise_tomorrow(live: psycopg.Connection[Any]) -> None:

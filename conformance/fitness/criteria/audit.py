@@ -6,6 +6,7 @@ from conformance.fitness.codes import Code
 from conformance.fitness.criteria.atomic import counts
 from conformance.fitness.criteria.guards import changes_tried, guards
 from conformance.fitness.criteria.lasting import unhidden
+from conformance.fitness.criteria.owners import owned
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
 from conformance.fitness.model import EvidenceClass, Part
@@ -27,6 +28,7 @@ def audit(sheet: Sheet) -> None:
     sheet.check(lambda on: ordinary(on, Part.AUDIT))
     sheet.check(lambda on: guards(on, Part.AUDIT))
     sheet.check(_writable)
+    sheet.check(lambda on: owned(on, Part.AUDIT))
     # What a trigger, a rule or row security does to one record says nothing of the next one, which has another code.
     sheet.check(lambda on: untouched_on_insert(on, Part.AUDIT))
     sheet.check(lambda on: unhidden(on, Part.AUDIT))

@@ -16,10 +16,10 @@ NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
 _VERBS = ("update", "delete", "truncate")
 _SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 _CHANGES = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
-_WRITES = ("INSERT", *_CHANGES)
+WRITES = ("INSERT", *_CHANGES)
 # Predefined roles that write everywhere, or get at the files of the server.
-_WRITE_EVERYWHERE = ("pg_write_all_data",)
-_BEYOND_GRANTS = ("pg_write_server_files", "pg_execute_server_program", "pg_create_subscription")
+WRITE_EVERYWHERE = ("pg_write_all_data",)
+BEYOND_GRANTS = ("pg_write_server_files", "pg_execute_server_program", "pg_create_subscription")
 _ATTRIBUTES = {
     "superuser": "is a superuser",
     "bypass_row_security": "goes past row security",
@@ -40,7 +40,6 @@ def append_only(sheet: Sheet) -> None:
         sheet.check(lambda on, part=part: privileges(on, part))  # type: ignore[misc]
         sheet.check(lambda on, part=part: _beside(on, part))  # type: ignore[misc]
         sheet.check(lambda on, part=part: changes_tried(on, part))  # type: ignore[misc]
-    sheet.check(_replaceable)
     sheet.check(_settings)
 
 
@@ -70,7 +69,7 @@ def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers
     good = [row for row in near if not any(_weaknesses(row, verb))]
     if good:
         sheet.rest_on(*good)
-        if not any(_only_raises(sheet, str(row["function"])) or reviewed(sheet, relation, row) for row in good):
+        if not any(only_raises(sheet, str(row["function"])) or reviewed(sheet, relation, row) for row in good):
             told = ", ".join(f"{row['name']} ({row['function']})" for row in good)
             text = (
                 f"the guard {told} of {relation} does more than raise an exception: it refused what was tried, and may "
@@ -102,16 +101,17 @@ _UNCLEAR = ("/*", "\\")
 _BODY = re.compile(r"^AS (\$functionx*\$)(.*)\1\s*\Z", re.DOTALL | re.MULTILINE)
 
 
-def _only_raises(sheet: Sheet, function: str) -> bool:
+def only_raises(sheet: Sheet, function: str) -> bool:
     """Whether a trigger function, by schema and name, is a single exception. A plain one is executed all the same."""
     for row in sheet.catalogue.rows("functions"):
         # A function of the same name that takes arguments is no trigger function.
         if f"{row['schema']}.{row['name']}" == function and not row["arguments"]:
-            return row["language"] == "plpgsql" and _plain(str(row["definition"]))
+            return row["language"] == "plpgsql" and plain(str(row["definition"]))
     return False
 
 
-def _plain(definition: str) -> bool:
+def plain(definition: str) -> bool:
+    """Whether the text of a PL/pgSQL function, as PostgreSQL gives it, is a single exception."""
     body = _BODY.search(definition)
     # A third tag stands in a setting of the function: where the body begins is not clear then.
     if body is None or definition.count(body.group(1)) != 2 or any(each in body.group(2) for each in _UNCLEAR):
@@ -153,7 +153,7 @@ def _writer(sheet: Sheet) -> None:
             if roles.has(role, attribute):
                 via = "" if role == writer else f" can become {role}, which"
                 sheet.refute(Code.WRITER_ATTRIBUTES, f"the writer {writer}{via} {told}", rows=[roles.attributes[role]])
-    for role in sorted(roles.powers(writer) & {*_WRITE_EVERYWHERE, *_BEYOND_GRANTS}):
+    for role in sorted(roles.powers(writer) & {*WRITE_EVERYWHERE, *BEYOND_GRANTS}):
         rows = [row for row in roles.memberships if row["role"] == role]
         text = f"the writer {writer} belongs to {role}, which writes past every grant"
         sheet.refute(Code.WRITER_MEMBERSHIP, text, rows=rows)
@@ -178,7 +178,7 @@ def privileges(sheet: Sheet, part: Part) -> None:
         grants = [
             each
             for each in sheet.catalogue.of("grants", relation)
-            if each["object"] in ("relation", "column") and each["privilege"] in _WRITES
+            if each["object"] in ("relation", "column") and each["privilege"] in WRITES
         ]
         _of_writer(sheet, part, relation, own, grants, entry=relation == name)
         _of_others(sheet, part, relation, str(own["owner"]), grants)
@@ -227,7 +227,7 @@ def _of_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, gra
                 via = "" if role == grantee else f" by way of {grantee}"
                 text = f"{role} has {each['privilege']} on {_object(each, relation)}{via}, and is not the writer"
                 sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
-    for everywhere in _WRITE_EVERYWHERE:
+    for everywhere in WRITE_EVERYWHERE:
         for role in _holders(roles, everywhere):
             if role not in (everywhere, writer) and not roles.unbound(role):
                 rows = [row for row in roles.memberships if row["role"] == everywhere]
@@ -268,11 +268,8 @@ def _beside(sheet: Sheet, part: Part) -> None:
 
 
 def _schema(sheet: Sheet, part: Part, name: RelationName) -> None:
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    roles = sheet.catalogue.roles
     owner = next((str(row["owner"]) for row in sheet.catalogue.rows("schemas") if row["schema"] == name.schema), None)
-    if writer is not None and owner in roles.powers(writer):
-        text = f"the writer {writer} owns the schema {name.schema}, or can act as its owner, and may drop what is in it"
-        sheet.refute(Code.WRITER_OWNS, text, part=part)
     for each in sheet.catalogue.rows("grants"):
         if each["object"] != "schema" or each["schema"] != name.schema or each["privilege"] != "CREATE":
             continue
@@ -330,28 +327,13 @@ def _trigger_function(sheet: Sheet, row: Row) -> None:
     """A trigger of any other relation may run it, for whoever writes there: to fire it nobody needs EXECUTE."""
     function = f"{row['schema']}.{row['name']}"
     own = [each for each in sheet.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF]
-    if own and (_only_raises(sheet, function) or any(reviewed(sheet, name_of(each), each) for each in own)):
+    if own and (only_raises(sheet, function) or any(reviewed(sheet, name_of(each), each) for each in own)):
         return
     text = (
         f"the trigger function {function} speaks of the surface and runs as {row['owner']}: whoever writes to a "
         "relation with a trigger that calls it goes past the grants; nobody reviewed it"
     )
     sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
-
-
-def _replaceable(sheet: Sheet) -> None:
-    """Whoever owns a function that guards the rows can put another text into it."""
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
-    powers = frozenset[str]() if writer is None else roles.powers(writer)
-    owners = {str(row["owner"]) for row in map(sheet.catalogue.relation, sheet.evidence.surface.parts.values()) if row}
-    for row in sheet.catalogue.rows("functions"):
-        owner, what = str(row["owner"]), f"{row['schema']}.{row['name']}, which runs at writes to the surface"
-        if owner in powers:
-            sheet.refute(Code.GUARD_REPLACEABLE, f"the writer {writer} can replace {what}", rows=[row])
-        elif owner not in owners and not roles.unbound(owner):
-            sheet.doubt(Code.GUARD_REPLACEABLE, f"{owner} owns {what}, and can replace it", rows=[row])
-        else:
-            sheet.rest_on(row)
 
 
 def _settings(sheet: Sheet) -> None:
@@ -384,7 +366,7 @@ def changes_tried(sheet: Sheet, part: Part) -> None:
         for who in ("writer", "owner"):
             if who == "writer" and sheet.evidence.surface.writer is None:
                 continue
-            text = f"{verb.upper()} of {name} went through as the {who}"
+            text = f"{verb.upper()} of {name} was not refused to the {who}"
             name_of_probe, silence = f"{who}-{verb}{suffix}", silence_of(verb)
             by = _not_upserted if verb == "upsert" else guarded
             sheet.refused(name_of_probe, Code.CHANGE_ADMITTED, text, part=part, by=by, silence=silence)

@@ -159,13 +159,20 @@ class Sheet:
         """What must not go through. Going through refutes with `code`; any answer that shows nothing is a doubt."""
         for probe, answer in self.staged(name) if staged else self.tried(name):
             if answer.sqlstate is None and (answer.affected != 0 or silence is Silence.DONE):
-                self.refute(code, text, part=part, probes=[probe.name])
-            elif answer.sqlstate is None:
-                ignored = f"{text}, or seems to have: no error, and no row; whoever does not count takes it for done"
-                if silence is not Silence.HARMLESS:
-                    say = self.refute if silence is Silence.NO_REFUSAL else self.doubt
-                    say(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
-            elif not (by or refused)(answer):
+                self.refute(code, f"{text}: {_done(answer)}", part=part, probes=[probe.name])
+            elif answer.sqlstate is None and silence is Silence.NO_REFUSAL:
+                ignored = (
+                    f"the row of the probe {probe.name} was neither refused nor added: no error, and no row; whoever "
+                    "does not count takes it for added"
+                )
+                self.refute(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
+            elif answer.sqlstate is None and silence is Silence.NOTHING_DONE:
+                ignored = (
+                    f"the change of the probe {probe.name} was not refused and changed nothing: no error, and no row; "
+                    "whether another change would be refused is not shown; let the guard raise an exception"
+                )
+                self.doubt(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
+            elif answer.sqlstate is not None and not (by or refused)(answer):
                 self.doubt(
                     Code.PROBE_FAILED,
                     f"the probe {probe.name} shows nothing: {_said(answer)}",
@@ -231,6 +238,12 @@ def guarded(answer: Answer) -> bool:
     return state == NO_PRIVILEGE or (bool(state) and not state.startswith((*_SHOWS_NOTHING, *_BY_CHANCE)))
 
 
+def _done(answer: Answer) -> str:
+    """What came instead of an error. TRUNCATE counts no rows."""
+    counted = f", {answer.affected} {'row' if answer.affected == 1 else 'rows'}" if answer.affected else ""
+    return f"no error{counted}"
+
+
 def _said(answer: Answer) -> str:
     return f"{answer.sqlstate or 'no error'} {answer.message}".strip()
 
@@ -259,7 +272,8 @@ def foreign_calls(sheet: Sheet, check: Row) -> list[str]:
         for each in _WORDS.finditer(str(check["definition"]))
         if each["name"] is not None and _bare(each["schema"]) != "pg_catalog"
     ]
-    return [name for name in dict.fromkeys(found) if name not in sheet.policy.reviewed]
+    # Which function a cast between two types of PostgreSQL is, only the catalogue says.
+    return [name for name in dict.fromkeys((*found, *check["calls"])) if name not in sheet.policy.reviewed]
 
 
 def _bare(name: str) -> str:

@@ -12,7 +12,7 @@ from conformance.fitness.model import RelationName, Row, Snapshot
 # Under this name the circumstances say which queries could not be read, and why.
 UNREADABLE = "unreadable"
 # The role to which the owner of the database belongs, without a row that says so.
-_DATABASE_OWNER = "pg_database_owner"
+DATABASE_OWNER = "pg_database_owner"
 
 
 class UnreadError(Exception):
@@ -109,7 +109,7 @@ def _parent_of(row: Row) -> RelationName:
 
 
 def _implied(owner: str) -> Row:
-    return {"role": _DATABASE_OWNER, "member": owner, "inherit": True, "set": False, "admin": False}
+    return {"role": DATABASE_OWNER, "member": owner, "inherit": True, "set": False, "admin": False}
 
 
 @dataclass(frozen=True)

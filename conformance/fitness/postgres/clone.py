@@ -35,7 +35,7 @@ _RESTORE = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=0", "--output=/dev/nu
 _READ_ONLY = "-c default_transaction_read_only=on"
 # Servers before it write the text of queries otherwise; what was dumped as that text was restored without an error.
 _SHORT_NAMES_SINCE = 160000
-_TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules")}
+_TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules", "rules_elsewhere")}
 # What of a difference is told: how many rows, and how much of each.
 _SHOWN, _ROW_SHOWN = 6, 300
 

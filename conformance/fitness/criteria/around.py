@@ -1,0 +1,103 @@
+"""The ways past guards and grants that no grant on the relation shows: ownership, rules elsewhere, and what runs as
+somebody else whatever its text says.
+"""
+
+from __future__ import annotations
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria import guards
+from conformance.fitness.criteria.owners import acts_as, owned
+from conformance.fitness.criteria.sheet import Sheet
+from conformance.fitness.criteria.tables import OFF, apart, reviewed
+from conformance.fitness.model import Part, Row
+from conformance.fitness.postgres.catalogue import name_of, text_of
+
+
+def append_only(sheet: Sheet) -> None:
+    """(f)"""
+    guards.append_only(sheet)
+    for part in apart(sheet):
+        sheet.check(lambda on, part=part: owned(on, part))  # type: ignore[misc]
+    sheet.check(_rules_elsewhere)
+    sheet.check(_definers)
+
+
+def _rules_elsewhere(sheet: Sheet) -> None:
+    for row in sheet.catalogue.rows("rules_elsewhere"):
+        if row["enabled"] == OFF or reviewed(sheet, name_of(row), row):
+            continue
+        text = (
+            f"the rule {row['name']} of {str(row['event']).upper()} on {name_of(row)} speaks of the surface, and does "
+            f"what it does as {row['owner']}; drop it, or name it in a policy as reviewed"
+        )
+        sheet.doubt(Code.RULE_UNREVIEWED, text, rows=[row])
+
+
+def _definers(sheet: Sheet) -> None:
+    """A function with the rights of somebody who may write needs not name the surface to reach it."""
+    told = {_key(row) for row in sheet.catalogue.rows("mentions")}
+    able, owners = _able(sheet), _owners(sheet)
+    for row in sheet.catalogue.rows("definers"):
+        # Those whose text names the surface are judged by that.
+        if _key(row) in told or _known(sheet, row) or not _may_write(sheet, row, able):
+            continue
+        others = [
+            text_of(each)
+            for each in row["executors"]
+            if each is None or (each != row["owner"] and not acts_as(sheet, str(each), owners))
+        ]
+        _doubt(sheet, row, others)
+
+
+def _doubt(sheet: Sheet, row: Row, others: list[str]) -> None:
+    ways = [f"{', '.join(others)} may {'put it on a relation' if row['trigger'] else 'call it'}"] if others else []
+    ways += [f"it is run by triggers of {', '.join(row['attached'])}"] if row["attached"] else []
+    if ways:
+        text = (
+            f"the function {row['schema']}.{row['name']} runs as {row['owner']}, who may write to the surface, and "
+            f"{' and '.join(ways)}: what it does is not shown by its text; REVOKE EXECUTE … FROM PUBLIC, give it "
+            "another owner, or name it in a policy as reviewed"
+        )
+        sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return str(row["schema"]), str(row["name"]), str(row["arguments"])
+
+
+def _known(sheet: Sheet, row: Row) -> bool:
+    """Whether somebody answers for it, or for what it does to the surface as a trigger; or whether it only raises."""
+    function = f"{row['schema']}.{row['name']}"
+    if {str(row["name"]), function} & set(sheet.policy.reviewed):
+        return True
+    if not row["trigger"]:
+        return False
+    own = [each for each in sheet.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF]
+    return guards.plain(str(row["definition"])) or any(reviewed(sheet, name_of(each), each) for each in own)
+
+
+def _may_write(sheet: Sheet, row: Row, able: frozenset[str]) -> bool:
+    roles, owner = sheet.catalogue.roles, str(row["owner"])
+    return bool(row["superuser"]) or roles.unbound(owner) or bool(able & roles.powers(owner))
+
+
+def _able(sheet: Sheet) -> frozenset[str]:
+    """Everybody who owns something of the surface, writes to it, or writes everywhere."""
+    writer, audit = sheet.evidence.surface.writer, sheet.part(Part.AUDIT)
+    owners = (row["owner"] for query in ("relations", "owners", "database") for row in sheet.catalogue.rows(query))
+    grantees = (
+        each["grantee"]
+        for each in sheet.catalogue.rows("grants")
+        if each["privilege"] in (*guards.WRITES, "CREATE")
+        and each["grantee"] is not None
+        # Whoever else appends to the audit does no harm.
+        and (each["privilege"] != "INSERT" or name_of(each) != audit)
+    )
+    everywhere = (*guards.WRITE_EVERYWHERE, *guards.BEYOND_GRANTS)
+    return frozenset(map(str, (*owners, *grantees, *everywhere, *(() if writer is None else (writer,)))))
+
+
+def _owners(sheet: Sheet) -> frozenset[str]:
+    """Of what is consumed: what others can do as them they can do themselves."""
+    rows = (sheet.catalogue.relation(name) for part, name in sheet.evidence.surface.parts.items() if part != Part.AUDIT)
+    return frozenset(str(row["owner"]) for row in rows if row is not None)
