@@ -366,6 +366,9 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f writer owns the database": (
         edit("database", {}, owner=WRITER), (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),
     ),
+    "fg no row of the database": (
+        drop("database", {}), (("f", U, "CATALOGUE_UNREADABLE"), ("g", U, "CATALOGUE_UNREADABLE")),
+    ),
     "f writer owns the database and so the schema": (
         both(edit("owners", at(NONCE, kind="schema"), owner="pg_database_owner"), edit("database", {}, owner=WRITER)),
         (("f", R, "WRITER_OWNS"), ("g", R, "WRITER_OWNS")),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.model import Part, RelationName, Row
-from conformance.fitness.postgres.catalogue import DATABASE_OWNER
+from conformance.fitness.postgres.catalogue import DATABASE_OWNER, UnreadError
 
 _FUNCTIONS = ("function", "procedure", "aggregate")
 _DATABASE = "database"
@@ -19,24 +19,29 @@ def owned(sheet: Sheet, part: Part) -> None:
     if name is None or sheet.catalogue.relation(name) is None:
         return
     trusted = _trusted(sheet, part)
-    for relation, row in _pieces(sheet, name):
+    for relation, row in _pieces(sheet, part, name):
         if not _of_writer(sheet, part, relation, row):
             _of_others(sheet, part, relation, row, trusted)
 
 
-def _pieces(sheet: Sheet, name: RelationName) -> Iterator[tuple[RelationName, Row]]:
-    """Each thing once, with the first of the relations that are made of it; the database is one of them."""
+def _pieces(sheet: Sheet, part: Part, name: RelationName) -> Iterator[tuple[RelationName, Row]]:
+    """Each thing once, with the first of the relations that are made of it, and the database."""
     told: set[tuple[str, str]] = set()
     for relation in (name, *sheet.catalogue.below(name)):
         for row in sheet.catalogue.of("owners", relation):
             if (thing := (str(row["kind"]), str(row["name"]))) not in told:
                 told.add(thing)
                 yield relation, row
-    yield name, {"kind": _DATABASE, "name": "", "owner": _database_owner(sheet)}
+    # That of the effect is that of the nonce: once is enough.
+    if part is not Part.NONCE:
+        yield name, {"kind": _DATABASE, "name": "", "owner": _database_owner(sheet)}
 
 
 def _database_owner(sheet: Sheet) -> str:
-    return str(next(iter(sheet.catalogue.rows("database")))["owner"])
+    rows = sheet.catalogue.rows("database")
+    if not rows:
+        raise UnreadError(_DATABASE, "expected the owner, got no row")
+    return str(rows[0]["owner"])
 
 
 def _trusted(sheet: Sheet, part: Part) -> frozenset[str]:
