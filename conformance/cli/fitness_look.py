@@ -56,7 +56,7 @@ def look(asked: Asked) -> Exit:
     _must_be_ours(asked)
     policy = _policy(asked.policy)
     if asked.consent is Consent.PROBE_LIVE:
-        err().print(f"the live tables will be probed: {view.SIDE_EFFECTS}", markup=False)
+        err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:

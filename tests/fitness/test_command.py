@@ -248,7 +248,11 @@ def test_the_live_probe_writes_and_takes_it_back_and_says_what_it_cannot_take_ba
         for table in ("consumed_request", "consumed_nonce", "refusal_audit"):
             assert connection.execute(f"SELECT count(*) FROM surface.{table}").fetchone() == (0,)
     assert result.exit_code == 0, said(result)
+    # What will come of it is said before, what came of it afterwards.
+    assert "it will be rolled back" in " ".join(result.stderr.split())
+    assert "was rolled back" not in " ".join(result.stderr.split())
     assert "sequences" in result.stderr
+    assert "it was rolled back" in " ".join(result.stdout.split())
     assert "sequences" in result.stdout
     live = [probe for probe in json.loads(proof.read_text())["evidence"]["probes"] if probe["evidence"] == "live"]
     assert live
