@@ -1,8 +1,8 @@
 """What the gate asks of a fitness proof: that a named live surface was found fit, and still is judged so.
 
 The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
-holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing; it
-stands in the notes, because who reads YES must know it.
+holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing;
+it stands in the notes, because who reads YES must know it.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Policy:
 
     def less_than_contract(self) -> tuple[str, ...]:
         """Those departures by which FIT is less than the contract asks for, whoever answers for them."""
-        return tuple([*self._other_operations(), *self._lowered()])
+        return (*self._other_operations(), *self._lowered())
 
     def _other_operations(self) -> Iterator[str]:
         known = contract_operations()

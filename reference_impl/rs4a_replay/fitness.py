@@ -142,8 +142,8 @@ class FitnessGuard:
         if others := [each for each in policy["operations"] if each not in known]:
             raise OpenRefusedError(
                 _NOT_FIT,
-                f"the proof admits the operations {', '.join(others)}; the contract knows {', '.join(map(str, known))}: "
-                f"take them out of the policy; {_ADVICE}",
+                f"the proof admits the operations {', '.join(others)}; the contract knows "
+                f"{', '.join(map(str, known))}: take them out of the policy; {_ADVICE}",
             )
         horizon, wanted = policy["horizon_seconds"], contract.parameters["horizon_seconds"].value
         if horizon is not None and (wanted is None or horizon < float(wanted)):

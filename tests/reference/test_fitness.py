@@ -215,7 +215,11 @@ DOUBTS: list[tuple[str, Edit, str]] = [
     ("guard_age", _aged, "lets it stand for 7 days"),
     ("guard_age", _from_the_future, "lets it stand for 7 days"),
     ("guard_terms", _with_policy(operations=["register_dot", "erase_dot"]), "admits the operations erase_dot"),
-    ("guard_terms", _with_policy(horizon_seconds=86400), "kept for 86400 seconds; the contract wants them kept for ever"),
+    (
+        "guard_terms",
+        _with_policy(horizon_seconds=86400),
+        "kept for 86400 seconds; the contract wants them kept for ever",
+    ),
     ("guard_digest", lambda proof: proof.update(digest="0" * 64), "not the one that was proven"),
 ]
 
@@ -272,7 +276,7 @@ def test_a_server_that_forgets_acknowledged_commits_by_now_is_not_started_on(liv
         def commit_now(self, *_: object) -> str | None:
             return value
 
-    with pytest.raises(OpenRefusedError, match="start with synchronous_commit = .*postgresql.conf") as refused:
+    with pytest.raises(OpenRefusedError, match=r"start with synchronous_commit = .*postgresql\.conf") as refused:
         live.open(live.proof(), guard=Told)
     assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
 
