@@ -506,6 +506,26 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
                             default="(now() + '90 days'::interval)")),
         (("i", R, "RETENTION_TTL"),),
     ),
+    "i an own function": (
+        column(EFFECT, "attempt_id", default="surface.until()"), (("i", U, "RETENTION_UNKNOWN"),),
+    ),
+    "i a span": (
+        add("columns", **at(NONCE, name="keep", base_type="pg_catalog.interval", domain_default=None,
+                            default="'1 day'::interval")),
+        (("i", R, "RETENTION_TTL"),),
+    ),
+    "i seconds": (
+        column(EFFECT, "attempt_id", default="((EXTRACT(epoch FROM now()))::bigint + 86400)"),
+        (("i", R, "RETENTION_TTL"),),
+    ),
+    "i a default of a domain": (
+        column(EFFECT, "attempt_id", domain_default="(now() + '1 day'::interval)"), (("i", R, "RETENTION_TTL"),),
+    ),
+    "i a fixed time": (
+        add("columns", **at(EFFECT, name="expires", base_type="pg_catalog.timestamptz", domain_default=None,
+                            default="'9999-12-31 00:00:00+00'::timestamp with time zone")),
+        (("i", U, "RETENTION_UNKNOWN"),),
+    ),
     "i end unknown": (
         add("columns", **at(EFFECT, name="retain_until", base_type="pg_catalog.timestamptz", domain_default=None,
                             default=None)),
