@@ -202,12 +202,13 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
         return Ending(Sense.FOR_EVER)
     if any(each.startswith("interval") for each in types):
         return Ending(Sense.LATER, _length(told))
-    if timed or any(_TIMES.match(each) for each in types) or _like_time(told):
+    if timed or any(_TIMES.match(each) for each in types) or like_time(told):
         return Ending(Sense.INSTANT)
     return Ending(Sense.NO_TIME)
 
 
-def _like_time(told: str) -> bool:
+def like_time(told: str) -> bool:
+    """Whether a text or number may be read as a fixed time or a span: a date, a duration, seconds since 1970."""
     if _NUMBER.fullmatch(told):
         return abs(float(told)) >= _EPOCH_FLOOR
     return bool(_DATE.fullmatch(told) or _DURATION.fullmatch(told))
