@@ -24,7 +24,7 @@ _HARMLESS = ("NO ACTION", "RESTRICT")
 
 def findings(evidence: Evidence, policy: Policy) -> tuple[Finding, ...]:
     """Each criterion, in their order."""
-    return tuple(_judged(Sheet(evidence, policy, criterion)) for criterion in Criterion)
+    return tuple(_judged(Sheet(criterion, evidence, policy)) for criterion in Criterion)
 
 
 def _judged(sheet: Sheet) -> Finding:

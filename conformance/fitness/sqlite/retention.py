@@ -1,7 +1,7 @@
 """Whether a default or a generated column gives a row an end, read from tokens: SQLite has no types of time.
 
-As in PostgreSQL what is known is listed, and the rest is doubted. SQLite has no infinity: a text for a year from 3000 on
-says that a row is kept for ever.
+As in PostgreSQL what is known is listed, and the rest is doubted. SQLite has no infinity: a text for a year from 3000
+on says that a row is kept for ever.
 """
 
 from __future__ import annotations
