@@ -382,6 +382,11 @@ def _notes(evidence: Evidence) -> Iterator[str]:
         "SQLite has no roles: whoever may write the file can drop its guards, switch checks off "
         "(ignore_check_constraints, writable_schema) or write its pages; give the registrar an account of its own"
     )
+    for row in told.get("broken", ()):
+        yield (
+            f"{row['file']}: the view {row['view']} is broken ({row['error']}): it was left out, and everything else "
+            "was judged; drop it or make it anew"
+        )
     for name, file in sorted(told["files"].items()):
         mode = evidence.snapshot.structure[f"{name}.journal"][0]["mode"]
         yield f"{name}: {file} on {told['filesystems'][name] or 'an unknown file system'}, journal: {mode}"

@@ -46,6 +46,25 @@ def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: Eviden
         assert told == [f"no evidence of the class {each.value}: nothing of it was tried"]
 
 
+_BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DROP TABLE gone;"
+
+
+def test_a_broken_view_is_named_and_everything_else_is_judged(tmp_path: Path) -> None:
+    fit = FIT_ONES[0]
+    _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old")), tmp_path)
+
+    assert judgement.status is Status.FIT
+    assert any("the view old is broken (no such table: main.gone)" in note for note in judgement.notes)
+
+
+def test_an_effect_that_is_a_broken_view_is_refused_and_no_error(tmp_path: Path) -> None:
+    fit = FIT_ONES[0]
+    _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old"), effect="old"), tmp_path)
+
+    assert {"NOT_A_TABLE", "MISSING_COLUMNS"} <= {reason.code for reason in judgement.reasons}
+    assert any("the view old is broken" in note for note in judgement.notes)
+
+
 @pytest.mark.parametrize(
     ("sql", "clauses"),
     [
