@@ -818,6 +818,16 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
     assert "superusers, whom nothing here binds: " in notes
 
 
+@pytest.mark.parametrize("secret", ["dblink('host=db password=s3cret-word')", "https://u:s3cret-word@db/x"])
+def test_a_function_that_holds_something_like_a_password_is_named_and_not_quoted(fit: Evidence, secret: str) -> None:
+    text = f"CREATE FUNCTION surface.tell() AS $$ SELECT {secret} $$"
+    told = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
+    (note,) = (note for note in told if "password" in note)
+    assert "surface.tell" in note
+    assert "s3cret" not in note
+    assert not any("password" in note for note in judge(fit, Policy()).notes)
+
+
 @pytest.mark.parametrize(
     ("body", "plain"),
     [
