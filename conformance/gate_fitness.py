@@ -1,7 +1,8 @@
 """What the gate asks of a fitness proof: that a named live surface was found fit, and still is judged so.
 
-The evidence in the proof is judged again by the function that judged it. What the policy of the proof changes about
-the contract opens nothing by itself and holds nothing; it stands in the notes, because who reads YES must know it.
+The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
+holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing;
+it stands in the notes, because who reads YES must know it.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def of_fitness(
     problems = verify(proof, contract=contract, kit=kit, now=now, surface=fitness.surface)
     # A proof says nothing about the clauses of another contract.
     others = [each for each in required if each.contract.name != contract.name]
-    reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *_missing(others))
-    notes = [*_notes(proof), *([] if problems else _resting(required))]
+    departing = [_departs(f"{where}: {each}") for each in proof.examination.policy.less_than_contract()]
+    reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *departing, *_missing(others))
+    notes = [*_notes(proof), *([] if problems or departing else _resting(required))]
     return FoundFitness(reasons, tuple(notes))
 
 
@@ -75,6 +77,11 @@ def _missing(required: Sequence[Requirement]) -> Iterator[GateReason]:
 
 def _unverified(text: str) -> GateReason:
     return GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE)
+
+
+def _departs(text: str) -> GateReason:
+    advice = "look at the surface again with a policy that asks for no less"
+    return GateReason(ReasonCode.FITNESS_DEPARTS, f"{text}; {advice}", Exit.INCOMPLETE)
 
 
 def _resting(required: Sequence[Requirement]) -> Iterator[str]:

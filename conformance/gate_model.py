@@ -73,6 +73,7 @@ class ReasonCode(Enum):
     CLAUSES_UNCOVERED = "clauses_uncovered"
     FITNESS_MISSING = "fitness_missing"
     FITNESS_UNVERIFIED = "fitness_unverified"
+    FITNESS_DEPARTS = "fitness_departs"
     BASELINE_UNUSABLE = "baseline_unusable"
     CLAIM_DROPPED = "claim_dropped"
     NOTHING_REQUIRED = "nothing_required"

@@ -11,7 +11,7 @@ import typer
 from conformance.cli.crash import crash
 from conformance.cli.doctor import doctor
 from conformance.cli.explain import explain
-from conformance.cli.fitness import fitness
+from conformance.cli.fitness import QuietCommand, fitness
 from conformance.cli.gate import gate
 from conformance.cli.lint import lint
 from conformance.cli.listing import list_
@@ -39,7 +39,7 @@ app.command()(lint)
 app.command(context_settings=_REST)(doctor)
 app.command(context_settings=_REST)(crash)
 # A DSN that was not quoted must not be shown in an error about its second half.
-app.command(context_settings={"allow_extra_args": True})(fitness)
+app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
     reference
 )

@@ -15,13 +15,14 @@ from rich.table import Table
 
 from conformance.cli.console import Format, err, out, plain, stop
 from conformance.cli.places import unusable
-from conformance.fitness import view
+from conformance.fitness import sqlite, view
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.gather import Consent, Names, examine
 from conformance.fitness.model import Judgement, Standing, Status
 from conformance.fitness.page import page
 from conformance.fitness.policy import Policy, PolicyError, read_policy
 from conformance.fitness.proof import Examination, ProofError, proof_json, write
+from conformance.fitness.target import holds_secret
 from conformance.gate import installed_kit
 from conformance.verdict import Exit
 
@@ -50,13 +51,14 @@ def look(asked: Asked) -> Exit:
     if asked.beyond:
         # Not shown: who quotes badly gives half a DSN here.
         stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
+    _must_hold_no_secret(asked)
     for option, path in (("--json", asked.json), ("--html", asked.html)):
         if path is not None and (why := unusable(path.parent)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(asked)
     policy = _policy(asked.policy)
     if asked.consent is Consent.PROBE_LIVE:
-        err().print(f"the live tables will be probed: {view.SIDE_EFFECTS}", markup=False)
+        err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
@@ -77,6 +79,23 @@ def look(asked: Asked) -> Exit:
         if path is not None:
             out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
     return status
+
+
+def _must_hold_no_secret(asked: Asked) -> None:
+    """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
+    names, files = asked.names, {"--policy": asked.policy, "--json": asked.json, "--html": asked.html}
+    given = {"--effect": names.effect, "--nonce": names.nonce, "--audit": names.audit, "--writer": names.writer}
+    given |= {option: str(path) for option, path in files.items() if path is not None}
+    if sqlite.path_of(asked.dsn) is not None:
+        given["DSN"] = asked.dsn
+    for option, word in given.items():
+        if word is not None and holds_secret(word):
+            expected = "the path of a file" if option in files or option == "DSN" else "a name"
+            stop(
+                Exit.USAGE,
+                f"{option}: expected {expected}, got something that may hold a password, so it is not shown; was it "
+                "meant for another place? A DSN stands first, in quotes and without an option",
+            )
 
 
 # With what SQLite names the files beside a database, and what a database begins with.

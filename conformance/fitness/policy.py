@@ -95,6 +95,21 @@ class Policy:
         """Each way in which this looks at a surface otherwise than the contract does, in one sentence."""
         return tuple(self._departures())
 
+    def less_than_contract(self) -> tuple[str, ...]:
+        """Those departures by which FIT is less than the contract asks for, whoever answers for them."""
+        return (*self._other_operations(), *self._lowered())
+
+    def _other_operations(self) -> Iterator[str]:
+        known = contract_operations()
+        if others := [each for each in self.operations if each not in known]:
+            yield f"the policy admits the operations {', '.join(others)}; the contract knows {', '.join(known)}"
+
+    def _lowered(self) -> Iterator[str]:
+        floor = contract_horizon()
+        if self.horizon is not None and (floor is None or self.horizon < floor):
+            wanted = "for ever" if floor is None else f"for {floor}"
+            yield f"the policy lowers the replay horizon to {self.horizon}; the contract wants records kept {wanted}"
+
     def _departures(self) -> Iterator[str]:
         for word in WORDS:
             if self.column(word) != _ROLES.get(word, word):
@@ -102,10 +117,7 @@ class Policy:
         if set(self.operations) != set(contract_operations()):
             known = ", ".join(contract_operations())
             yield f"the policy admits the operations {', '.join(self.operations)}; the contract knows {known}"
-        floor = contract_horizon()
-        if self.horizon is not None and (floor is None or self.horizon < floor):
-            wanted = "for ever" if floor is None else f"for {floor}"
-            yield f"the policy lowers the replay horizon to {self.horizon}; the contract wants records kept {wanted}"
+        yield from self._lowered()
         if self.max_age > DEFAULT_MAX_AGE:
             yield f"the policy lets a proof stand for {self.max_age} instead of {DEFAULT_MAX_AGE}"
         for name in sorted(self.reviewed):

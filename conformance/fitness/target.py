@@ -5,6 +5,7 @@ A DSN may hold a password. It is never printed: not whole, not in an error of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from conformance.fitness.errors import FitnessError
 from reports.evidence import Redactor
 
 # Members of a DSN that hold a secret.
-_HIDDEN = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+HIDDEN = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _WITHHELD = "(its words are withheld, because they hold the password)"
 _EXPECTED = "expected postgresql://USER@HOST/DATABASE, words such as `host=… dbname=…`, or the path of a SQLite file"
 
@@ -51,6 +52,15 @@ class Target:
         return self.scrubbed(" ".join(str(error).split()) or type(error).__name__)
 
 
+# A URL as it is, and as the path of a file that somebody made of it.
+_URL_WITH_PASSWORD = re.compile(r":/{1,2}[^\s/:@]*:[^\s@]+@")
+
+
+def holds_secret(word: str) -> bool:
+    """Whether a word resembles a DSN with a password, or a part of one, or any other secret: it must not be shown."""
+    return _URL_WITH_PASSWORD.search(word) is not None or Redactor().free(word) != word
+
+
 def scrubbed(text: str, dsn: str) -> str:
     """A text that may hold a DSN, or parts of one that nobody could read, without anything that resembles a secret."""
     known = Redactor.knowing(command=[dsn]).secrets
@@ -79,5 +89,5 @@ def target_of(dsn: str) -> Target:
 
 def _secrets(parts: Iterable[tuple[str, object]]) -> Iterable[str]:
     for name, value in parts:
-        if name in _HIDDEN and value:
+        if name in HIDDEN and value:
             yield str(value)

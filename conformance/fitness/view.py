@@ -33,10 +33,14 @@ TITLES = {
     Criterion.PRIOR_DECISION: "an exact retry reads the prior decision back",
     Criterion.RETENTION: "kept for the replay horizon",
 }
-# Of the probe on the live tables: what a rollback does not take back.
+# Of the probe on the live tables: what a rollback does not take back, before it is made and afterwards.
+TO_COME = (
+    "it will be rolled back, and until then holds locks on rows of its own and fires triggers; sequences will move, "
+    "and what functions send outside the database stays sent"
+)
 SIDE_EFFECTS = (
-    "it was rolled back, and meanwhile held locks on rows of its own and fired triggers; sequences moved, and what "
-    "functions send outside the database stays sent"
+    "it was rolled back, and until then held locks on rows of its own and fired triggers; sequences may have moved, "
+    "and what functions sent outside the database stays sent"
 )
 # A row of a catalogue, or a value in it, longer than this is shown by its beginning; the proof has all of it.
 _LONGEST_VALUE = 300

@@ -6,7 +6,8 @@ database through the very queries that made it (source section 6; RS4A-RP-10, RS
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -33,6 +34,9 @@ _CLOCK_TOLERANCE = timedelta(minutes=5)
 _LONGEST = 64 * 1024 * 1024
 _ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass config fitness=F"
 _NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
+# A circumstance of the proof that is looked at again, and its values that criterion (e) does not accept.
+_COMMIT_QUERY, _COMMIT = "commit", "synchronous_commit"
+_FORGETS = ("off", "false", "no", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,10 @@ class FitnessGuard:
         self.guard_fit(proof)
         self.guard_surface(proof, claim)
         self.guard_columns(proof)
+        self.guard_terms(proof, contract)
         self.guard_age(proof)
         self.guard_digest(proof, self.digest_now(proof, claim, connection))
+        self.guard_commit(self.commit_now(claim, connection))
 
     def now(self) -> datetime:
         """The wall clock: a session's frozen one could make any proof young."""
@@ -129,6 +135,25 @@ class FitnessGuard:
         if mapped:
             raise OpenRefusedError(_NOT_FIT, f"the proof takes other columns for {', '.join(mapped)}; {_ADVICE}")
 
+    def guard_terms(self, proof: Mapping[str, Any], contract: Contract) -> None:
+        """What the policy of a proof lets pass must be what the contract does: its operations, for its horizon."""
+        policy = proof["policy"]
+        known = contract.relations[PARTS["effect"]].columns["operation"].only
+        if others := [each for each in policy["operations"] if each not in known]:
+            raise OpenRefusedError(
+                _NOT_FIT,
+                f"the proof admits the operations {', '.join(others)}; the contract knows "
+                f"{', '.join(map(str, known))}: take them out of the policy; {_ADVICE}",
+            )
+        horizon, wanted = policy["horizon_seconds"], contract.parameters["horizon_seconds"].value
+        if horizon is not None and (wanted is None or horizon < float(wanted)):
+            told = "for ever" if wanted is None else f"for {wanted} seconds"
+            raise OpenRefusedError(
+                _NOT_FIT,
+                f"the proof shows records that are kept for {horizon} seconds; the contract wants them kept {told}: "
+                f"take horizon_seconds out of the policy; {_ADVICE}",
+            )
+
     def guard_age(self, proof: Mapping[str, Any]) -> None:
         """A proof stands for as long as its policy says; roles and settings are other ones later."""
         age = self.now() - datetime.fromisoformat(proof["made"])
@@ -156,6 +181,26 @@ class FitnessGuard:
                 f"the proof's is {proof['digest']}; {_ADVICE}",
             )
 
+    def commit_now(self, claim: Claim, connection: Connection) -> str | None:
+        """The synchronous_commit that a session of the writer starts with now; None if nobody says so."""
+        try:
+            rows = read_circumstance(connection, _COMMIT_QUERY, writer=claim.writer)
+        except (psycopg.Error, SpecError) as error:
+            raise _unproven(f"{_COMMIT} cannot be read: {type(error).__name__}") from error
+        return next((str(row["value"]) for row in rows if row["name"] == _COMMIT), None)
+
+    def guard_commit(self, value: str | None) -> None:
+        """A setting of the server is no part of the digest, and postgresql.conf may say something else by now.
+
+        Sessions of this registrar set it themselves; a server that forgets what others acknowledged is not the proven
+        one all the same.
+        """
+        if value is None or value.lower() in _FORGETS:
+            raise _unproven(
+                f"sessions of the writer start with {_COMMIT} = {value or 'unknown'}: an acknowledged commit may be "
+                f"lost; turn it on in postgresql.conf, let the server read it again, and start again"
+            )
+
 
 def _unproven(detail: str) -> OpenRefusedError:
     # What is not proven is not fit.
@@ -165,20 +210,37 @@ def _unproven(detail: str) -> OpenRefusedError:
 def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dict[str, Any]]]:
     """What the catalogue says of this registrar's relations, as a proof holds it. Raises psycopg.Error, SpecError."""
     queries = load_queries(CONTRACT)
-    given = parameters([(SCHEMA, name) for name in PARTS.values()], writer)
     structure: dict[str, list[dict[str, Any]]] = {}
-    with connection.transaction(force_rollback=True):
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        for setting in queries.settings:
-            connection.execute(sql.SQL(setting))
+    with _as_of_now(connection):
         for query in queries.of(Kind.STRUCTURE):
             try:
                 with connection.transaction():
-                    structure[query.name] = _rows(connection, query, given)
+                    structure[query.name] = _rows(connection, query, _given(writer))
             except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn):
                 # Left out, as in the proof of who could not read it either.
                 continue
     return structure
+
+
+def read_circumstance(connection: Connection, name: str, *, writer: str) -> list[dict[str, Any]]:
+    """What one of the queries of circumstances says now; nothing if there is none. Raises psycopg.Error, SpecError."""
+    with _as_of_now(connection):
+        found = [query for query in load_queries(CONTRACT).of(Kind.CIRCUMSTANCE) if query.name == name]
+        return [row for query in found for row in _rows(connection, query, _given(writer))]
+
+
+@contextmanager
+def _as_of_now(connection: Connection) -> Iterator[None]:
+    """One moment of the catalogue, read as the examination reads it."""
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for setting in load_queries(CONTRACT).settings:
+            connection.execute(sql.SQL(setting))
+        yield
+
+
+def _given(writer: str) -> Mapping[str, Any]:
+    return parameters([(SCHEMA, name) for name in PARTS.values()], writer)
 
 
 def _rows(connection: Connection, query: Query, given: Mapping[str, Any]) -> list[dict[str, Any]]:

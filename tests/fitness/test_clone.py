@@ -8,19 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from conformance.fitness.errors import LostError
 from conformance.fitness.model import Part, RelationName, Surface
 from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.clone import clone
+from conformance.fitness.postgres import clone as clones_of
+from conformance.fitness.postgres.clone import clone, discreet
 from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.scratch import Scratch, scratch
 from conformance.fitness.postgres.snapshot import take
@@ -276,3 +278,42 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
         else:
             with pytest.raises(LostError, match="views lacks"), clone(dsn, SURFACE, told, Policy(), clones):
                 pytest.fail("a clone was handed out")
+
+
+_SECRETS = {"password": "s3cret-Pa55", "sslpassword": "key-Pa55-word"}
+
+
+def test_what_is_dumped_with_secrets_has_none_in_its_arguments(
+    live_server: LiveServer, clones: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, str, int]] = []
+    run = clones_of._run
+
+    def watched(command: list[str], *, environment: Mapping[str, str], given: bytes | None = None) -> Any:
+        if environment.get("PGSERVICEFILE"):
+            file = Path(environment["PGSERVICEFILE"])
+            seen.append((" ".join(command), file.read_text(), file.stat().st_mode & 0o777))
+            assert environment["PGPASSWORD"] == _SECRETS["password"]
+        return run(command, environment=environment, given=given)
+
+    monkeypatch.setattr(clones_of, "_run", watched)
+    # The server asks for neither, and pg_dump reads both.
+    dumped = clones_of._dump(make_conninfo(live_server.dsn, **_SECRETS), clones)
+    ((arguments, file, mode),) = seen
+    assert b"PostgreSQL database dump complete" in dumped
+    assert (file, mode) == ("[holdfast]\nsslpassword=key-Pa55-word\n", 0o600)
+    assert not any(secret in arguments for secret in _SECRETS.values())
+
+
+def test_without_secrets_a_dsn_stays_as_it_is() -> None:
+    with discreet("host=db service=mine") as (dsn, environment):
+        assert conninfo_to_dict(dsn) == {"host": "db", "service": "mine"}
+        assert environment == {}
+
+
+@pytest.mark.parametrize(
+    "dsn", ["service=mine sslpassword=word", "sslpassword='ends '", make_conninfo("", sslpassword="two\nlines")]
+)
+def test_secrets_that_cannot_be_handed_over_are_not_put_into_arguments_instead(dsn: str) -> None:
+    with pytest.raises(LostError, match="sslpassword of the DSN"), discreet(dsn):
+        pass

@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 from conformance.cli import fitness_look
 from conformance.cli.explain import explain
-from conformance.cli.fitness import fitness
+from conformance.cli.fitness import QuietCommand, fitness
 from conformance.fitness import gather
 from conformance.fitness.errors import FitnessError, LostError
 from conformance.fitness.gather import examine, relation_named
@@ -42,7 +42,7 @@ _NAMED = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command(context_settings={"allow_extra_args": True})(fitness)
+app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
 
 
 Call = Callable[..., Result]
@@ -248,7 +248,11 @@ def test_the_live_probe_writes_and_takes_it_back_and_says_what_it_cannot_take_ba
         for table in ("consumed_request", "consumed_nonce", "refusal_audit"):
             assert connection.execute(f"SELECT count(*) FROM surface.{table}").fetchone() == (0,)
     assert result.exit_code == 0, said(result)
+    # What will come of it is said before, what came of it afterwards.
+    assert "it will be rolled back" in " ".join(result.stderr.split())
+    assert "was rolled back" not in " ".join(result.stderr.split())
     assert "sequences" in result.stderr
+    assert "it was rolled back" in " ".join(result.stdout.split())
     assert "sequences" in result.stdout
     live = [probe for probe in json.loads(proof.read_text())["evidence"]["probes"] if probe["evidence"] == "live"]
     assert live
@@ -353,6 +357,39 @@ def test_a_second_word_is_not_shown_because_it_may_be_half_a_dsn(call: Call, tab
     result = call(tables, f"password={PASSWORD}")
     assert result.exit_code == 64
     assert PASSWORD not in result.output + result.stderr
+
+
+_SLIPPED = (
+    f"postgresql://auditor:{PASSWORD}@127.0.0.1:1/registry",
+    f"host=127.0.0.1 user=auditor password={PASSWORD}",
+)
+
+
+@pytest.mark.parametrize("word", _SLIPPED)
+@pytest.mark.parametrize(
+    "option", ["--effect", "--nonce", "--audit", "--writer", "--policy", "--json", "--html", "--format", "--bogus"]
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_dsn_that_slipped_into_an_option_is_not_shown_and_names_no_file(
+    call: Call, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, word: str, *, in_file: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("notes.sqlite3")) as connection:
+        connection.execute("CREATE TABLE note (text TEXT)")
+    result = call("notes.sqlite3" if in_file else tables, option, word)
+    assert result.exit_code in (2, 64)
+    assert "password" in said(result)
+    assert PASSWORD not in said(result).replace(" ", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.sqlite3"]
+
+
+@pytest.mark.parametrize("prefix", ["file:", "sqlite:"])
+@pytest.mark.parametrize("word", _SLIPPED)
+def test_a_dsn_that_is_called_a_file_is_not_shown(call: Call, prefix: str, word: str) -> None:
+    result = call(prefix + word)
+    assert result.exit_code == 64
+    assert "may hold a password" in said(result)
+    assert PASSWORD not in said(result).replace(" ", "")
 
 
 def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,16 +105,35 @@ def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
     assert codes == {ReasonCode.FITNESS_UNVERIFIED}
 
 
-def test_a_policy_that_lowers_the_horizon_or_maps_columns_stands_in_the_notes(
-    asked: Asked, documented: Examination
-) -> None:
-    lowered = policy_of({"horizon_seconds": 86400, "columns": {"attempt": "run_id", "run_id": "attempt_id"}}, where="p")
-    found = asked(_looked_with(documented, lowered))
+def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Examination) -> None:
+    data = {"columns": {"attempt": "run_id", "run_id": "attempt_id"}, "reviewed": ["no_change"]}
+    found = asked(_looked_with(documented, policy_of(data, where="p")))
     told = "\n".join(found.notes)
-    assert "lowers the replay horizon to 1 day" in told
     assert "takes the column run_id for attempt" in told
-    assert not any("departures" in reason.text for reason in found.reasons)
+    assert "reviewed the trigger, rule or function no_change" in told
+    assert ReasonCode.FITNESS_DEPARTS not in {reason.code for reason in found.reasons}
     assert "horizon" not in "\n".join(asked().notes)
+
+
+@pytest.mark.parametrize(
+    ("policy", "complaint"),
+    [
+        ({"horizon_seconds": 86400}, "lowers the replay horizon to 1 day"),
+        ({"operations": ["register_dot", "erase_dot"]}, "admits the operations erase_dot"),
+    ],
+)
+def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_is_fit_by_it(
+    asked: Asked, documented: Examination, policy: dict[str, Any], complaint: str
+) -> None:
+    looked = _looked_with(documented, policy_of(policy, where="p"))
+    # What that policy makes of the evidence is not the question here.
+    found = asked(looked)
+    assert ReasonCode.FITNESS_DEPARTS in {reason.code for reason in found.reasons}
+    (reason,) = (each for each in found.reasons if each.code is ReasonCode.FITNESS_DEPARTS)
+    assert reason.exit is Exit.INCOMPLETE
+    assert complaint in reason.text
+    assert "; the contract " in "\n".join(found.notes)
+    assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
 def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Examination) -> None:

@@ -574,6 +574,26 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
                             default="(now() + '90 days'::interval)")),
         (("i", R, "RETENTION_TTL"),),
     ),
+    "i an own function": (
+        column(EFFECT, "attempt_id", default="surface.until()"), (("i", U, "RETENTION_UNKNOWN"),),
+    ),
+    "i a span": (
+        add("columns", **at(NONCE, name="keep", base_type="pg_catalog.interval", domain_default=None,
+                            default="'1 day'::interval")),
+        (("i", R, "RETENTION_TTL"),),
+    ),
+    "i seconds": (
+        column(EFFECT, "attempt_id", default="((EXTRACT(epoch FROM now()))::bigint + 86400)"),
+        (("i", R, "RETENTION_TTL"),),
+    ),
+    "i a default of a domain": (
+        column(EFFECT, "attempt_id", domain_default="(now() + '1 day'::interval)"), (("i", R, "RETENTION_TTL"),),
+    ),
+    "i a fixed time": (
+        add("columns", **at(EFFECT, name="expires", base_type="pg_catalog.timestamptz", domain_default=None,
+                            default="'9999-12-31 00:00:00+00'::timestamp with time zone")),
+        (("i", U, "RETENTION_UNKNOWN"),),
+    ),
     "i end unknown": (
         add("columns", **at(EFFECT, name="retain_until", base_type="pg_catalog.timestamptz", domain_default=None,
                             default=None)),
@@ -916,12 +936,31 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
     assert elsewhere not in "\n".join(judge(here, Policy()).notes)
 
 
+@pytest.mark.parametrize("secret", ["dblink('host=db password=s3cret-word')", "https://u:s3cret-word@db/x"])
+def test_a_function_that_holds_something_like_a_password_is_named_and_not_quoted(fit: Evidence, secret: str) -> None:
+    text = f"CREATE FUNCTION surface.tell() AS $$ SELECT {secret} $$"
+    told = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
+    (note,) = (note for note in told if "password" in note)
+    assert "surface.tell" in note
+    assert "s3cret" not in note
+    assert not any("password" in note for note in judge(fit, Policy()).notes)
+
+
 @pytest.mark.parametrize(
     ("body", "plain"),
     [
         ("BEGIN RAISE EXCEPTION '% on %', TG_OP, TG_TABLE_NAME USING ERRCODE = '23001'; END", True),
         ("begin\n  -- nobody; never\n  raise 'it''s; append-only'; return null;\nend;", True),
         ("BEGIN RAISE restrict_violation; END", True),
+        ("DECLARE BEGIN RAISE 'no'; END", True),
+        ("\n  declare\n  -- nothing\nBEGIN\n  RAISE EXCEPTION 'no';\nEND;\n", True),
+        ("DECLARE gone integer := surface.tidy(); BEGIN RAISE 'no'; END", False),
+        ("DECLARE gone integer DEFAULT surface.tidy(); BEGIN RAISE 'no'; END", False),
+        ("DECLARE none CONSTANT text := ''; BEGIN RAISE 'no'; END", False),
+        ("DECLARE BEGIN RAISE 'no'; EXCEPTION WHEN OTHERS THEN RETURN OLD; END", False),
+        ("DECLARE BEGIN RAISE NOTICE 'no'; RETURN OLD; END", False),
+        ("DECLARE BEGIN DECLARE gone integer := surface.tidy(); BEGIN RAISE 'no'; END; END", False),
+        ("DECLAREBEGIN RAISE 'no'; END", False),
         ("BEGIN -- nobody\r\n RAISE 'append-only: \"%\" for $1 -- always', TG_TABLE_NAME; END", True),
         ("BEGIN IF current_setting('x.off', true) = 'on' THEN RETURN OLD; END IF; RAISE EXCEPTION 'no'; END", False),
         ("BEGIN -- x\r IF current_setting('x.off', true) = 'on' THEN RETURN OLD; END IF; --\n RAISE 'no'; END", False),

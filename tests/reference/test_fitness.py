@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -192,6 +193,16 @@ def _from_the_future(proof: Json) -> None:
     proof["made"] = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _with_policy(**changes: Any) -> Edit:
+    def apply(proof: Json) -> None:
+        policy = proof["policy"]
+        policy.update(changes)
+        structure = proof["evidence"]["snapshot"]["structure"]
+        proof["digest"] = strictjson.digest({"policy": policy, "structure": structure}).removeprefix("sha256:")
+
+    return apply
+
+
 DOUBTS: list[tuple[str, Edit, str]] = [
     ("guard_contract", lambda proof: proof["contract"].update(digest="sha256:" + "0" * 64), "another text"),
     ("guard_fit", _status("REPLAY_SURFACE_NOT_FIT"), "REPLAY_SURFACE_NOT_FIT"),
@@ -203,6 +214,12 @@ DOUBTS: list[tuple[str, Edit, str]] = [
     ("guard_surface", lambda proof: proof["surface"].update(writer="somebody"), "writer 'somebody'"),
     ("guard_age", _aged, "lets it stand for 7 days"),
     ("guard_age", _from_the_future, "lets it stand for 7 days"),
+    ("guard_terms", _with_policy(operations=["register_dot", "erase_dot"]), "admits the operations erase_dot"),
+    (
+        "guard_terms",
+        _with_policy(horizon_seconds=86400),
+        "kept for 86400 seconds; the contract wants them kept for ever",
+    ),
     ("guard_digest", lambda proof: proof.update(digest="0" * 64), "not the one that was proven"),
 ]
 
@@ -251,6 +268,40 @@ def test_a_surface_that_was_changed_since_is_not_the_one_that_was_proven(own: Li
     with pytest.raises(OpenError, match=r"REPLAY_SURFACE_NOT_FIT.*or was changed since"):
         own.open(proof)
     assert own.rows() == 0
+
+
+@pytest.mark.parametrize("value", ["off", "no", None])
+def test_a_server_that_forgets_acknowledged_commits_by_now_is_not_started_on(live: Live, value: str | None) -> None:
+    class Told(FitnessGuard):
+        def commit_now(self, *_: object) -> str | None:
+            return value
+
+    with pytest.raises(OpenRefusedError, match=r"start with synchronous_commit = .*postgresql\.conf") as refused:
+        live.open(live.proof(), guard=Told)
+    assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
+
+
+def test_the_commit_that_sessions_of_the_writer_start_with_is_read_when_it_starts(own: Live) -> None:
+    proof, maintenance = own.proof(), with_database(own.admin_dsn, "postgres")
+    try:
+        # For the whole server, as postgresql.conf says it; no catalogue of the surface shows it.
+        with connect(maintenance) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_commit = off")
+            connection.execute("SELECT pg_reload_conf()")
+        with pytest.raises(OpenRefusedError, match="start with synchronous_commit = off"):
+            _opened_until_refused(own, proof)
+    finally:
+        with connect(maintenance) as connection:
+            connection.execute("ALTER SYSTEM RESET synchronous_commit")
+            connection.execute("SELECT pg_reload_conf()")
+    assert own.rows() == 0
+
+
+def _opened_until_refused(live: Live, proof: Path) -> None:
+    """The server reads its file again when it comes to it."""
+    for _ in range(100):
+        live.open(proof).close()
+        time.sleep(0.02)
 
 
 def test_rows_make_a_surface_no_other_one(own: Live) -> None:

@@ -86,10 +86,11 @@ def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers
         sheet.refute(Code.GUARD_MISSING, text, part=part)
 
 
-# In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it.
+# In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it. What
+# DECLARE declares may have a default that calls something, so nothing may be declared.
 # Other quotes than the plain ones may hold one of these, so that what is text and what is a statement changes places.
 _ALWAYS_RAISES = re.compile(
-    r"\s*BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'\"$])*;"
+    r"\s*(?:DECLARE\s+)?BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'\"$])*;"
     r"(?:\s*RETURN\s+(?:NULL|NEW|OLD)\s*;)?\s*END\s*;?\s*",
     re.IGNORECASE | re.ASCII,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from conformance.fitness.codes import Code
+from conformance.fitness.criteria.endings import Ending, Sense, ending
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.criteria.tables import apart, there
 from conformance.fitness.model import EvidenceClass, Part, RelationName, Row
@@ -147,33 +148,65 @@ def _references(sheet: Sheet, part: Part, relation: RelationName) -> None:
             sheet.refute(Code.CASCADE, text, part=part, rows=[key])
 
 
-_TIMES = ("pg_catalog.timestamptz", "pg_catalog.timestamp", "pg_catalog.date")
-_FOR_EVER = re.compile(r"'infinity'::(timestamp with(out)? time zone|date)")
-_LATER = re.compile(r"\+|interval|make_interval", re.IGNORECASE)
-_INTERVAL = re.compile(r"'([^']*)'::interval")
-_UNIT_DAYS = {"year": 365, "mon": 28, "day": 1}
+# Types of columns that hold a time; arrays of them begin with an underscore.
+_TIMES = re.compile(
+    r"pg_catalog\._?(?:timestamptz|timestamp|date|time|timetz|interval|(?:ts|tstz|date)(?:multi)?range)"
+)
+# Nobody reads an end from these, whatever function makes them.
+_NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
+_MOMENTS = (Sense.MOMENT, Sense.LATER, Sense.INSTANT)
 
 
 def _ends(sheet: Sheet, part: Part, relation: RelationName) -> None:
     """No row is made with an end, or with one that lies before the horizon."""
-    kept = sheet.policy.column("retain_until")
-    for row in sheet.catalogue.of("columns", relation):
-        if row["base_type"] not in _TIMES and row["name"] != kept:
-            continue
-        given = row["default"] if row["default"] is not None else row["domain_default"]
-        default = "" if given is None else str(given)
-        what = f"{row['name']} of {relation}"
-        if _FOR_EVER.fullmatch(default):
-            sheet.rest_on(row)
-        elif _LATER.search(default):
-            _ttl(sheet, part, what, default, row)
-        elif row["name"] == kept:
-            text = f"{what} says how long a record is kept, and has no default that is for ever or beyond the horizon"
-            sheet.doubt(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
+    rows = sheet.catalogue.of("columns", relation)
+    # What a generated column is made from.
+    moments = [str(row["name"]) for row in rows if _timed(row) or _said(sheet, row).sense in _MOMENTS]
+    for row in rows:
+        if row["base_type"] not in _NO_END or row["name"] == sheet.policy.column("retain_until"):
+            _end(sheet, part, relation, row, moments if row.get("generated") else [])
 
 
-def _ttl(sheet: Sheet, part: Part, what: str, default: str, row: Row) -> None:
-    horizon, length = sheet.policy.horizon, _length(default)
+def _timed(row: Row) -> bool:
+    return _TIMES.fullmatch(str(row["base_type"])) is not None
+
+
+def _default(row: Row) -> str:
+    given = row["default"] if row["default"] is not None else row["domain_default"]
+    return "" if given is None else str(given)
+
+
+def _said(sheet: Sheet, row: Row, moments: Sequence[str] = ()) -> Ending:
+    return ending(_default(row), timed=_timed(row), moments=moments, reviewed=sheet.policy.reviewed)
+
+
+def _end(sheet: Sheet, part: Part, relation: RelationName, row: Row, moments: Sequence[str]) -> None:
+    found, default = _said(sheet, row, moments), _default(row)
+    what = f"{row['name']} of {relation}"
+    advice = "write 'infinity' for what has no end, and now() for the moment in which a row is made"
+    if found.sense is Sense.FOR_EVER:
+        sheet.rest_on(row)
+    elif found.sense is Sense.LATER:
+        _ttl(sheet, part, what, default, row, found.length)
+    elif found.sense is Sense.INSTANT:
+        text = f"{what} is by default {default}, a fixed time or span, and may be read as the end of the row; {advice}"
+        sheet.doubt(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
+    elif found.sense is Sense.UNCLEAR:
+        text = (
+            f"{what} is by default {default}, and is not shown to be no end of the row: {found.why}; {advice}, or name "
+            "a function (schema.name) that tells no end in a policy as reviewed"
+        )
+        sheet.doubt(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
+    elif row["name"] == sheet.policy.column("retain_until"):
+        text = (
+            f"{what} says how long a record is kept, and has no default that is for ever or beyond the horizon; write "
+            "DEFAULT 'infinity'"
+        )
+        sheet.doubt(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
+
+
+def _ttl(sheet: Sheet, part: Part, what: str, default: str, row: Row, length: timedelta | None) -> None:
+    horizon = sheet.policy.horizon
     if horizon is None or (length is not None and length < horizon):
         wanted = "for ever" if horizon is None else f"for {horizon}"
         text = f"{what} ends by default at {default}; a consumed record blocks {wanted}"
@@ -183,21 +216,6 @@ def _ttl(sheet: Sheet, part: Part, what: str, default: str, row: Row) -> None:
         sheet.doubt(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
     else:
         sheet.rest_on(row)
-
-
-def _length(default: str) -> timedelta | None:
-    """How long after now a default lies, at least; None if it is not `now + interval` in plain words."""
-    found = _INTERVAL.search(default)
-    if found is None or default.count("interval") != 1:
-        return None
-    words = re.fullmatch(
-        r"(?:(\d+) years? ?)?(?:(\d+) mons? ?)?(?:(\d+) days? ?)?(?:(\d+):(\d\d):(\d\d))?", found.group(1)
-    )
-    if words is None or not found.group(1):
-        return None
-    years, months, days, hours, minutes, seconds = (int(word or 0) for word in words.groups())
-    whole = years * _UNIT_DAYS["year"] + months * _UNIT_DAYS["mon"] + days
-    return timedelta(days=whole, hours=hours, minutes=minutes, seconds=seconds)
 
 
 def _partitions(sheet: Sheet, part: Part, relation: RelationName) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from conformance.fitness.model import Evidence, Part
 from conformance.fitness.postgres.catalogue import Catalogue, UnreadError, text_of
+from reports.evidence import Redactor
 
 # Extensions that spread a table over several nodes, or over chunks.
 _SPREADING = ("citus", "timescaledb", "bdr", "pglogical", "spock", "pgactive", "pg_partman")
@@ -98,6 +99,18 @@ def _jobs(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
         yield "jobs that another database of this server keeps for this one, as pg_cron may, were not looked at"
 
 
+def _secrets(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    """The text itself is not repeated: notes are read by more people than proofs."""
+    rows = (*catalogue.rows("functions"), *catalogue.rows("mentions"))
+    for row in rows:
+        text = str(row["definition"] or "")
+        if Redactor().free(text) != text:
+            yield (
+                f"the text of the function {row['schema']}.{row['name']} holds something like a password or a token, "
+                "and stands in the proof: take it out of there"
+            )
+
+
 def _references(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     surface = {str(name) for part, name in evidence.surface.parts.items() if part is not Part.AUDIT}
     for key in catalogue.rows("references"):
@@ -116,4 +129,5 @@ _LOOKS: tuple[Callable[[Evidence, Catalogue], Iterator[str]], ...] = (
     _event_triggers,
     _references,
     _jobs,
+    _secrets,
 )

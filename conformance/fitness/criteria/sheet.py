@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
 from conformance.fitness.codes import Code
 from conformance.fitness.model import (
     Answer,
-    Criterion,
-    Evidence,
     EvidenceClass,
     Finding,
     Part,
     Probe,
-    Reason,
     RelationName,
     Row,
     Standing,
 )
-from conformance.fitness.policy import Policy
 from conformance.fitness.postgres.catalogue import Catalogue, UnreadError
+from conformance.fitness.reasons import Reasons
 
 # What the database says when a constraint, a type or a foreign key holds: class 23, text that is none of the type's,
 # a number out of range, a text that is too long.
@@ -33,8 +30,6 @@ NO_PRIVILEGE = "42501"
 _SHOWS_NOTHING = ("08", "22", "25P", "26", "3D", "3F", "40", "42", "53", "55P", "57", "58", "XX")
 # Refusals by a rule that speaks of something else than of changes: what it lets pass tomorrow is not known.
 _BY_CHANCE = ("0A000", "23502", "23503", "23505", "23514")
-# Classes of evidence that consist of probes.
-_TRIED = (EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
 # How probes on the live table are called: as those on the clone, with this before.
 LIVE = "live-"
 
@@ -54,52 +49,16 @@ class Silence(Enum):
 
 
 @dataclass(slots=True)
-class Sheet:
-    """One criterion while it is judged. Reasons refute it, or leave it unproven; without any it is proven."""
+class Sheet(Reasons):
+    """One criterion of a surface in PostgreSQL."""
 
-    criterion: Criterion
-    evidence: Evidence
-    policy: Policy
     catalogue: Catalogue
     needs: tuple[EvidenceClass, ...]
-    reasons: list[Reason] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    probes: list[str] = field(default_factory=list)
     _silent: dict[str, str] = field(default_factory=dict)
 
     def part(self, part: Part) -> RelationName | None:
         """The relation of a part, if the surface has one."""
         return self.evidence.surface.parts.get(part)
-
-    def refute(
-        self, code: Code, text: str, *, part: Part | None = None, rows: Sequence[Row] = (), probes: Sequence[str] = ()
-    ) -> None:
-        """The forbidden thing was shown."""
-        self._reason(Standing.REFUTED, code, text, part, rows, probes)
-
-    def doubt(
-        self, code: Code, text: str, *, part: Part | None = None, rows: Sequence[Row] = (), probes: Sequence[str] = ()
-    ) -> None:
-        """The wanted thing was not shown."""
-        self._reason(Standing.UNPROVEN, code, text, part, rows, probes)
-
-    def _reason(
-        self,
-        standing: Standing,
-        code: Code,
-        text: str,
-        part: Part | None,
-        rows: Sequence[Row],
-        probes: Sequence[str],
-    ) -> None:
-        reason = Reason(self.criterion, standing, code.value, text, part, tuple(rows), tuple(probes))
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        self.rest_on(*rows)
-
-    def rest_on(self, *rows: Row) -> None:
-        """Note rows that the criterion rests on."""
-        self.rows.extend(row for row in rows if row not in self.rows)
 
     def check(self, look: Callable[[Sheet], None]) -> None:
         """Let one check look; what it cannot read leaves the criterion unproven."""
@@ -180,27 +139,16 @@ class Sheet:
                     probes=[probe.name],
                 )
 
-    def _anything_of(self, each: EvidenceClass) -> bool:
-        return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)
-
     def finding(self) -> Finding:
         """How the criterion stands."""
-        for each in self.needs:
-            why = self.evidence.lost.get(each)
-            if why is None and each in _TRIED and not self._anything_of(each):
-                why = "nothing of it was tried"
-            if why is not None:
-                self.doubt(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
+        self._miss(self.needs)
         refuted = any(reason.standing is Standing.REFUTED for reason in self.reasons)
         # A refuted criterion has its reasons: what could not be tried besides is no news.
         if self._silent and not refuted and not any(each in self.evidence.lost for each in self.needs):
             told = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
             self.doubt(Code.PROBE_FAILED, f"not shown by any probe: {told}", probes=sorted(self._silent))
-        standing = Standing.REFUTED if refuted else Standing.UNPROVEN if self.reasons else Standing.PROVEN
-        ordered = sorted(self.reasons, key=lambda reason: reason.standing is not Standing.REFUTED)
-        return Finding(
-            self.criterion, standing, tuple(ordered), tuple(self.rows), tuple(dict.fromkeys(sorted(self.probes)))
-        )
+        probes = tuple(dict.fromkeys(sorted(self.probes)))
+        return Finding(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
 
 
 def refused(answer: Answer) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from conformance.fitness.policy import CONTRACT, Policy
 from conformance.fitness.postgres import roles
 from conformance.fitness.postgres.scratch import Scratch
 from conformance.fitness.postgres.snapshot import take
+from conformance.fitness.target import HIDDEN
 from specs.fitness import load_queries
 from specs.strictjson import canonical
 
@@ -111,19 +113,47 @@ def _people(keeper: psycopg.Connection[Any], household: roles.Household, strange
 
 
 def _dump(live_dsn: str, scratch: Scratch) -> bytes:
-    parts = {**conninfo_to_dict(live_dsn), "options": _read_only(live_dsn)}
-    # Arguments are for everybody to see.
-    password = parts.pop("password", None)
-    environment = {**os.environ, **({} if password is None else {"PGPASSWORD": str(password)})}
-    return _run(
-        [
-            str(scratch.programs / "pg_dump"),
-            *_DUMP,
-            f"--lock-wait-timeout={_LOCK_WAIT_S}s",
-            f"--dbname={make_conninfo('', **parts)}",
-        ],
-        environment=environment,
-    ).stdout
+    with discreet(live_dsn) as (dsn, environment):
+        return _run(
+            [
+                str(scratch.programs / "pg_dump"),
+                *_DUMP,
+                f"--lock-wait-timeout={_LOCK_WAIT_S}s",
+                f"--dbname={make_conninfo(dsn, options=_read_only(dsn))}",
+            ],
+            environment={**os.environ, **environment},
+        ).stdout
+
+
+# How the secrets of a DSN are called in the file that a program reads them from.
+_SERVICE = "holdfast"
+
+
+@contextmanager
+def discreet(dsn: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The DSN without secrets, for the arguments of a program, and the environment by which it finds them.
+
+    Arguments are for everybody to see, the environment is not. libpq reads from it the password alone; the other
+    secrets stand in a file for this user only, which goes with the block. Raises LostError.
+    """
+    parts = conninfo_to_dict(dsn)
+    found = {name: str(parts.pop(name)) for name in HIDDEN if parts.get(name)}
+    password = found.pop("password", None)
+    environment = {} if password is None else {"PGPASSWORD": password}
+    if not found:
+        yield make_conninfo("", **parts), environment
+        return
+    if parts.get("service") or os.environ.get("PGSERVICE"):
+        raise LostError(f"{', '.join(found)} of the DSN cannot stand beside a service; write it into the service file")
+    if any(value != value.strip() or not value.isprintable() for value in found.values()):
+        raise LostError(f"{', '.join(found)} of the DSN has blanks at its ends or signs that no service file can hold")
+    with tempfile.TemporaryDirectory(prefix="holdfast-service-") as folder:
+        path = os.path.join(folder, "pg_service.conf")
+        lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in found.items()), ""]
+        # The folder is nobody else's either.
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+        yield make_conninfo("", **{**parts, "service": _SERVICE}), {**environment, "PGSERVICEFILE": path}
 
 
 def _restore(dumped: bytes, database: str, scratch: Scratch) -> tuple[str, ...]:

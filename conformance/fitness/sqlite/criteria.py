@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from conformance.fitness.codes import Code
+from conformance.fitness.criteria.endings import Ending, Sense
 from conformance.fitness.model import Criterion, Evidence, EvidenceClass, Finding, Part
 from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.sqlite.catalogue import Relation
+from conformance.fitness.sqlite.catalogue import Column, Relation
 from conformance.fitness.sqlite.files import commits, rights
 from conformance.fitness.sqlite.keys import nonce_consumed, single_use, sound, swallowed, tried, unreviewed
 from conformance.fitness.sqlite.outcomes import Outcome, came_to, counts, of_addition, of_attempt, of_change
 from conformance.fitness.sqlite.probes import other_operations
-from conformance.fitness.sqlite.retention import defaults_that_end, is_endless
+from conformance.fitness.sqlite.retention import endings, is_endless
 from conformance.fitness.sqlite.sheet import Sheet
 from conformance.fitness.sqlite.snapshot import AUDIT
 from conformance.fitness.sqlite.sqltext import Trigger, values_of
@@ -23,7 +24,7 @@ _HARMLESS = ("NO ACTION", "RESTRICT")
 
 def findings(evidence: Evidence, policy: Policy) -> tuple[Finding, ...]:
     """Each criterion, in their order."""
-    return tuple(_judged(Sheet(evidence, policy, criterion)) for criterion in Criterion)
+    return tuple(_judged(Sheet(criterion, evidence, policy)) for criterion in Criterion)
 
 
 def _judged(sheet: Sheet) -> Finding:
@@ -328,14 +329,32 @@ def _housekeeping(sheet: Sheet, relation: Relation, which: Part) -> None:
 
 
 def _endings(sheet: Sheet, relation: Relation, which: Part) -> None:
-    for column, days in defaults_that_end(relation):
-        text = f"{relation.name}.{column.name} is {column.default} by default: the row ends after {days:g} days"
-        if sheet.policy.horizon is None or days * 86_400 < sheet.policy.horizon.total_seconds():
-            sheet.refute(Code.RETENTION_TTL, text, which, rows=(column.row,))
+    found = {column.name: (column, said) for column, said in endings(relation)}
+    for column, said in found.values():
+        _ending(sheet, f"{relation.name}.{column.name}", column, said, which)
     until = relation.columns.get(sheet.policy.column("retain_until"))
-    if until is not None and not is_endless(relation, until, sheet.policy.horizon):
+    if until is not None and not is_endless(found.get(until.name, (until, None))[1], sheet.policy.horizon):
         text = f"{relation.name}.{until.name} is left to whoever writes: its default is no time behind the horizon"
         sheet.doubt(Code.RETENTION_UNKNOWN, text, which, rows=(until.row,))
+
+
+def _ending(sheet: Sheet, name: str, column: Column, said: Ending, which: Part) -> None:
+    horizon = sheet.policy.horizon
+    default = "generated" if column.default is None else f"{column.default} by default"
+    if said.sense is Sense.LATER and (horizon is None or (said.length is not None and said.length < horizon)):
+        ends = "later" if said.length is None else f"after {said.length.total_seconds() / 86_400:g} days"
+        text = f"{name} is {default}: the row ends {ends}; write '9999-12-31' for a row that is kept for ever"
+        sheet.refute(Code.RETENTION_TTL, text, which, rows=(column.row,))
+    elif said.sense is Sense.LATER and said.length is None:
+        text = f"{name} is {default}, which is not shown to lie beyond {horizon}"
+        sheet.doubt(Code.RETENTION_UNKNOWN, text, which, rows=(column.row,))
+    elif said.sense in (Sense.INSTANT, Sense.UNCLEAR):
+        why = said.why or "that may be read as a time or a span"
+        text = (
+            f"{name} is {default}, and is not shown to be no end of the row: {why}; write '9999-12-31' for ever, and "
+            "CURRENT_TIMESTAMP for the moment in which a row is made"
+        )
+        sheet.doubt(Code.RETENTION_UNKNOWN, text, which, rows=(column.row,))
 
 
 _JUDGES: dict[Criterion, Callable[[Sheet], None]] = {
@@ -363,6 +382,11 @@ def _notes(evidence: Evidence) -> Iterator[str]:
         "SQLite has no roles: whoever may write the file can drop its guards, switch checks off "
         "(ignore_check_constraints, writable_schema) or write its pages; give the registrar an account of its own"
     )
+    for row in told.get("broken", ()):
+        yield (
+            f"{row['file']}: the view {row['view']} is broken ({row['error']}): it was left out, and everything else "
+            "was judged; drop it or make it anew"
+        )
     for name, file in sorted(told["files"].items()):
         mode = evidence.snapshot.structure[f"{name}.journal"][0]["mode"]
         yield f"{name}: {file} on {told['filesystems'][name] or 'an unknown file system'}, journal: {mode}"

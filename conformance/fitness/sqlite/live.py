@@ -17,7 +17,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -144,9 +144,11 @@ def _header(path: Path) -> bytes:
     return header
 
 
-def lines(connection: sqlite3.Connection, sql: str) -> Iterator[dict[str, str | int | float | None]]:
+def lines(
+    connection: sqlite3.Connection, sql: str, given: Mapping[str, str]
+) -> Iterator[dict[str, str | int | float | None]]:
     """The rows of a query by the name of the column. Raises sqlite3.Error."""
-    cursor = connection.execute(sql)
+    cursor = connection.execute(sql, dict(given))
     names = [part[0] for part in cursor.description]
     for row in cursor:
         yield dict(zip(names, row, strict=True))

@@ -1,66 +1,185 @@
-"""Defaults that give a row an end. They are worked out by SQLite itself, beside the moment in which that is done."""
+"""Whether a default or a generated column gives a row an end, read from tokens: SQLite has no types of time.
+
+As in PostgreSQL what is known is listed, and the rest is doubted. SQLite has no infinity: a text for a year from 3000
+on says that a row is kept for ever.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from datetime import timedelta
 
+from conformance.fitness.criteria.endings import Ending, Sense, like_time
 from conformance.fitness.sqlite.catalogue import Column, Relation
+from conformance.fitness.sqlite.sqltext import Kind, Token, generated, tokens
 
 _DAY_S = 86_400
-# Numbers below are no seconds since 1970 that anybody means.
-_EPOCH_FLOOR = 1_000_000_000
-# A default that says when a row was made is not behind this moment by more.
-_NOW_DAYS = 60 / _DAY_S
-_FAR = ("infinity", "never", "forever")
+_NEVER = ("infinity", "never", "forever")
+_FAR = re.compile(r"[3-9]\d{3}-\d\d-\d\d(?:[T ].*)?")
+# The end of the year 9999 in seconds and milliseconds, and the largest integer.
+_LARGEST = ("253402300799", "253402300800", "253402300799000", "253402300799999", "9223372036854775807")
+
+# Texts stand as their number between marks, the moment of making as another mark.
+_OPEN, _CLOSE, _NOW = "\x01", "\x02", "\x03"
+_LITERAL = rf"{_OPEN}(?:\d+){_CLOSE}"
+_FIRST = rf"(?P<first>{_LITERAL})(?P<more>(?: , {_LITERAL})*)"
+_CALLS = (
+    re.compile(rf"\b(?:datetime|date|time|julianday|unixepoch) \( (?:{_FIRST} )?\)"),
+    re.compile(rf"\bstrftime \( (?P<form>{_LITERAL}) , {_FIRST} \)"),
+)
+_SAME = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\bcurrent_(?:timestamp|date|time)\b(?! \()",
+        rf"(?<!\w )\( {_NOW} \)",
+        rf"\bcast \( {_NOW} as \w+ \)",
+        rf"\b(?:round|floor|trunc) \( {_NOW}(?: , 0)? \)",
+        # From days since noon of the Julian day 0 to seconds since 1970, and from those to milliseconds.
+        rf"{_NOW} - 2440587\.5(?= \)| \*|\Z)",
+        rf"{_NOW} \* (?:1000|86400|86400000)(?:\.0)?(?= \)| as |\Z)",
+    )
+)
+# They move a moment by hours at most, or back.
+_HARMLESS = re.compile(r"subsec(?:ond)?|utc|localtime|start of (?:day|month|year)")
+_MOVES = re.compile(r"[+-]?\d+(?:\.\d+)? *(?:second|minute|hour|day|month|year)s?|[+-]\d\d", re.IGNORECASE)
+_TIME_WORDS = re.compile(r"\b(?:current_\w+|datetime|date|time|julianday|unixepoch|strftime|timediff)\b")
+_CALL = re.compile(r"\b([^\W\d]\w*) \(")
+_TIMELESS = frozenset(
+    """
+    random randomblob zeroblob hex unhex lower upper abs length octet_length printf format substr substring replace trim
+    ltrim rtrim coalesce ifnull nullif typeof quote char unicode round floor ceil trunc mod instr iif min max concat
+    concat_ws cast json json_object json_array sqlite_version last_insert_rowid changes total_changes
+    and or not case when then else in
+    """.split()
+)
 
 
-def defaults_that_end(relation: Relation) -> Iterator[tuple[Column, float]]:
-    """Columns whose default lies in the future, with the days until then."""
-    for column in relation.columns.values():
-        days = _days_ahead(column.default)
-        # A fixed instant far away, such as the year 9999, ends nothing that anybody keeps: only what moves along does.
-        if days is not None and days > _NOW_DAYS and _moves(column.default):
-            yield column, days
+def endings(relation: Relation) -> Iterator[tuple[Column, Ending]]:
+    """Each column that is given a value when the row is made, with what that says of an end."""
+    expressions = generated(relation.sql)
+    moments = {
+        name
+        for name, column in relation.columns.items()
+        if _said(tokens(column.default or "")).sense in (Sense.MOMENT, Sense.LATER)
+    }
+    for name, column in relation.columns.items():
+        if column.generated:
+            # One that nobody finds in the text is doubted.
+            body = expressions.get(name.casefold())
+            found = Ending(Sense.UNCLEAR, why="its expression is not found") if body is None else _said(body, moments)
+            yield column, found
+        elif column.default is not None:
+            found = _said(tokens(column.default))
+            yield column, _with_length(found, column.default)
 
 
-def is_endless(relation: Relation, column: Column, horizon: timedelta | None) -> bool:
+def is_endless(found: Ending | None, horizon: timedelta | None) -> bool:
     """Whether a row that does not say how long it is kept is kept for the horizon; None is for ever."""
-    del relation
-    if column.default is None or column.default.upper() == "NULL":
-        return False
-    if column.default.strip("'\"").casefold() in _FAR:
-        return True
-    days = _days_ahead(column.default)
-    if days is None:
-        return False
-    if horizon is None:
-        return not _moves(column.default) and days > 1000 * 365
-    return days * _DAY_S >= horizon.total_seconds()
+    if found is None or found.sense is not Sense.LATER:
+        return found is not None and found.sense is Sense.FOR_EVER
+    return horizon is not None and found.length is not None and found.length >= horizon
 
 
-def _moves(default: str | None) -> bool:
-    """Whether a default depends on the moment."""
-    said = (default or "").casefold()
-    return any(word in said for word in ("now", "current_", "unixepoch(", "julianday(", "strftime(", "datetime("))
+def _said(body: tuple[Token, ...], moments: Collection[str] = ()) -> Ending:
+    texts: list[str] = []
+    masked = _reduced(" ".join(_masked(body, moments, texts)), texts)
+    while (inner := re.fullmatch(r"\( ([^()]*) \)", masked)) is not None:
+        masked = inner.group(1)
+    if masked == _NOW:
+        return Ending(Sense.MOMENT)
+    return _constant(masked, texts) or _other(masked, texts)
 
 
-def _days_ahead(default: str | None) -> float | None:
-    """How many days after now the value of a default lies; None if it is no instant."""
-    if default is None:
+def _masked(body: tuple[Token, ...], moments: Collection[str], texts: list[str]) -> Iterator[str]:
+    for token in body:
+        if token.kind is Kind.STRING:
+            texts.append(token.text)
+            yield f"{_OPEN}{len(texts) - 1}{_CLOSE}"
+        elif token.kind is Kind.BLOB:
+            yield "null"
+        elif token.kind in (Kind.WORD, Kind.QUOTED) and any(token.names(name) for name in moments):
+            yield _NOW
+        elif token.kind is Kind.QUOTED:
+            # Where SQLite finds no column of that name it is a text.
+            texts.append(token.text)
+            yield f"{_OPEN}{len(texts) - 1}{_CLOSE}"
+        else:
+            yield token.text.casefold()
+
+
+def _reduced(masked: str, texts: list[str]) -> str:
+    def told(marks: str) -> list[str]:
+        return [texts[int(number)] for number in re.findall(r"\d+", marks)]
+
+    def call(found: re.Match[str]) -> str:
+        groups = found.groupdict()
+        first, more, form = (told(groups.get(name) or "") for name in ("first", "more", "form"))
+        now = [each.casefold() for each in first] in ([], ["now"], ["subsec"], ["subsecond"])
+        fine = now and all(_HARMLESS.fullmatch(each.casefold()) for each in more)
+        # Digits of the form itself would stand in what is written.
+        return _NOW if fine and not any(re.search(r"\d", each) for each in form) else found.group()
+
+    before = ""
+    while before != masked:
+        before = masked
+        for pattern in _CALLS:
+            masked = pattern.sub(call, masked)
+        for pattern in _SAME:
+            masked = pattern.sub(_NOW, masked)
+        zone = re.search(rf"{_NOW} \| \| {_OPEN}(\d+){_CLOSE}", masked)
+        if zone is not None and texts[int(zone.group(1))].upper() in ("Z", "+00:00", ".000Z"):
+            masked = masked.replace(zone.group(), _NOW)
+    return masked
+
+
+def _constant(masked: str, texts: list[str]) -> Ending | None:
+    found = re.fullmatch(rf"{_OPEN}(\d+){_CLOSE}|(?:[+-] )?([\d.]+(?:e[+-]?\d+)?)|(null|true|false)|", masked)
+    if found is None:
         return None
+    said = found.group(2) if found.group(1) is None else texts[int(found.group(1))]
+    if said is None:
+        return Ending(Sense.NO_TIME)
+    if said.strip().casefold() in _NEVER or said in _LARGEST or _FAR.fullmatch(said):
+        return Ending(Sense.FOR_EVER)
+    return Ending(Sense.INSTANT if like_time(said) else Sense.NO_TIME)
+
+
+def _other(masked: str, texts: list[str]) -> Ending:
+    timed = _NOW in masked or _TIME_WORDS.search(masked)
+    if timed and (any(_MOVES.fullmatch(text.strip()) for text in texts) or "+" in masked):
+        return Ending(Sense.LATER)
+    unread = [name for name in _CALL.findall(masked) if name not in _TIMELESS]
+    if timed or unread:
+        why = f"it calls {', '.join(dict.fromkeys(unread))}" if unread else "what time that is is not read here"
+        return Ending(Sense.UNCLEAR, why=why)
+    return Ending(Sense.NO_TIME)
+
+
+def _with_length(found: Ending, default: str) -> Ending:
+    days = _days_ahead(default) if found.sense is Sense.LATER else None
+    return found if days is None else Ending(found.sense, timedelta(days=days))
+
+
+# Between these a number is a Julian day, seconds or milliseconds since 1970, for anybody who lives now.
+_UNITS: Mapping[str, tuple[float, float]] = {
+    "? - julianday('now')": (2.4e6, 2.6e6),
+    "(? - strftime('%s', 'now')) / 86400.0": (1e9, 1e11),
+    "(? / 1000.0 - strftime('%s', 'now')) / 86400.0": (1e12, 1e14),
+}
+
+
+def _days_ahead(default: str) -> float | None:
+    """How many days after now the value of a default lies, as SQLite works it out; None if it is no instant."""
     with closing(sqlite3.connect(":memory:")) as connection:
         try:
             value = connection.execute(f"SELECT ({default})").fetchone()[0]
+            sql: str | None = "julianday(?) - julianday('now')"
             if isinstance(value, int | float):
-                if value < _EPOCH_FLOOR:
-                    return None
-                sql = "SELECT (? - strftime('%s', 'now')) / 86400.0"
-            else:
-                sql = "SELECT julianday(?) - julianday('now')"
-            found = connection.execute(sql, (value,)).fetchone()[0]
+                sql = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
+            found = None if sql is None else connection.execute(f"SELECT {sql}", (value,)).fetchone()[0]
         except (sqlite3.Error, OverflowError):
             return None
     return None if found is None else float(found)

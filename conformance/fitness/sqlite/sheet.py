@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.fitness.codes import Code
 from conformance.fitness.model import (
     Criterion,
-    Evidence,
     EvidenceClass,
     Finding,
     Part,
     Probe,
-    Reason,
     Row,
-    Standing,
 )
-from conformance.fitness.policy import Policy
+from conformance.fitness.reasons import Reasons
 from conformance.fitness.sqlite.catalogue import Database, Relation, database, part
 from conformance.fitness.sqlite.live import MAIN
 from conformance.fitness.sqlite.outcomes import Outcome, came_to
@@ -38,15 +35,9 @@ NEEDS: dict[Criterion, tuple[EvidenceClass, ...]] = {
 
 
 @dataclass(slots=True)
-class Sheet:
-    """The reasons of one criterion, and what it rests on."""
+class Sheet(Reasons):
+    """One criterion of a surface in SQLite files."""
 
-    evidence: Evidence
-    policy: Policy
-    criterion: Criterion
-    reasons: list[Reason] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    probes: list[str] = field(default_factory=list)
     # Probes that showed nothing, by what stood in the way.
     untold: dict[tuple[Part, str], list[str]] = field(default_factory=dict)
 
@@ -79,26 +70,6 @@ class Sheet:
         if name not in self.probes and self.evidence.probe(name) is not None:
             self.probes.append(name)
         return self.evidence.probe(name)
-
-    def refute(self, code: Code, text: str, which: Part | None = None, **shown: Iterable[Row] | Iterable[str]) -> None:
-        """The criterion is shown not to hold. `rows` and `probes` show it."""
-        self._say(Standing.REFUTED, code, text, which, shown)
-
-    def doubt(self, code: Code, text: str, which: Part | None = None, **shown: Iterable[Row] | Iterable[str]) -> None:
-        """The criterion is not shown to hold."""
-        self._say(Standing.UNPROVEN, code, text, which, shown)
-
-    def _say(
-        self,
-        standing: Standing,
-        code: Code,
-        text: str,
-        which: Part | None,
-        shown: dict[str, Iterable[Row] | Iterable[str]],
-    ) -> None:
-        rows = tuple(row for row in shown.get("rows", ()) if not isinstance(row, str))
-        probes = tuple(name for name in shown.get("probes", ()) if isinstance(name, str))
-        self.reasons.append(Reason(self.criterion, standing, code.value, text, which, rows, probes))
 
     def refused(self, which: Part, found: dict[str, Outcome], code: Code, text: str) -> None:
         """Each of these had to be refused with an error; what was admitted refutes with `code`."""
@@ -146,21 +117,5 @@ class Sheet:
         """The criterion with all that was said about it."""
         for (which, cause), names in self.untold.items():
             self.doubt(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
-        reasons = list(self.reasons)
-        lost = [(each, why) for each, why in self.evidence.lost.items() if each in NEEDS[self.criterion]]
-        reasons += [
-            Reason(self.criterion, Standing.UNPROVEN, Code.EVIDENCE_MISSING.value, f"no {each.value} evidence: {why}")
-            for each, why in lost
-        ]
-        standings = {reason.standing for reason in reasons}
-        standing = next((s for s in (Standing.REFUTED, Standing.UNPROVEN) if s in standings), Standing.PROVEN)
-        rows = [*self.rows, *_unseen(reasons, self.rows)]
-        return Finding(self.criterion, standing, tuple(reasons), tuple(rows), tuple(self.probes))
-
-
-def _unseen(reasons: Iterable[Reason], seen: list[Row]) -> Iterator[Row]:
-    known = list(seen)
-    for row in (row for reason in reasons for row in reason.rows):
-        if row not in known:
-            known.append(row)
-            yield row
+        self._miss(NEEDS[self.criterion])
+        return Finding(self.criterion, self._standing(), tuple(self.reasons), tuple(self.rows), tuple(self.probes))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -45,10 +47,13 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
         )
     structure: dict[str, tuple[Row, ...]] = {}
     beside: list[Row] = []
+    broken: list[Row] = []
     found = files_of(surface, path)
     for name, file in found.items():
-        for query, rows in read(file, catalogue).items():
+        seen = read(file, catalogue)
+        for query, rows in seen.rows.items():
             structure[f"{name}.{query}"] = rows
+        broken += ({"file": name, "view": view, "error": error} for view, error in seen.broken.items())
         structure[f"{name}.journal"] = ({"mode": "wal" if in_wal_mode(file) else "chosen by each connection"},)
         structure[f"{name}.file"] = (_file(file, like=found[MAIN]),)
         structure[f"{name}.folders"] = tuple(_folders(file))
@@ -57,14 +62,35 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
         "version": sqlite3.sqlite_version,
         "files": {name: str(file) for name, file in found.items()},
         "beside": beside,
+        "broken": broken,
         "filesystems": {name: filesystem_of(file) for name, file in found.items()},
     }
     return Snapshot(Dialect.SQLITE, structure, circumstances)
 
 
-def catalogue(connection: sqlite3.Connection) -> Mapping[str, tuple[Row, ...]]:
-    """The rows of each query. Raises sqlite3.Error."""
-    return {name: tuple(lines(connection, sql)) for name, sql in queries().items()}
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The rows of each query by its name, and why a view could not be read, by the view's name."""
+
+    rows: Mapping[str, tuple[Row, ...]]
+    broken: Mapping[str, str]
+
+
+def catalogue(connection: sqlite3.Connection) -> Catalogue:
+    """What one file says. Raises sqlite3.Error."""
+    broken = dict(_broken(connection))
+    given = {"broken": json.dumps(list(broken))}
+    return Catalogue({name: tuple(lines(connection, sql, given)) for name, sql in queries().items()}, broken)
+
+
+def _broken(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Views that speak of what is not there any more. SQLite finds that out when it is asked for their columns."""
+    views = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").fetchall()
+    for (name,) in views:
+        try:
+            connection.execute("SELECT count(*) FROM pragma_table_xinfo(?)", (name,)).fetchone()
+        except sqlite3.OperationalError as error:
+            yield str(name), str(error)
 
 
 def _rights(found: os.stat_result) -> dict[str, int | str]:

@@ -158,6 +158,23 @@ def values_of(conjunct: Sequence[Token], column: str) -> tuple[str, ...] | None:
     return tuple(token.text for token in rest) if all(token.kind is Kind.STRING for token in rest) else None
 
 
+def generated(sql: str) -> dict[str, tuple[Token, ...]]:
+    """The expressions of the generated columns of a CREATE TABLE, by the column's name in small letters."""
+    found = tokens(sql)
+    begin = next((place for place, token in enumerate(found) if token.says("(")), len(found))
+    return dict(_generated(_inside(found[begin:])))
+
+
+def _generated(body: Sequence[Token]) -> Iterator[tuple[str, tuple[Token, ...]]]:
+    depth, column = 0, None
+    for place, token in enumerate(body):
+        if depth == 0 and (place == 0 or body[place - 1].says(",")):
+            column = token.text.casefold()
+        if depth == 0 and token.says("AS") and body[place + 1 : place + 2] and body[place + 1].says("("):
+            yield str(column), _inside(body[place + 1 :])
+        depth += token.says("(") - token.says(")")
+
+
 def unique_constraints(sql: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The named UNIQUE and PRIMARY KEY constraints of a CREATE TABLE, with their columns. No pragma tells the names."""
     found = tokens(sql)

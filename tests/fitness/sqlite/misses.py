@@ -552,6 +552,41 @@ RETENTION = (
         ),
         i="RETENTION_TTL",
     ),
+    *(
+        miss(
+            f"rows-that-end-{name}",
+            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x {column},")),
+            i="RETENTION_TTL",
+        )
+        for name, column in (
+            ("in-milliseconds", "INTEGER NOT NULL DEFAULT (strftime('%s', 'now') * 1000 + 86400000)"),
+            ("by-the-julian-day", "REAL NOT NULL DEFAULT (julianday('now') + 30)"),
+            ("on-a-day", "TEXT NOT NULL DEFAULT (date('now','+30 days'))"),
+        )
+    ),
+    miss(
+        "rows-that-end-by-a-generated-column",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                "attempt_id TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (strftime('%s', 'now')),"
+                " x INTEGER GENERATED ALWAYS AS (made + 86400) STORED,",
+            )
+        ),
+        i="RETENTION_TTL",
+    ),
+    *(
+        Schema(
+            f"rows-that-end-{name}",
+            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x {column},")),
+            unproven={"i": "RETENTION_UNKNOWN"},
+        )
+        for name, column in (
+            ("on-one-day", "TEXT NOT NULL DEFAULT '2030-01-01'"),
+            ("in-one-second", "INTEGER NOT NULL DEFAULT 1893456000"),
+            ("in-another-zone", "TEXT NOT NULL DEFAULT (datetime('now', '+23:59'))"),
+        )
+    ),
     Schema(
         "rows-kept-as-the-writer-likes",
         changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, retain_until TEXT NOT NULL,")),

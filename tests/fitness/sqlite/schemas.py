@@ -228,6 +228,19 @@ FIT_ONES = (
         ),
     ),
     Schema(
+        "fit-moments-and-what-is-no-time",
+        changed(
+            (
+                "attempt_id TEXT NOT NULL,",
+                """attempt_id TEXT NOT NULL, made TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+          made_ms INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+          made_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+          trace TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))), inert INTEGER NOT NULL DEFAULT 1,
+          starts TEXT GENERATED ALWAYS AS (substr(logical_request_key, 1, 8)) STORED,""",
+            )
+        ),
+    ),
+    Schema(
         "fit-domain-is-declared",
         changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
         policy=Policy(domain_evidence="Only the registrar writes here, and it registers dots: N.N., 2026-06-21"),

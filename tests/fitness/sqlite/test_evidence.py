@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.fitness import form
 from conformance.fitness.judge import judge
+from conformance.fitness.model import EvidenceClass, Standing, Status
+from conformance.fitness.sqlite.sheet import NEEDS
 from conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
 from specs import strictjson
 from tests.fitness.sqlite.files import judged, policy_of
@@ -24,6 +27,42 @@ def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(sch
 
     assert judge(again, policy_of(schema)) == judgement
     assert form.judgement_of(strictjson.loads(strictjson.canonical(form.judgement_json(judgement)))) == judgement
+
+
+@pytest.mark.parametrize("each", [EvidenceClass.CLONE, EvidenceClass.CONCURRENCY])
+def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: EvidenceClass, tmp_path: Path) -> None:
+    evidence, fit = judged(FIT_ONES[0], tmp_path)
+    less = replace(evidence, probes=tuple(probe for probe in evidence.probes if probe.evidence is not each))
+    # Somebody says the one word by which it was known that the copy was probed.
+    integrity = tuple(probe for probe in evidence.probes if probe.name.startswith("integrity"))
+    less = replace(less, probes=(*(replace(probe, evidence=EvidenceClass.LIVE) for probe in integrity), *less.probes))
+
+    found = {finding.criterion: finding for finding in judge(less, policy_of(FIT_ONES[0])).findings}
+
+    assert fit.status is Status.FIT
+    for criterion in (criterion for criterion, needs in NEEDS.items() if each in needs):
+        assert found[criterion].standing is not Standing.PROVEN
+        told = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
+        assert told == [f"no evidence of the class {each.value}: nothing of it was tried"]
+
+
+_BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DROP TABLE gone;"
+
+
+def test_a_broken_view_is_named_and_everything_else_is_judged(tmp_path: Path) -> None:
+    fit = FIT_ONES[0]
+    _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old")), tmp_path)
+
+    assert judgement.status is Status.FIT
+    assert any("the view old is broken (no such table: main.gone)" in note for note in judgement.notes)
+
+
+def test_an_effect_that_is_a_broken_view_is_refused_and_no_error(tmp_path: Path) -> None:
+    fit = FIT_ONES[0]
+    _, judgement = judged(replace(fit, sql=fit.sql + _BROKEN.format("old"), effect="old"), tmp_path)
+
+    assert {"NOT_A_TABLE", "MISSING_COLUMNS"} <= {reason.code for reason in judgement.reasons}
+    assert any("the view old is broken" in note for note in judgement.notes)
 
 
 @pytest.mark.parametrize(

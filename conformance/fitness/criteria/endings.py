@@ -1,0 +1,267 @@
+"""Whether the text of a default gives a row an end. Read as pg_get_expr writes it, with pg_catalog alone to look in.
+
+What is known is listed: constants that are no time, the moment of making, infinity, and functions that tell no time.
+Everything else that moves along with the clock, or is not read here, is said to be so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, unique
+
+
+@unique
+class Sense(Enum):
+    """What a default says of time."""
+
+    NO_TIME = "no time"
+    MOMENT = "the moment in which the row is made"
+    FOR_EVER = "for ever"
+    LATER = "a while after the row is made"
+    INSTANT = "a fixed time"
+    UNCLEAR = "not read"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """`length` of what is LATER, at least, where it is known; `why` of what is UNCLEAR."""
+
+    sense: Sense
+    length: timedelta | None = None
+    why: str = ""
+
+
+# Texts in quotes are set aside and stand as their number between marks that no expression has.
+_OPEN, _CLOSE, _NOW = "\x01", "\x02", "\x03"
+_TEXT = re.compile(r"""(?P<escaped>E)?'(?P<said>(?:[^']|'')*)'|(?P<name>"(?:[^"]|"")*")""")
+_ODD_NAME = re.compile(r"[^\w$ \"-]")
+_LITERAL = rf"{_OPEN}(\d+){_CLOSE}"
+_NAME = r'(?:"(?:[^"]|"")*"|(?!\d)[\w$]+)'
+_WORDS_OF_TYPES = r"precision|varying|with time zone|without time zone|year|month|day|hour|minute|second|to"
+_TYPE = rf"(?:{_NAME}\.)?{_NAME}(?:\(\d+(?:,\d+)?\))?(?: (?:{_WORDS_OF_TYPES})(?:\(\d+\))?)*(?:\[\])*"
+_CAST = re.compile(rf"::({_TYPE})")
+_TIMES = re.compile(r"(?:timestamp|timestamptz|date|time|timetz)\b|(?:ts|tstz|date)(?:multi)?range\b")
+_CALL = re.compile(rf"(?<![\w$.\"])(?:(?P<schema>{_NAME})\.)?(?P<name>{_NAME})\(")
+
+# Rewritten until nothing changes any more. Whatever only says the moment of making in other words becomes `_NOW`.
+_MAKING = re.compile(
+    r"\b(?:(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)"
+    r"|(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP|CURRENT_TIME|LOCALTIME)(?:\(\d\))?|CURRENT_DATE)(?![\w$(])"
+)
+_PLAIN_TYPE = (
+    r"(?:(?:timestamp|time)(?:\(\d\))? with(?:out)? time zone|date|text|character varying(?:\(\d+\))?|bigint|integer"
+    r"|numeric(?:\(\d+,\d+\))?|double precision|real)"
+)
+_UNIT = r"\(?(?:1000|1000000)(?:\.0+)?\)?(?:::(?:numeric|double precision|bigint|integer))?"
+_SAME = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![\w$.\"])\({_NOW}\)",
+        rf"{_NOW}::{_PLAIN_TYPE}(?![\w$.(\[])",
+        rf"\bEXTRACT\(epoch FROM {_NOW}\)",
+        rf"(?<![\w$.\"])(?:floor|round|trunc|to_jsonb)\({_NOW}\)",
+        # As milliseconds or microseconds.
+        rf"{_NOW} \* {_UNIT}(?= *(?:\)|\Z))",
+    )
+)
+# With a text: which zone, which field, which form.
+_WITH_TEXT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![\w$.\"])(?P<word>timezone|date_part|date_trunc)\({_LITERAL}::text, {_NOW}\)",
+        rf"{_NOW} (?P<word>AT TIME ZONE) {_LITERAL}::text",
+        rf"(?<![\w$.\"])(?P<word>to_char)\({_NOW}, {_LITERAL}::text\)",
+        rf"(?P<word>)\({_LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])",
+    )
+)
+# A zone by its digits may lie days away (POSIX); one by its name is one that people live in.
+_ZONE = re.compile(r"[A-Za-z]+(?:[/_-][A-Za-z]+)*")
+
+_EVER = "infinity"
+_DATE = re.compile(r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*", re.DOTALL)
+_DURATION = re.compile(
+    r"\s*(?:[-+]?\d+(?:\.\d+)?\s*(?:[smhdwy]|ms|secs?|mins?|(?:microsecond|millisecond|second|minute|hour|day|week|mon"
+    r"|month|year|decade|century)s?)\s*)+|P(?=\d|T\d)[\dYMWDTHS.]+",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+# The largest numbers of a column are said for "never"; from here on others may be seconds since 1970.
+_LARGEST = ("9223372036854775807",)
+_EPOCH_FLOOR = 1_000_000_000
+_CONSTANT = re.compile(rf"(?:{_LITERAL}|(?P<word>true|false|NULL)|(?P<number>-?\d+(?:\.\d+)?))")
+_INTERVAL = rf"{_LITERAL}::interval(?: [a-z ]+)?(?:\(\d\))?"
+_AFTER = re.compile(rf"{_NOW} \+ {_INTERVAL}|{_INTERVAL} \+ {_NOW}")
+_LENGTH = re.compile(rf"{_INTERVAL}")
+_RANGE = re.compile(rf"(?:tstzrange|tsrange|daterange)\({_NOW}, (?P<end>[^,]+)(?:, {_LITERAL}::text)?\)")
+_MOVES = re.compile(r"\+|\binterval\b|\bmake_interval\(|\bdate_add\(|_pl_")
+_SPEAKS = re.compile(
+    r"\b(?:age|date_|isfinite|justify_|make_(?:date|time|interval)|to_timestamp|to_date|timezone|(?:ts|tstz|date)range"
+    r"|pg_postmaster_start_time|pg_conf_load_time|pg_xact_commit_timestamp|EXTRACT)"
+)
+# pg_catalog's functions, and words before a parenthesis, by which nobody is told the time.
+_TIMELESS = frozenset(
+    """
+    nextval currval gen_random_uuid uuidv4 uuidv7 random random_normal md5 sha224 sha256 sha384 sha512 encode decode
+    convert_to convert_from lower upper initcap length char_length octet_length bit_length concat concat_ws substr
+    substring left right lpad rpad replace translate reverse btrim ltrim rtrim chr ascii to_hex abs mod floor ceil round
+    trunc current_database current_schema current_setting inet_client_addr inet_client_port inet_server_addr
+    inet_server_port pg_backend_pid txid_current pg_current_xact_id version jsonb_build_object json_build_object
+    jsonb_build_array json_build_array to_json to_jsonb format split_part regexp_replace strpos overlay quote_literal
+    quote_ident hashtext hashtextextended starts_with
+    SUBSTRING TRIM POSITION OVERLAY COALESCE NULLIF GREATEST LEAST ROW AND OR NOT CASE WHEN THEN ELSE IN ANY ALL
+    """.split()
+)
+
+
+def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), reviewed: Collection[str] = ()) -> Ending:
+    """What a default says. `timed`: the column is of a type of time. `moments`: columns that hold a moment, which the
+    expression of a generated column may name. `reviewed`: functions that somebody has read, by schema and name.
+    """
+    if not text:
+        return Ending(Sense.NO_TIME)
+    names = [found["name"] for found in _TEXT.finditer(text) if found["name"]]
+    if re.search(r"[\x00-\x08]", text) or any(map(_ODD_NAME.search, names)):
+        return Ending(Sense.UNCLEAR, why="a name in it has signs that are not read here")
+    said: list[str] = []
+    masked = _bare(_reduced(_masked(text, moments, said), said))
+    if masked == _NOW:
+        return Ending(Sense.MOMENT)
+    return (
+        _constant(masked, said, timed=timed)
+        or _lasting(masked, said)
+        or _other(masked, timed=timed, reviewed=frozenset(reviewed))
+    )
+
+
+def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
+    def aside(found: re.Match[str]) -> str:
+        if found["name"]:
+            return found["name"]
+        # The value of a text with escapes is not worked out.
+        said.append("\\" if found["escaped"] else found["said"].replace("''", "'"))
+        return f"{_OPEN}{len(said) - 1}{_CLOSE}"
+
+    masked = _MAKING.sub(_NOW, _TEXT.sub(aside, text).replace("pg_catalog.", ""))
+    for name in moments:
+        masked = re.sub(rf"(?<![\w$.\"]){re.escape(name)}(?![\w$.(\"])", _NOW, masked)
+    return masked
+
+
+def _reduced(masked: str, said: list[str]) -> str:
+    def same(found: re.Match[str]) -> str:
+        word, told = found["word"], said[int(found[2])]
+        fine = {
+            "timezone": _ZONE.fullmatch(told),
+            "AT TIME ZONE": _ZONE.fullmatch(told),
+            "date_part": told == "epoch",
+            "date_trunc": True,
+            # Digits and letters of the form itself would stand in what is written.
+            "to_char": not re.search(r"\d", told),
+            "": told.strip().lower() == "now",
+        }[word]
+        return _NOW if fine else found.group()
+
+    before = ""
+    while before != masked:
+        before = masked
+        for pattern in _SAME:
+            masked = pattern.sub(_NOW, masked)
+        for pattern in _WITH_TEXT:
+            masked = pattern.sub(same, masked)
+    return masked
+
+
+def _bare(masked: str) -> str:
+    """Without parentheses around the whole."""
+    while masked.startswith("(") and _closes(masked) == len(masked) - 1:
+        masked = masked[1:-1].strip()
+    return masked
+
+
+def _closes(masked: str) -> int:
+    depth = 0
+    for place, sign in enumerate(masked):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0:
+            return place
+    return -1
+
+
+def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
+    types = _CAST.findall(masked)
+    found = _CONSTANT.fullmatch(_bare(_CAST.sub("", masked).replace(" ", "")) if types else masked)
+    if found is None or any("." in each for each in types):
+        return None
+    if found["word"] is not None:
+        return Ending(Sense.NO_TIME)
+    told = found["number"] or said[int(found[1])]
+    if told.strip().lower() == _EVER or told in _LARGEST:
+        return Ending(Sense.FOR_EVER)
+    if any(each.startswith("interval") for each in types):
+        return Ending(Sense.LATER, _length(told))
+    if timed or any(_TIMES.match(each) for each in types) or like_time(told):
+        return Ending(Sense.INSTANT)
+    return Ending(Sense.NO_TIME)
+
+
+def like_time(told: str) -> bool:
+    """Whether a text or number may be read as a fixed time or a span: a date, a duration, seconds since 1970."""
+    if _NUMBER.fullmatch(told):
+        return abs(float(told)) >= _EPOCH_FLOOR
+    return bool(_DATE.fullmatch(told) or _DURATION.fullmatch(told))
+
+
+def _lasting(masked: str, said: list[str]) -> Ending | None:
+    """Whatever ends a while after now, and ranges from now on."""
+    if found := _AFTER.fullmatch(masked):
+        return Ending(Sense.LATER, _length(said[int(found[1] or found[2])]))
+    if found := _RANGE.fullmatch(masked):
+        end = _bare(found["end"])
+        if re.fullmatch(rf"NULL::{_PLAIN_TYPE}", end):
+            return Ending(Sense.FOR_EVER)
+        inner = _constant(end, said, timed=True) or _lasting(end, said)
+        return inner or Ending(Sense.LATER)
+    if _LENGTH.search(masked) or (_NOW in masked and _MOVES.search(masked)) or "make_interval(" in masked:
+        return Ending(Sense.LATER)
+    return None
+
+
+_PLAIN_LENGTH = re.compile(r"(?:(\d+) years? ?)?(?:(\d+) mons? ?)?(?:(\d+) days? ?)?(?:(\d+):(\d\d):(\d\d))?")
+_UNIT_DAYS = {"year": 365, "mon": 28}
+
+
+def _length(told: str) -> timedelta | None:
+    """How long an interval is, at least; None if it is not said in plain words."""
+    words = _PLAIN_LENGTH.fullmatch(told.strip())
+    if words is None or not told.strip():
+        return None
+    years, months, days, hours, minutes, seconds = (int(word or 0) for word in words.groups())
+    whole = years * _UNIT_DAYS["year"] + months * _UNIT_DAYS["mon"] + days
+    return timedelta(days=min(whole, 999_999_999), hours=hours, minutes=minutes, seconds=seconds)
+
+
+def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
+    """Neither constant nor moment: fine if nothing in it tells the time, or somebody has read what does."""
+    types = _CAST.findall(masked)
+    without_casts = _CAST.sub("", masked)
+    calls = list(_calls(without_casts, types))
+    foreign = [call for call in calls if "." in call or call.startswith("OPERATOR")]
+    unread = [call for call in calls if call not in reviewed and (call in foreign or call not in _TIMELESS)]
+    if unread:
+        return Ending(Sense.UNCLEAR, why=f"it calls {', '.join(dict.fromkeys(unread))}, which nobody has reviewed")
+    if foreign:
+        return Ending(Sense.NO_TIME)
+    if timed or _NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types):
+        return Ending(Sense.UNCLEAR, why="what time that is is not read here")
+    return Ending(Sense.NO_TIME)
+
+
+def _calls(without_casts: str, types: list[str]) -> Iterator[str]:
+    for found in _CALL.finditer(without_casts):
+        name = found["name"].strip('"')
+        yield name if found["schema"] is None else f"{found['schema'].strip(chr(34))}.{name}"
+    # Casting to somebody's own type may run a function of his.
+    yield from (each for each in types if "." in each)

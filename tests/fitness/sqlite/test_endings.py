@@ -1,0 +1,100 @@
+"""What the text of a default says of an end in SQLite, where texts and numbers are all that a time can be."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from conformance.fitness.criteria.endings import Ending, Sense
+from conformance.fitness.sqlite.retention import _days_ahead, _said, is_endless
+from conformance.fitness.sqlite.sqltext import generated, tokens
+
+SAID = {
+    "0": Sense.NO_TIME,
+    "-1": Sense.NO_TIME,
+    "NULL": Sense.NO_TIME,
+    "'pending'": Sense.NO_TIME,
+    '"pending"': Sense.NO_TIME,
+    "X'00'": Sense.NO_TIME,
+    "TRUE": Sense.NO_TIME,
+    "lower(hex(randomblob(16)))": Sense.NO_TIME,
+    "abs(random())": Sense.NO_TIME,
+    "CURRENT_TIMESTAMP": Sense.MOMENT,
+    "current_date": Sense.MOMENT,
+    "datetime('now')": Sense.MOMENT,
+    "datetime()": Sense.MOMENT,
+    "(datetime('now', 'localtime'))": Sense.MOMENT,
+    "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')": Sense.MOMENT,
+    "CAST(strftime('%s', 'now') AS INTEGER)": Sense.MOMENT,
+    "unixepoch()": Sense.MOMENT,
+    "unixepoch('now') * 1000": Sense.MOMENT,
+    "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)": Sense.MOMENT,
+    "CAST(unixepoch('subsec') * 1000 AS INTEGER)": Sense.MOMENT,
+    "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)": Sense.MOMENT,
+    "julianday('now')": Sense.MOMENT,
+    "datetime('now') || 'Z'": Sense.MOMENT,
+    "'9999-12-31T23:59:59Z'": Sense.FOR_EVER,
+    "'infinity'": Sense.FOR_EVER,
+    "9223372036854775807": Sense.FOR_EVER,
+    "253402300799": Sense.FOR_EVER,
+    "datetime('now', '+1 day')": Sense.LATER,
+    "date('now','+30 days')": Sense.LATER,
+    "strftime('%s', 'now') + 3600": Sense.LATER,
+    "unixepoch() + 86400": Sense.LATER,
+    "unixepoch('now', '+1 day')": Sense.LATER,
+    "unixepoch() * 1000 + 86400000": Sense.LATER,
+    "julianday('now') + 30": Sense.LATER,
+    "julianday('now', '30 days')": Sense.LATER,
+    "30 + julianday('now')": Sense.LATER,
+    "CAST(julianday('now') + 30 AS TEXT)": Sense.LATER,
+    "datetime('now', '+01:00')": Sense.UNCLEAR,
+    "'2030-01-01'": Sense.INSTANT,
+    "1893456000": Sense.INSTANT,
+    "1893456000000": Sense.INSTANT,
+    "'30 days'": Sense.INSTANT,
+    "datetime('2030-01-01')": Sense.UNCLEAR,
+    "strftime('9%Y', 'now')": Sense.UNCLEAR,
+    "unixepoch() * 2": Sense.UNCLEAR,
+    "julianday('now') - -30": Sense.UNCLEAR,
+    "until()": Sense.UNCLEAR,
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_a_default_says(text: str) -> None:
+    assert _said(tokens(text)).sense is SAID[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("datetime('now', '+2 days')", 2),
+        ("strftime('%s', 'now') + 172800", 2),
+        ("strftime('%s', 'now') * 1000 + 172800000", 2),
+        ("julianday('now') + 2", 2),
+    ],
+)
+def test_how_far_away_an_end_lies_is_worked_out_in_its_own_unit(text: str, days: int) -> None:
+    found = _days_ahead(text)
+    assert found is not None
+    assert abs(found - days) < 0.001
+
+
+def test_a_generated_column_says_what_its_columns_say() -> None:
+    sql = 'CREATE TABLE t (a TEXT DEFAULT (f(1, 2)), "b c" INT AS (made + 60), d GENERATED ALWAYS AS (a) STORED)'
+    found = generated(sql)
+    assert set(found) == {"b c", "d"}
+    assert _said(found["b c"], {"made"}).sense is Sense.LATER
+    assert _said(found["b c"]).sense is Sense.NO_TIME
+    assert _said(found["d"]).sense is Sense.NO_TIME
+
+
+def test_what_is_endless() -> None:
+    day = timedelta(days=1)
+    assert is_endless(Ending(Sense.FOR_EVER), None)
+    assert not is_endless(None, None)
+    assert not is_endless(Ending(Sense.MOMENT), day)
+    assert not is_endless(Ending(Sense.LATER, 2 * day), None)
+    assert is_endless(Ending(Sense.LATER, 2 * day), day)
+    assert not is_endless(Ending(Sense.LATER), day)

@@ -1,0 +1,157 @@
+"""What the text of a default says of an end, as PostgreSQL 13 to 18 write it. What is not known is never no time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from conformance.fitness.criteria.endings import Ending, Sense, ending
+
+DAY = timedelta(days=1)
+SAID: dict[str, Sense | Ending] = {
+    # No time.
+    "": Sense.NO_TIME,
+    "NULL::text": Sense.NO_TIME,
+    "NULL::timestamp with time zone": Sense.NO_TIME,
+    "0": Sense.NO_TIME,
+    "'-1'::integer": Sense.NO_TIME,
+    "true": Sense.NO_TIME,
+    "'pending'::text": Sense.NO_TIME,
+    "'pending'::character varying": Sense.NO_TIME,
+    "('a'::text)::character varying(20)": Sense.NO_TIME,
+    "'{}'::jsonb": Sense.NO_TIME,
+    "'{}'::text[]": Sense.NO_TIME,
+    "ARRAY[]::text[]": Sense.NO_TIME,
+    "nextval('reg.numbers'::regclass)": Sense.NO_TIME,
+    "gen_random_uuid()": Sense.NO_TIME,
+    "(gen_random_uuid())::text": Sense.NO_TIME,
+    "CURRENT_USER": Sense.NO_TIME,
+    "(SESSION_USER)::text": Sense.NO_TIME,
+    "md5((random())::text)": Sense.NO_TIME,
+    "current_setting('app.tenant'::text)": Sense.NO_TIME,
+    "(5 + 3)": Sense.NO_TIME,
+    "'v1+2'::text": Sense.NO_TIME,
+    "'interval'::text": Sense.NO_TIME,
+    # The moment of making.
+    "now()": Sense.MOMENT,
+    "pg_catalog.now()": Sense.MOMENT,
+    "CURRENT_TIMESTAMP": Sense.MOMENT,
+    "CURRENT_TIMESTAMP(3)": Sense.MOMENT,
+    "(now())::date": Sense.MOMENT,
+    "(clock_timestamp())::timestamp(0) without time zone": Sense.MOMENT,
+    "CURRENT_DATE": Sense.MOMENT,
+    "(now() AT TIME ZONE 'utc'::text)": Sense.MOMENT,
+    "timezone('utc'::text, now())": Sense.MOMENT,
+    "(CURRENT_TIMESTAMP AT TIME ZONE 'Europe/Vienna'::text)": Sense.MOMENT,
+    "((now() AT TIME ZONE 'UTC'::text))::text": Sense.MOMENT,
+    "date_trunc('second'::text, now())": Sense.MOMENT,
+    "(EXTRACT(epoch FROM now()))::bigint": Sense.MOMENT,
+    "(date_part('epoch'::text, now()))::integer": Sense.MOMENT,
+    "((EXTRACT(epoch FROM now()) * (1000)::numeric))::bigint": Sense.MOMENT,
+    "(floor((date_part('epoch'::text, clock_timestamp()) * (1000)::double precision)))::bigint": Sense.MOMENT,
+    "('now'::text)::timestamp with time zone": Sense.MOMENT,
+    "to_char(now(), 'YYYY-MM-DD'::text)": Sense.MOMENT,
+    # For ever.
+    "'infinity'::timestamp with time zone": Sense.FOR_EVER,
+    "'infinity'::date": Sense.FOR_EVER,
+    "'Infinity'::double precision": Sense.FOR_EVER,
+    "'9223372036854775807'::bigint": Sense.FOR_EVER,
+    "tstzrange(now(), NULL::timestamp with time zone)": Sense.FOR_EVER,
+    "tstzrange(now(), 'infinity'::timestamp with time zone, '[)'::text)": Sense.FOR_EVER,
+    # A while after.
+    "(now() + '1 day'::interval)": Ending(Sense.LATER, DAY),
+    "('1 day'::interval + now())": Ending(Sense.LATER, DAY),
+    "((now() + '1 day'::interval))": Ending(Sense.LATER, DAY),
+    "(timezone('utc'::text, now()) + '02:00:00'::interval)": Ending(Sense.LATER, timedelta(hours=2)),
+    "'1 day'::interval": Ending(Sense.LATER, DAY),
+    "'1 year 2 mons'::interval": Ending(Sense.LATER, timedelta(days=365 + 56)),
+    "tstzrange(now(), (now() + '1 day'::interval))": Ending(Sense.LATER, DAY),
+    "tstzrange(now(), (now() + '1 day'::interval), '[]'::text)": Ending(Sense.LATER, DAY),
+    "(now() + ('1 day'::interval * (30)::double precision))": Ending(Sense.LATER),
+    "(now() - '-30 days'::interval)": Ending(Sense.LATER),
+    "(now() - '30 days'::interval)": Ending(Sense.LATER),
+    "(now() + make_interval(days => 30))": Ending(Sense.LATER),
+    "make_interval(days => 30)": Ending(Sense.LATER),
+    "(CURRENT_DATE + 30)": Ending(Sense.LATER),
+    "((EXTRACT(epoch FROM now()))::bigint + 86400)": Ending(Sense.LATER),
+    "(86400 + (date_part('epoch'::text, now()))::bigint)": Ending(Sense.LATER),
+    "((now() + '30 days'::interval))::text": Ending(Sense.LATER),
+    "timestamptz_pl_interval(now(), '1 day'::interval)": Ending(Sense.LATER),
+    "jsonb_build_object('until', (now() + '1 day'::interval))": Ending(Sense.LATER),
+    # A fixed time.
+    "'9999-12-31 00:00:00+00'::timestamp with time zone": Sense.INSTANT,
+    "'-infinity'::timestamp with time zone": Sense.INSTANT,
+    "'2030-01-01'::date": Sense.INSTANT,
+    "'2030-01-01'::text": Sense.INSTANT,
+    "'2030-01-01T00:00:00Z'::character varying": Sense.INSTANT,
+    "'20300101T000000Z'::text": Sense.INSTANT,
+    "'[2026-01-01,2027-01-01)'::daterange": Sense.INSTANT,
+    '\'{"until": "2030-01-01"}\'::jsonb': Sense.INSTANT,
+    "1893456000": Sense.INSTANT,
+    "'1893456000000'::bigint": Sense.INSTANT,
+    "('tomorrow'::text)::timestamp with time zone": Sense.INSTANT,
+    "'30 days'::text": Sense.INSTANT,
+    "'P30D'::text": Sense.INSTANT,
+    "'PT3600S'::text": Sense.INSTANT,
+    # Not read.
+    "reg.until()": Sense.UNCLEAR,
+    "reg.until(now())": Sense.UNCLEAR,
+    "(reg.until())::text": Sense.UNCLEAR,
+    '"My Schema"."Until"()': Sense.UNCLEAR,
+    "reg.now()": Sense.UNCLEAR,
+    "(1 OPERATOR(reg.+) 2)": Sense.UNCLEAR,
+    "('x'::text)::reg.until": Sense.UNCLEAR,
+    "until()": Sense.UNCLEAR,
+    "(now() AT TIME ZONE 'X-167'::text)": Sense.UNCLEAR,
+    "timezone('<X>-167'::text, now())": Sense.UNCLEAR,
+    "to_char(now(), '9999-MM-DD'::text)": Sense.UNCLEAR,
+    "(EXTRACT(epoch FROM now()) * (2)::numeric)": Sense.UNCLEAR,
+    "(EXTRACT(epoch FROM now()) * (1000)::numeric * (2)::numeric)": Sense.UNCLEAR,
+    "to_timestamp((4102444800)::double precision)": Sense.UNCLEAR,
+    "(current_setting('app.until'::text))::timestamp with time zone": Sense.UNCLEAR,
+    "CASE WHEN true THEN now() ELSE NULL::timestamp with time zone END": Sense.UNCLEAR,
+    "query_to_xml('SELECT now() + ''1 day'''::text, true, true, ''::text)": Sense.UNCLEAR,
+    "date_trunc('year'::text, reg.until())": Sense.UNCLEAR,
+    "GREATEST(now(), reg.until())": Sense.UNCLEAR,
+    "'a'\x03": Sense.UNCLEAR,
+    # A quote in a name would make a text of what is called.
+    "(\"a'\".until() || 'x'::text)": Sense.UNCLEAR,
+    "(\"now()\".until() || 'x'::text)": Sense.UNCLEAR,
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_a_default_says(text: str) -> None:
+    wanted, found = SAID[text], ending(text)
+    assert (found if isinstance(wanted, Ending) else found.sense) == wanted
+
+
+def test_what_a_column_of_a_type_of_time_says_is_a_time() -> None:
+    assert ending("now()", timed=True).sense is Sense.MOMENT
+    assert ending("NULL::timestamp with time zone", timed=True).sense is Sense.NO_TIME
+    assert ending("''::text", timed=True).sense is Sense.INSTANT
+    assert ending("COALESCE(NULL::date, NULL::date)", timed=True).sense is Sense.UNCLEAR
+
+
+def test_what_somebody_has_reviewed_is_believed_and_no_more() -> None:
+    assert ending("reg.number()", reviewed=("reg.number",)).sense is Sense.NO_TIME
+    assert ending("reg.number()", reviewed=("number",)).sense is Sense.UNCLEAR
+    assert ending("(reg.number() + reg.until())", reviewed=("reg.number",)).sense is Sense.UNCLEAR
+    assert ending("(now() + reg.span())", reviewed=("reg.span",)).sense is Sense.LATER
+
+
+@pytest.mark.parametrize(
+    ("text", "sense"),
+    [
+        ("(committed_at + '1 day'::interval)", Sense.LATER),
+        ("(committed_at)::date", Sense.MOMENT),
+        ("(made_s + 86400)", Sense.LATER),
+        ("(other + 86400)", Sense.NO_TIME),
+        ("md5(logical_request_key)", Sense.NO_TIME),
+        ("to_timestamp((other)::double precision)", Sense.UNCLEAR),
+        ("reg.after(committed_at)", Sense.UNCLEAR),
+    ],
+)
+def test_a_generated_column_says_what_its_columns_say(text: str, sense: Sense) -> None:
+    assert ending(text, moments=("committed_at", "made_s")).sense is sense
