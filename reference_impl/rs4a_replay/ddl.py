@@ -119,7 +119,8 @@ class SqliteDialect(Dialect):
     """SQLite. STRICT, because otherwise a BLOB twin of a text passes every UNIQUE."""
 
     types: ClassVar[Mapping[str, str]] = {"key": "TEXT", "text": "TEXT", "instant": "TEXT", "boolean": "INTEGER"}
-    key_check = "length({0}) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
+    # Anything may stand behind a NUL, where length() and GLOB end; as bytes the key is as long as it is.
+    key_check = "length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
     instant_check = "{0} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]*Z'"
 
     def table(self, relation: Relation) -> str:

@@ -181,6 +181,46 @@ FUNCTION = {
     "schema": "surface", "name": "admit", "arguments": "", "owner": "registrar_owner", "definer": True,
     "trigger": False, "executors": [None], "definition": "insert into consumed_request",
 }  # fmt: skip
+ATTEMPTS: dict[str, Any] = {
+    **at(EFFECT), "name": "one_try", "unique": True, "primary": False, "exclusion": False, "immediate": True,
+    "valid": True, "ready": True, "live": True, "method": "btree", "predicate": None, "expressions": None,
+    "period": False, "constraint": None, "columns": ["attempt_id"], "included": [], "definition": "",
+    "opclasses": ["pg_catalog.text_ops"], "collations": ["pg_catalog.C"], "deterministic": True,
+}  # fmt: skip
+
+
+ATTEMPT_INDEXES: dict[str, dict[str, Any]] = {
+    "by an expression": {"columns": [None], "expressions": "lower(attempt_id)"},
+    "for some rows": {"predicate": "(operation = 'register_dot'::text)"},
+    "in a condition": {"columns": ["run_id"], "predicate": "(attempt_id = '1'::text)"},
+    "at the end": {"immediate": False},
+    "by exclusion": {"unique": False, "exclusion": True},
+    "by exclusion, with a key": {"unique": False, "exclusion": True, "columns": ["attempt_id", KEY]},
+    "with the operation": {"columns": ["attempt_id", "operation"]},
+    "with what is not unique by itself": {"columns": ["run_id", "attempt_id"]},
+}
+
+
+def outrun(probe: str, there: int) -> _Edit:
+    """The loser of a race is told that it could not be serialized, and so many rows are there."""
+
+    def apply(evidence: Evidence) -> Evidence:
+        return replace(
+            evidence,
+            probes=tuple(
+                replace(
+                    each,
+                    statements=(*each.statements[:-1], Statement("helper", "x", "SELECT"), each.statements[-1]),
+                    answers=(*each.answers[:-1], Answer(rows=({"there": there},)), Answer(sqlstate="40001")),
+                )
+                if each.name == probe
+                else each
+                for each in evidence.probes
+            ),
+        )
+
+    return apply
+
 
 CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     # a
@@ -217,14 +257,13 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         (("a", U, "KEY_NOT_DECLARABLE"),),
     ),
     "a attempt unique": (
-        add("indexes", **{
-            **at(EFFECT), "name": "one_try", "unique": True, "primary": False, "exclusion": False, "immediate": True,
-            "valid": True, "ready": True, "live": True, "method": "btree", "predicate": None, "expressions": None,
-            "period": False, "constraint": None, "columns": ["attempt_id"], "included": [], "definition": "",
-            "opclasses": ["pg_catalog.text_ops"], "collations": ["pg_catalog.C"], "deterministic": True,
-        }),
+        add("indexes", **ATTEMPTS),
         (("a", R, "ATTEMPT_KEYING"),),
     ),
+    **{
+        f"a attempt unique {how}": (add("indexes", **(ATTEMPTS | more)), (("a", R, "ATTEMPT_KEYING"),))
+        for how, more in ATTEMPT_INDEXES.items()
+    },
     "a nullable": (column(EFFECT, KEY, not_null=False), (("a", R, "KEY_NULLABLE"),)),
     "a replay key nullable": (column(EFFECT, "replay_key", not_null=False), (("a", R, "KEY_NULLABLE"),)),
     "a of type name": (column(EFFECT, KEY, base_type="pg_catalog.name"), (("a", R, "KEY_TYPE"),)),
@@ -248,6 +287,14 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a check calls": (
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (surface.canon({KEY}))"),
         (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check of another form": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} ~ '^(a|b)$'::text))"),
+        (("a", U, "KEY_NOT_CANONICAL"),),
+    ),
+    "a check of another form, replay key": (
+        edit("constraints", at(EFFECT, columns=["replay_key"]), definition="CHECK ((replay_key <> ''::text))"),
+        (("a", U, "KEY_NOT_CANONICAL"),),
     ),
     "a check by an operator": (
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} OPERATOR(surface.~) 'x'::text))"),
@@ -284,6 +331,13 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a tried, NULL": (answer("key-null", **ADMITTED), (("a", R, "KEY_NULLABLE"),)),
     "a tried, upper case": (answer("key-upper", **ADMITTED), (("a", R, "KEY_NOT_CANONICAL"),)),
     "a tried, space": (answer("replay-key-space", **ADMITTED), (("a", R, "KEY_NOT_CANONICAL"),)),
+    "a tried, prefix": (answer("key-sha256", **ADMITTED), (("a", R, "KEY_NOT_CANONICAL"),)),
+    "a tried, line feed": (answer("replay-key-newline", **ADMITTED), (("a", R, "KEY_NOT_CANONICAL"),)),
+    "a twin not tried": (without("key-doubled"), (("a", U, "PROBE_FAILED"),)),
+    "a tried, known attempt": (
+        answer("attempt-again", sqlstate="23505", affected=None, constraint="one_try"), (("a", R, "ATTEMPT_KEYING"),),
+    ),
+    "a known attempt not tried": (without("attempt-again"), (("a", U, "PROBE_FAILED"),)),
     "a tried, neighbour": (
         answer("key-prefix", sqlstate="23505", affected=None, constraint=UNIQUE), (("a", R, "KEY_COLLISION"),),
     ),
@@ -336,6 +390,10 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         answer("killed", rows=({"effect": 0, "nonce": 0, "committed": 0},)), (("e", R, "NOT_ATOMIC"),),
     ),
     "e race": (answer("race", **ADMITTED), (("e", R, "RACE_LOST"),)),
+    "e race that nobody won": (outrun("race", 0), (("e", U, "PROBE_FAILED"),)),
+    "e race that both won": (outrun("race-nonce", 2), (("e", U, "PROBE_FAILED"),)),
+    "e race for an arbiter that nobody won": (outrun("race-arbiter", 0), (("e", R, "ARBITER_UNUSABLE"),)),
+    "e race lost without a count": (answer("race", sqlstate="40001"), (("e", U, "PROBE_FAILED"),)),
     "e race not run": (without("race"), (("e", U, "PROBE_FAILED"),)),
     # f
     "f no triggers": (drop("triggers", at(NONCE)), (("f", R, "NO_TRIGGERS"),)),
@@ -732,12 +790,16 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         edit(
             "constraints",
             at(EFFECT, columns=[KEY]),
-            definition=f"CHECK ((({KEY} ~ 'a.b(c)'::text) AND (length({KEY}) OPERATOR(pg_catalog.>) 1.5)))",
+            definition=f"CHECK ((({KEY} ~ '^[0-9a-f]{{64}}$'::text) AND ({KEY} ~ 'a.b(c)'::text) AND "
+            f"(length({KEY}) OPERATOR(pg_catalog.>) 1.5)))",
         ),
         Policy(),
     ),
     "a check with a constant of somebody's type": (
-        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} <> ('x'::surface.\"Kind\")::text))"),
+        edit(
+            "constraints", at(EFFECT, columns=[KEY]),
+            definition=f"CHECK ((({KEY} ~ '^[0-9a-f]{{64}}$'::text) AND ({KEY} <> ('x'::surface.\"Kind\")::text)))",
+        ),
         Policy(),
     ),
     "a check whose cast somebody reviewed": (
@@ -784,6 +846,19 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
             add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit"}),
         ),
         Policy(reviewed=("stamp",)),
+    ),
+    "a check of another form that somebody reviewed": (
+        edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} ~ '^(a|b)$'::text))"),
+        Policy(reviewed=("consumed_request_logical_request_key_check",)),
+    ),
+    "an attempt beside a key": (
+        add("indexes", **{**ATTEMPTS, "columns": ["decision_id", "attempt_id"]}), Policy(),
+    ),
+    "an attempt that an index carries along": (
+        add("indexes", **{**ATTEMPTS, "columns": [KEY], "included": ["attempt_id"]}), Policy(),
+    ),
+    "races of serializable transactions": (
+        both(outrun("race", 1), outrun("race-nonce", 1), outrun("race-arbiter", 1)), Policy(),
     ),
     "a function that somebody reviewed": (add("mentions", **FUNCTION), Policy(reviewed=("surface.admit",))),
     "a job on other tables": (

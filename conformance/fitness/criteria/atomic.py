@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.keys import sound_unique
-from conformance.fitness.criteria.sheet import Sheet, duplicate
+from conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE, Sheet, duplicate
 from conformance.fitness.criteria.tables import apart, logged, there
-from conformance.fitness.model import EvidenceClass, Part, Row
+from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
 from conformance.fitness.policy import KEYS, NONCE
 
 _TRANSACTIONAL = ("r", "p")
@@ -122,15 +124,29 @@ def _tried(sheet: Sheet) -> None:
     counts(sheet, "killed", wanted, Code.NOT_ATOMIC, "a killed session left a row, or a committed one is gone")
     for name, at, column in (("race", effect, key), ("race-nonce", nonce, once)):
         text = f"of two sessions with one {column} both went through"
-        sheet.refused(name, Code.RACE_LOST, text, by=duplicate(sheet.catalogue, at, column), staged=True)
+        sheet.refused(name, Code.RACE_LOST, text, by=_lost(sheet, name, at, column), staged=True)
     _arbiter(sheet, "race-arbiter", key, Part.EFFECT)
     text = "after the first of two sessions rolled back, the second did not go through"
     sheet.admitted("race-after-rollback", Code.RACE_LOST, text)
 
 
+def _lost(sheet: Sheet, name: str, relation: RelationName, column: str) -> Callable[[Answer], bool]:
+    """Whether a race was lost: the unique index said so, or the isolation of the session did and one row is there."""
+    twice = duplicate(sheet.catalogue, relation, column)
+    return lambda answer: twice(answer) or any(_outrun(probe, answer) for probe, _ in sheet.tried(name))
+
+
+def _outrun(probe: Probe, answer: Answer) -> bool:
+    """Above READ COMMITTED the loser may be told to try again; it has lost only if exactly one row is there."""
+    there = [row[THERE] for each in probe.answers for row in each.rows if THERE in row]
+    return answer.sqlstate == NOT_SERIALIZED and there == [1]
+
+
 def _arbiter(sheet: Sheet, name: str, column: str, part: Part) -> None:
     """ON CONFLICT with the key: no error, and no row the second time."""
     for probe, answer in sheet.staged(name):
+        if _outrun(probe, answer):
+            continue
         if answer.sqlstate is not None:
             text = f"ON CONFLICT ({column}) does not work: {answer.sqlstate} {answer.message}".strip()
             sheet.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])

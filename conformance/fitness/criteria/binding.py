@@ -204,13 +204,18 @@ _LITERAL = rf"\(?({_QUOTED})\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
 
 def _admitted(definition: str, column: str) -> set[str] | None:
     """The values that a check admits, if it has one of the forms above; conditions beside it only narrow them."""
-    inside = re.fullmatch(_CHECK, definition, re.DOTALL)
     # A check of a domain calls the column VALUE.
-    for condition in [] if inside is None else _conjuncts(inside.group(1)):
+    for condition in conditions(definition):
         words = _listed(condition, column)
         if words is not None:
             return words
     return None
+
+
+def conditions(definition: str) -> list[str]:
+    """The conditions of a check that must all hold."""
+    inside = re.fullmatch(_CHECK, definition, re.DOTALL)
+    return [] if inside is None else _conjuncts(inside.group(1))
 
 
 def _listed(condition: str, column: str) -> set[str] | None:

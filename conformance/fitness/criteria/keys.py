@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterator
 
 from conformance.fitness.codes import Code
-from conformance.fitness.criteria.binding import weak_checks
+from conformance.fitness.criteria.binding import conditions, weak_checks
 from conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
-from conformance.fitness.criteria.tables import ordinary, there, untouched_on_insert
+from conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
+from conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
 from conformance.fitness.model import Answer, Part, RelationName, Row
 from conformance.fitness.policy import KEYS, NONCE
+from conformance.fitness.twins import TWINS
 
 # Types whose equality is that of their bytes, and which keep what they are given.
 _TEXTS = ("pg_catalog.text", "pg_catalog.varchar")
 _BYTES = "pg_catalog.bytea"
 _UUID = "pg_catalog.uuid"
+# pg_attribute.attidentity of a column that no statement gives a value.
+_ALWAYS = "a"
 _BYTE_ORDERED = ("pg_catalog.C", "pg_catalog.POSIX")
 
 
@@ -43,6 +47,12 @@ def _concerns(index: Row, column: str) -> bool:
         return True
     computed = f"{index['expressions'] or ''}"
     return re.search(rf"(?<![\w$]){re.escape(column)}(?![\w$])", computed) is not None
+
+
+def _decides(index: Row, column: str) -> bool:
+    """Whether a column is in the key of an index, in what it computes or in its condition."""
+    condition = re.sub(r"'(?:[^']|'')*'", "", str(index["predicate"] or ""))
+    return _concerns(index, column) or _concerns({**index, "expressions": condition}, column)
 
 
 def sound_unique(sheet: Sheet, relation: RelationName, column: str) -> Row | None:
@@ -123,11 +133,11 @@ def _collated(sheet: Sheet, part: Part, relation: RelationName, row: Row) -> Non
         sheet.doubt(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
 
 
-def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> list[str]:
-    """Names of the checks that hold a key to one spelling; none, with a reason, where there is no such check."""
+def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> None:
+    """A key is held to one spelling by its type, by the text of a check, or by a check that somebody answers for."""
     name = str(row["name"])
     if row["base_type"] == _UUID:
-        return []
+        return
     checks = sheet.catalogue.checks(relation, name)
     sheet.rest_on(*checks)
     good = sound(sheet, checks)
@@ -135,7 +145,26 @@ def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> list[str]:
     if not checks:
         text = f"no check holds {name} of {relation} to one spelling: the same key in upper case is another key"
         sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
-    return [str(check["name"]) for check in good]
+    elif row["base_type"] != _BYTES and good:
+        _spelled(sheet, relation, name, good)
+
+
+def _spelled(sheet: Sheet, relation: RelationName, name: str, checks: list[Row]) -> None:
+    """Twins never exhaust the spellings that a check may let pass: its text must show that there is one only."""
+    if _shows_one(sheet, checks, name) or any(reviewed(sheet, relation, check) for check in checks):
+        return
+    told = "; ".join(f"{check['name']} {check['definition']}" for check in checks)
+    text = (
+        f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: {told}; "
+        f"write one as CHECK ({name} {WRITE_AS}), with a prefix if need be and without options, alternatives, +, * and "
+        "{m,n}, or name the constraint in a policy as reviewed"
+    )
+    sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=checks)
+
+
+def _shows_one(sheet: Sheet, checks: list[Row], name: str) -> bool:
+    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
+    return one_spelling(said, name, trusted=sheet.policy.reviewed)
 
 
 def single_use(sheet: Sheet) -> None:
@@ -168,11 +197,15 @@ def _keys(sheet: Sheet, relation: RelationName) -> None:
 def _attempts(sheet: Sheet, relation: RelationName) -> None:
     """Attempts neither make a row another one nor are unique themselves."""
     attempt = sheet.policy.column("attempt")
-    if (index := sound_unique(sheet, relation, attempt)) is not None:
-        text = f"{index['name']} makes {attempt} of {relation} unique, and an attempt may recur"
-        sheet.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
     columns = {str(row["name"]) for row in sheet.catalogue.of("columns", relation)}
     alone = {name for name in columns if sound_unique(sheet, relation, name) is not None}
+    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.
+    harmless = {*alone, *map(sheet.policy.column, KEYS)} - {attempt}
+    for index in sheet.catalogue.unique(relation):
+        # What an exclusion constraint compares with, its index does not say.
+        if _decides(index, attempt) and (index["exclusion"] or not harmless & set(index["columns"])):
+            text = f"{index['name']} on {relation} keys {attempt}, and an attempt may recur: {index['definition']}"
+            sheet.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
     if sheet.policy.column(KEYS[0]) in alone:
         return
     for index in sheet.catalogue.unique(relation):
@@ -201,14 +234,15 @@ def _by_canonical_form(sheet: Sheet, word: str) -> None:
     relation, name = sheet.part(Part.EFFECT), sheet.policy.column(word)
     if relation is None or (row := sheet.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
         return
-    checks = {str(check["name"]) for check in sound(sheet, sheet.catalogue.checks(relation, name))}
+    good = sound(sheet, sheet.catalogue.checks(relation, name))
+    checks, plain = {str(check["name"]) for check in good}, _shows_one(sheet, good, name)
 
     def holds(answer: Answer) -> bool:
-        # A check over several columns may let the same spelling pass in another row.
-        return refused(answer) and (answer.sqlstate != "23514" or answer.constraint in checks)
+        # A check over several columns may let the same spelling pass in another row, if nothing else refuses it.
+        return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
 
     prefix = "key" if word == KEYS[0] else "replay-key"
-    for suffix, what in (("upper", "in upper case"), ("space", "with a space at its end")):
+    for suffix, (_, what) in TWINS.items():
         text = f"the consumed {name} {what} is another key to {relation}"
         sheet.refused(f"{prefix}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
     text = f"two different values of {name} that begin alike are one key"
@@ -242,6 +276,11 @@ def _used_once(sheet: Sheet) -> None:
         sheet.refused(probe, Code.KEY_NULLABLE, f"a row without {column} went in", part=Part.EFFECT)
     for word in KEYS:
         _by_canonical_form(sheet, word)
+    row = sheet.catalogue.column(relation, sheet.policy.column("attempt"))
+    # An attempt that the server numbers never recurs, and no row can say that it does.
+    if row is not None and not row["generated"] and row["identity"] != _ALWAYS:
+        text = f"a known {row['name']} was refused with another key"
+        sheet.admitted("attempt-again", Code.ATTEMPT_KEYING, text, part=Part.EFFECT)
 
 
 def nonce(sheet: Sheet) -> None:

@@ -26,6 +26,10 @@ from conformance.fitness.reasons import Reasons
 _CONSTRAINT_CLASSES = ("23",)
 _TYPE_REFUSES = ("22P02", "22021", "22001", "22003")
 NO_PRIVILEGE = "42501"
+# What a session above READ COMMITTED is told when another one was first: try again.
+NOT_SERIALIZED = "40001"
+# Under this name a race counts the rows of the key, where its loser was told so.
+THERE = "there"
 # Errors that say nothing about the rows: the statement was wrong, the session or the server failed, somebody waited.
 _SHOWS_NOTHING = ("08", "22", "25P", "26", "3D", "3F", "40", "42", "53", "55P", "57", "58", "XX")
 # Refusals by a rule that speaks of something else than of changes: what it lets pass tomorrow is not known.

@@ -16,6 +16,7 @@ from conformance.fitness.postgres.rows import Maker, Pick, RowError
 from conformance.fitness.postgres.sessions import Session, opened
 from conformance.fitness.postgres.tampering import tampering
 from conformance.fitness.postgres.workshop import KEY, REPLAY_KEY, Workshop, rolled_back
+from conformance.fitness.twins import TWINS
 
 # What another attempt has of its own. The replay key is no part of it, and has a unique index of its own.
 _OF_AN_ATTEMPT = frozenset({"attempt", "decision", REPLAY_KEY, NONCE})
@@ -72,6 +73,7 @@ def admission(shop: Workshop, session: Session, first: Pick) -> Iterator[Probe]:
     """What is admitted beside a row that is there, and what is not. Nothing of it stays."""
     yield _one(shop, session, "second", shop.fresh())
     yield from _keys(shop, session, first)
+    yield _attempt_again(shop, session, first)
     yield from _nonces(shop, session, first)
     yield from _bindings(shop, session)
     yield from _arbiters(shop, session, first)
@@ -80,11 +82,7 @@ def admission(shop: Workshop, session: Session, first: Pick) -> Iterator[Probe]:
 
 # What a twin of a known value is made of; None is NULL.
 _Twin: TypeAlias = Callable[[str], str | None]
-_TWINS: Mapping[str, _Twin] = {
-    "null": lambda _: None,
-    "upper": str.upper,
-    "space": lambda value: f"{value} ",
-}
+_TWINS: Mapping[str, _Twin] = {"null": lambda _: None, **{name: make for name, (make, _) in TWINS.items()}}
 
 
 def _keys(shop: Workshop, session: Session, first: Pick) -> Iterator[Probe]:
@@ -104,6 +102,17 @@ def _keys(shop: Workshop, session: Session, first: Pick) -> Iterator[Probe]:
             yield _one(shop, session, f"{prefix}-{twin}", shop.fresh(), upto=Part.EFFECT, changed={word: make(value)})
         neighbour = {word: _neighbour(shop, Part.EFFECT, word, first)}
         yield _one(shop, session, f"{prefix}-prefix", shop.fresh(), upto=Part.EFFECT, changed=neighbour)
+
+
+def _attempt_again(shop: Workshop, session: Session, first: Pick) -> Probe:
+    """A known attempt in rows that are fresh otherwise; what would be said at the commit only is asked for at once."""
+    if reason := shop.lacks(Part.EFFECT, "attempt"):
+        return shop.cannot("attempt-again", reason)
+    attempt = shop.attempt("attempt-again")
+    with rolled_back(session):
+        if shop.put(attempt, session, shop.like(first, "attempt")).sqlstate is None:
+            attempt.send(session, "SET CONSTRAINTS ALL IMMEDIATE")
+    return attempt.done()
 
 
 def _neighbour(shop: Workshop, part: Part, word: str, known: Pick) -> str:

@@ -12,6 +12,7 @@ from functools import partial
 
 import psycopg
 
+from conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE
 from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
 from conformance.fitness.policy import NONCE
 from conformance.fitness.postgres.clone import Clone
@@ -83,6 +84,9 @@ def _race(shop: Workshop, winner: Session, loser: Session, race: Race, attempt: 
         met = _meet(shop, winner, loser, waiting, attempt)
         attempt.send(winner, race.ends)
         statement, answer = waiting.result()
+        if answer.sqlstate == NOT_SERIALIZED:
+            # It is the loser's answer that counts, so that the rows are told before it.
+            attempt.send(shop.helper, *shop.count({THERE: (race.part, one)}))
         attempt.keep(statement, answer)
         if answer.sqlstate is None:
             # What a constraint says only at the commit comes too late to be an answer, and is an answer nevertheless.

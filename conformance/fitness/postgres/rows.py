@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors, sql
 
 from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import WORDS, Policy
+from conformance.fitness.policy import KEYS, WORDS, Policy
 from conformance.fitness.postgres.shapes import Shape, sample, shapes_of
 from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
 
@@ -22,6 +22,8 @@ _TRIES = 400
 _TRIAL = 999
 # Of parents of parents; a cycle ends here too.
 _GENERATIONS = 5
+# How far the number that a replay key is made of is from that of the other key.
+_APART = 5_000
 _NO_EQUALITY = frozenset({"json", "xml", "point"})
 
 
@@ -251,7 +253,9 @@ class Maker:
                 self._wanted.add((key.target, name))
         above = self._values(key.target, pick, generation + 1)
         for name, referred in zip(key.columns, key.targets, strict=True):
-            if name in values and name not in self._words and referred in above:
+            # One key that refers to the other one is what that one is.
+            crossed = {self.word(name), self.word(referred)} == set(KEYS)
+            if name in values and (name not in self._words or crossed) and referred in above:
                 values[name] = above[referred]
 
     def _parents_of(self, insert: Insert, pick: Pick, generation: int) -> Iterator[Insert]:
@@ -261,17 +265,26 @@ class Maker:
             named = [insert.values.get(name) for name in key.columns]
             if key.target in self.relations.values() or key.target == insert.relation or None in named:
                 continue
-            values = self._values(key.target, pick, generation + 1)
+            values = self._values(key.target, self._of_its_own(insert.relation, key, pick), generation + 1)
             values.update(zip(key.targets, named, strict=True))
             parent = Insert(key.target, values)
             yield from self._parents_of(parent, pick, generation + 1)
             yield parent
 
+    def _of_its_own(self, relation: RelationName, key: ForeignKey, pick: Pick) -> Pick:
+        """The pick of a parent: where both keys refer to one relation, there are two rows of it that differ in all."""
+        alike = [each for each in self._tables[relation].foreign_keys if each.target == key.target]
+        apart = len(alike) > 1 and self._policy.column(KEYS[1]) in key.columns
+        return Pick(pick.base + _APART, pick.words) if apart else pick
+
     def _value(self, table: Table, name: str, pick: Pick) -> str | None:
         shapes = self._shapes(table, name)
         if not shapes:
             return None
-        return shapes[self._chosen.get((table.relation, name), 0)](pick.number(self.word(name)))
+        word = self.word(name)
+        # The two keys of a row are not equal: a table may refuse that.
+        number = pick.number(word) + (_APART if word == KEYS[1] else 0)
+        return shapes[self._chosen.get((table.relation, name), 0)](number)
 
     def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
         given = self._sample(table, name)

@@ -15,6 +15,7 @@ from conformance.fitness.sqlite.sqltext import (
     Trigger,
     checks,
     conflict_clauses,
+    tokens,
     trigger,
     unique_constraints,
 )
@@ -62,11 +63,17 @@ class Index:
     rows: tuple[Row, ...]
     # The constraint's name where it has one, else the index's.
     called: str
+    # Its key and its condition as they were written; nothing for the index of a constraint.
+    body: tuple[Token, ...] = ()
 
     def is_full_on(self, column: str) -> bool:
         """Whether it makes every row unique by exactly this column, byte by byte."""
         binary = all(collation.upper() == BINARY for collation in self.collations)
         return self.unique and not self.partial and self.columns == (column,) and binary
+
+    def mentions(self, column: str) -> bool:
+        """Whether its key, an expression of it or its condition can speak of this column."""
+        return column in self.columns or any(token.names(column) for token in self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +184,7 @@ def place_of(relation: RelationName) -> str:
 def _relation(row: Row, rows: Mapping[str, tuple[Row, ...]], keys: tuple[ForeignKey, ...]) -> Relation:
     name = str(row["name"])
     sql = next((str(o["sql"]) for o in rows["schema"] if o["name"] == name and o["type"] in ("table", "view")), "")
+    made = {str(o["name"]): str(o["sql"] or "") for o in rows["schema"] if o["type"] == "index"}
     return Relation(
         name,
         str(row["kind"]),
@@ -184,7 +192,7 @@ def _relation(row: Row, rows: Mapping[str, tuple[Row, ...]], keys: tuple[Foreign
         bool(row["without_rowid"]),
         sql,
         {str(each["name"]): _column(each) for each in rows["columns"] if each["relation"] == name},
-        tuple(_indexes([each for each in rows["indexes"] if each["relation"] == name], unique_constraints(sql))),
+        tuple(_indexes([each for each in rows["indexes"] if each["relation"] == name], unique_constraints(sql), made)),
         tuple(
             trigger(str(o["name"]), name, str(o["sql"]))
             for o in rows["schema"]
@@ -208,7 +216,9 @@ def _column(row: Row) -> Column:
     )
 
 
-def _indexes(rows: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...]) -> Iterator[Index]:
+def _indexes(
+    rows: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...], made: Mapping[str, str]
+) -> Iterator[Index]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(str(row["name"]), []).append(row)
@@ -224,7 +234,14 @@ def _indexes(rows: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...]) ->
             tuple(str(part["collation"]) for part in parts),
             tuple(parts),
             next((constraint for constraint, key in named if written and key == columns), name),
+            _key_of(made.get(name, "")),
         )
+
+
+def _key_of(sql: str) -> tuple[Token, ...]:
+    """What stands in a CREATE INDEX behind the names of the index and its table."""
+    found = tokens(sql)
+    return found[next((place for place, token in enumerate(found) if token.says("(")), len(found)) :]
 
 
 def _foreign_keys(rows: tuple[Row, ...]) -> Iterator[ForeignKey]:

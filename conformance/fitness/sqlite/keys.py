@@ -8,6 +8,8 @@ from conformance.fitness.policy import KEYS, NONCE
 from conformance.fitness.sqlite.catalogue import BINARY, Index, Relation
 from conformance.fitness.sqlite.outcomes import Outcome, came_to, of_attempt
 from conformance.fitness.sqlite.sheet import Sheet
+from conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
+from conformance.fitness.twins import NUL_TWINS, TWINS
 
 # What a conflict clause of the table may not be: both keep the error to themselves.
 _SWALLOWED = ("IGNORE", "REPLACE")
@@ -109,10 +111,20 @@ def unreviewed(sheet: Sheet, relation: Relation, which: Part) -> None:
 def _attempts(sheet: Sheet, effect: Relation) -> None:
     """An attempt may recur: it decides nothing."""
     column = sheet.policy.column("attempt")
+    if column not in effect.columns:
+        return
+    alone = {name for name in effect.columns if effect.unique_on(name)}
+    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.
+    harmless = {*alone, *map(sheet.policy.column, KEYS)} - {column}
     for index in effect.indexes:
-        if index.unique and index.columns == (column,):
-            text = f"{index.called} makes {column} unique: an attempt cannot serve two requests"
+        if index.unique and index.mentions(column) and not harmless & set(index.columns):
+            text = f"{index.called} on {effect.name} keys {column}: an attempt cannot serve two requests"
             sheet.refute(Code.ATTEMPT_KEYING, text, Part.EFFECT, rows=index.rows)
+    outcome = tried(sheet, "attempt-again")
+    if outcome in (Outcome.REFUSED, Outcome.SILENT, Outcome.ERASED):
+        text = f"a known {column} was not taken with another key: {came_to(sheet.evidence.probe('attempt-again'))}"
+        sheet.refute(Code.ATTEMPT_KEYING, text, Part.EFFECT, probes=("attempt-again",))
+    sheet.shown(Part.EFFECT, {"attempt-again": outcome})
 
 
 def _other_key(sheet: Sheet) -> None:
@@ -133,8 +145,22 @@ def _spellings(sheet: Sheet, word: str) -> None:
     if relation is not None and relation.is_table and not relation.conditions(column):
         text = f"no CHECK gives {column} one form whatever the other columns hold, so other rows may have another"
         sheet.doubt(Code.KEY_NOT_CANONICAL, text, Part.EFFECT, rows=(relation.row,))
-    found = {name: tried(sheet, name) for name in (f"{stem}-upper", f"{stem}-space", f"{stem}-blob")}
+    elif relation is not None and relation.is_table and column in relation.columns:
+        _spelled(sheet, relation, column)
+    found = {name: tried(sheet, name) for name in (f"{stem}-{twin}" for twin in (*TWINS, *NUL_TWINS, "blob"))}
     sheet.refused(Part.EFFECT, found, Code.KEY_NOT_CANONICAL, f"another spelling of a known {word} went in")
+
+
+def _spelled(sheet: Sheet, relation: Relation, column: str) -> None:
+    """Twins never exhaust the spellings that a CHECK may let pass: its text must show that there is one only."""
+    named = (check.name for check in relation.checks if check.mentions(column))
+    if one_spelling(relation, column) or any(name and name in sheet.policy.reviewed for name in named):
+        return
+    text = (
+        f"nothing in the text of the CHECKs of {relation.name} shows that one {column} has one spelling; write "
+        f"CHECK ({WRITE_AS.format(column)}), or name the constraint in a policy as reviewed"
+    )
+    sheet.doubt(Code.KEY_NOT_CANONICAL, text, Part.EFFECT, rows=(relation.row,))
 
 
 def _bypassed(sheet: Sheet, effect: Relation, there: tuple[str, ...]) -> None:

@@ -37,6 +37,7 @@ from conformance.fitness.sqlite.rows import Blob, Sql, Values, quoted, same, wit
 from conformance.fitness.sqlite.session import Transcript, refused
 from conformance.fitness.sqlite.snapshot import files_of, take
 from conformance.fitness.sqlite.tampering import tampering
+from conformance.fitness.twins import NUL_TWINS, TWINS
 
 # Operations of other domains, and other spellings of this one.
 _OTHER_OPERATIONS = ("unregister_dot", "outbound", "REGISTER_DOT", "register_dot ")
@@ -149,12 +150,13 @@ class _Probing(Bench):
         yield self.having("replay-key-null", effect, replay_key, None)
         for name, word, value in ((key, key, known), (replay_key, replay_key, known_replay)):
             stem = "key" if name == key else "replay-key"
-            yield self.having(f"{stem}-upper", effect, word, value.upper())
-            yield self.having(f"{stem}-space", effect, word, f"{value} ")
+            for twin, (make, _) in {**TWINS, **NUL_TWINS}.items():
+                yield self.having(f"{stem}-{twin}", effect, word, make(value))
             yield self.having(f"{stem}-blob", effect, word, Blob.of(value))
         # Another key, which must go in.
         other = known[:-1] + ("0" if known[-1] != "0" else "1")
         yield self.having("key-prefix", effect, key, other)
+        yield self.having("attempt-again", effect, "attempt", self.known(effect, "attempt"))
 
     def _same_but_attempt(self, effect: Subject) -> Probe:
         """Everything of the first request, with a new attempt. What else has to be unique in the row is new too."""

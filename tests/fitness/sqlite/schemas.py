@@ -10,7 +10,7 @@ from conformance.fitness.policy import Policy
 # Another user than root in every test, because root may write everything.
 DECLARED: Mapping[str, str] = {"synchronous": "full", "recursive_triggers": "on"}
 
-_KEY = "CHECK (length({0}) = 64 AND {0} NOT GLOB '*[^0-9a-f]*')"
+_KEY = "CHECK (length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*')"
 _GUARDS = """
 CREATE TRIGGER {0}_no_update BEFORE UPDATE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
 CREATE TRIGGER {0}_no_delete BEFORE DELETE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
@@ -244,6 +244,25 @@ FIT_ONES = (
         "fit-domain-is-declared",
         changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
         policy=Policy(domain_evidence="Only the registrar writes here, and it registers dots: N.N., 2026-06-21"),
+    ),
+    Schema(
+        "fit-attempt-beside-a-key",
+        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (attempt_id, decision_id)"))
+        + "CREATE INDEX tries ON effect (lower(attempt_id)) WHERE attempt_id <> '';",
+    ),
+    Schema(
+        "fit-keys-differ",
+        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), CHECK (logical_request_key <> replay_key)")),
+    ),
+    Schema(
+        "fit-key-form-reviewed",
+        changed(
+            (
+                "logical_request_key TEXT NOT NULL CHECK (",
+                "logical_request_key TEXT NOT NULL CONSTRAINT form CHECK (logical_request_key GLOB 'urn:*' OR ",
+            )
+        ),
+        policy=Policy(reviewed=("form",)),
     ),
     Schema(
         "fit-one-run-for-a-target",

@@ -1,0 +1,87 @@
+"""CHECKs of SQLite: which texts show that a key has one spelling, and that those which do refuse every twin."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from conformance.fitness.sqlite.catalogue import Column, Relation
+from conformance.fitness.sqlite.rows import digest_of
+from conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
+from conformance.fitness.twins import NUL_TWINS, TWINS
+
+KEY = digest_of("key")
+_TEXT, _ONLY = "typeof(k) = 'text'", "k NOT GLOB '*[^0-9a-f]*'"
+_LONG, _BYTES = "length(k) = 64", "length(CAST(k AS BLOB)) = 64"
+_PLACES = f"k GLOB '{'[0-9a-f]' * 64}'"
+ACCEPTED = (
+    WRITE_AS.format("k"),
+    f"{_LONG} AND {_BYTES} AND {_ONLY} AND {_TEXT}",
+    f"({_TEXT} AND ({_LONG} AND {_BYTES})) AND {_ONLY}",
+    f"{_TEXT} AND {_LONG} AND instr(k, char(0)) = 0 AND {_ONLY}",
+    f"{_TEXT} AND {_BYTES} AND instr(k, x'00') = 0 AND {_ONLY}",
+    f"{_TEXT} AND {_PLACES} AND {_BYTES}",
+    f"{_TEXT} AND {_PLACES} AND instr(k, char(0)) = 0",
+    f"TYPEOF(\"K\") = 'text' AND LENGTH([k]) = 64 AND length(cast(k as blob)) = 64 /* OR 1 */ AND {_ONLY}",
+)
+REFUSED = (
+    f"{_LONG} AND {_BYTES} AND {_ONLY}",
+    f"{_TEXT} AND {_LONG} AND {_ONLY}",
+    f"{_TEXT} AND {_BYTES} AND {_ONLY}",
+    f"{_TEXT} AND {_LONG} AND length(CAST(k AS BLOB)) = 65 AND {_ONLY}",
+    f"{_TEXT} AND {_LONG} AND {_BYTES}",
+    f"{_TEXT} AND {_PLACES}",
+    f"{_TEXT} AND k GLOB '[0-9a-f]*' AND {_BYTES}",
+    f"{_TEXT} AND k GLOB '{'?' * 64}' AND {_BYTES}",
+    f"{_TEXT} AND k LIKE '{'_' * 64}' AND {_BYTES} AND {_LONG}",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND k NOT GLOB '*[^0-9a-fA-F]*'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND k NOT GLOB '[^0-9a-f]*'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND k NOT GLOB '*[^0-z]*'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND k NOT LIKE '*[^0-9a-f]*'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND lower(k) NOT GLOB '*[^0-9a-f]*'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND {_ONLY} OR k = 'x'",
+    f"{_TEXT} AND {_LONG} AND {_BYTES} AND NOT ({_ONLY})",
+    f"({_TEXT} AND {_LONG} AND {_BYTES} AND {_ONLY}) IS NOT 0",
+    f"coalesce({_TEXT} AND {_LONG} AND {_BYTES} AND {_ONLY}, 1)",
+    f"CASE WHEN 1 AND {_TEXT} AND {_LONG} AND {_BYTES} AND {_ONLY} AND 1 THEN 1 ELSE 1 END",
+    f"0 BETWEEN 0 AND {_TEXT} AND {_LONG} AND {_BYTES} AND {_ONLY}",
+    f"typeof(k) = 'blob' AND {_LONG} AND {_BYTES} AND {_ONLY}",
+    f"typeof('k') = 'text' AND {_LONG} AND {_BYTES} AND {_ONLY}",
+    f'{_TEXT} AND "length"(k) = 64 AND {_BYTES} AND {_ONLY}',
+    f'{_TEXT} AND {_LONG} AND {_BYTES} AND k NOT GLOB "*[^0-9a-f]*"',
+)
+
+
+def relation(condition: str, *, type_name: str = "TEXT", strict: bool = False) -> Relation:
+    """A table with one column that has this CHECK."""
+    sql = f"CREATE TABLE t (k {type_name} NOT NULL CHECK ({condition}))"
+    column = Column("k", type_name, not_null=True, default=None, primary_key=0, generated=False, row={})
+    return Relation("t", "table", strict, False, sql, {"k": column}, (), (), (), {})
+
+
+@pytest.mark.parametrize("condition", ACCEPTED)
+def test_a_text_shows_that_there_is_one_spelling_and_no_twin_goes_in(condition: str) -> None:
+    found = relation(condition)
+    assert one_spelling(found, "k")
+
+    connection = sqlite3.connect(":memory:")
+    connection.execute(found.sql)
+    connection.execute("INSERT INTO t VALUES (?)", (KEY,))
+    middle = f"{KEY[:3]}\0{'g' * 60}"
+    for twin in (*(make(KEY) for make, _ in {**TWINS, **NUL_TWINS}.values()), KEY.encode(), middle, ""):
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("INSERT INTO t VALUES (?)", (twin,))
+    connection.close()
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_a_text_leaves_it_open_whether_there_is_one_spelling(condition: str) -> None:
+    assert not one_spelling(relation(condition), "k")
+
+
+def test_a_strict_table_needs_no_typeof_and_bytes_are_no_text() -> None:
+    condition = f"{_LONG} AND {_BYTES} AND {_ONLY}"
+
+    assert one_spelling(relation(condition, strict=True), "k")
+    assert not one_spelling(relation(condition, type_name="BLOB", strict=True), "k")
