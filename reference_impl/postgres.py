@@ -72,7 +72,11 @@ def with_database(dsn: str, database: str) -> str:
 def describe(dsn: str) -> str:
     """Which server and database a DSN means, without user or secrets."""
     parts = conninfo_to_dict(dsn)
-    return f"database {parts.get('dbname', '(default)')!r} at {parts.get('host', 'the default host')!r}"
+    shown = {"dbname": parts.get("dbname", "(default)"), "host": parts.get("host", "the default host")}
+    # An @ or a / in a password that is not written as %40 or %2F ends it too early, and the rest stands in these.
+    if any("@" in str(value) for value in shown.values()):
+        return "a database that is not shown, because its name or host may hold a piece of the password"
+    return f"database {shown['dbname']!r} at {shown['host']!r}"
 
 
 def connect(dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.0) -> PatientConnection:

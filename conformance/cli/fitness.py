@@ -50,29 +50,30 @@ def fitness(
     probe_live: Annotated[
         bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
     ] = False,
+    live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
 
     The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
-    are not named are searched for. With --probe-live some of it is tried on the live tables too and rolled back: that
-    takes locks, fires triggers and moves sequences, and can hold up real requests meanwhile.
+    are not named are searched for. With --probe-live some of it is tried on the live tables too, by a session that logs
+    in as the writer (--live-dsn), and rolled back: that takes locks, fires triggers and moves sequences, and can hold
+    up real requests meanwhile.
     """
     # Every other command would wait for the drivers of databases, too.
     from conformance.cli.fitness_look import Asked, look
-    from conformance.fitness.gather import Consent, Names
+    from conformance.fitness.gather import Names
     from conformance.fitness.target import scrubbed
 
-    consent = Consent.PROBE_LIVE if probe_live else Consent.NONE
     names = Names(effect, nonce, audit, writer)
     try:
-        status = look(Asked(dsn, names, consent, policy, json_, html, format_, context.args))
+        status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, format_, context.args))
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except typer.Exit:
         raise
     except Exception:
         # As `main` does for every command, but a traceback may hold the DSN.
-        print(scrubbed(traceback.format_exc(), dsn), file=sys.stderr)
+        print(scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn), file=sys.stderr)
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
     raise typer.Exit(int(status))

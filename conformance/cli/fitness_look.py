@@ -17,7 +17,7 @@ from conformance.cli.console import Format, err, out, plain, stop
 from conformance.cli.places import unusable
 from conformance.fitness import sqlite, view
 from conformance.fitness.errors import FitnessError
-from conformance.fitness.gather import Consent, Names, examine
+from conformance.fitness.gather import Names, examine
 from conformance.fitness.model import Judgement, Standing, Status
 from conformance.fitness.page import page
 from conformance.fitness.policy import Policy, PolicyError, read_policy
@@ -38,7 +38,8 @@ class Asked:
 
     dsn: str
     names: Names
-    consent: Consent
+    live_dsn: str | None
+    probe_live: bool
     policy: Path | None
     json: Path | None
     html: Path | None
@@ -57,12 +58,15 @@ def look(asked: Asked) -> Exit:
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(asked)
     policy = _policy(asked.policy)
-    if asked.consent is Consent.PROBE_LIVE:
+    if asked.live_dsn is not None and not asked.probe_live:
+        stop(Exit.USAGE, "--live-dsn: it is for --probe-live, which is not there; ask for both or for neither")
+    live = (asked.live_dsn or asked.dsn) if asked.probe_live else None
+    if live is not None:
         err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
-        examination = examine(asked.dsn, asked.names, policy, consent=asked.consent)
+        examination = examine(asked.dsn, asked.names, policy, live=live)
         document = proof_json(examination, kit=installed_kit(), made=made)
         if asked.json is not None:
             write(document, asked.json)
@@ -156,8 +160,8 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
     if examination.surface is not None:
         surface = examination.surface
         parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
-        console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}", markup=False)
-    console.print(f"in {examination.target}", markup=False)
+        console.print(_line(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}"), markup=False)
+    console.print(_line(f"in {examination.target}"), markup=False)
     table = Table(show_edge=False)
     for column in ("", "what must be proven", "standing", "why not"):
         table.add_column(column, overflow="fold")
@@ -175,23 +179,23 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
             _print_reason(console, finding.letter, reason)
     _print_rest(console, examination)
     if document["digest"] is not None:
-        console.print(f"digest: {document['digest']}", markup=False)
-    console.print(f"exit:   {int(status)}", markup=False)
+        console.print(_line(f"digest: {document['digest']}"), markup=False)
+    console.print(_line(f"exit:   {int(status)}"), markup=False)
 
 
 def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> None:
-    console.print(f"({letter}) {reason.code}", style=_COLOUR[reason.standing], end=": ", markup=False)
-    console.print(reason.text, markup=False)
+    console.print(_line(f"({letter}) {reason.code}"), style=_COLOUR[reason.standing], end=": ", markup=False)
+    console.print(_line(reason.text), markup=False)
     for row in reason.rows:
-        console.print(f"      catalogue  {row}", markup=False)
+        console.print(_line(f"      catalogue  {row}"), markup=False)
     for probe in reason.probes:
         if probe.failed:
-            console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}", markup=False)
+            console.print(_line(f"      probe      {probe.name}: could not be tried: {probe.failed}"), markup=False)
         elif probe.tried:
-            console.print(f"      probe      {probe.name} ({probe.how})", markup=False)
+            console.print(_line(f"      probe      {probe.name} ({probe.how})"), markup=False)
             for tried in probe.tried[-_TRIED_SHOWN:]:
-                console.print(f"                 {tried.who}: {_short(tried.sql)}", markup=False)
-                console.print(f"                 -> {_short(tried.answer)}", markup=False)
+                console.print(_line(f"                 {tried.who}: {_short(tried.sql)}"), markup=False)
+                console.print(_line(f"                 -> {_short(tried.answer)}"), markup=False)
 
 
 def _short(text: str) -> str:
@@ -200,12 +204,17 @@ def _short(text: str) -> str:
 
 def _print_rest(console: Console, examination: Examination) -> None:
     for note in view.notes(examination):
-        console.print(f"note: {note}", style="dim", markup=False)
+        console.print(_line(f"note: {note}"), style="dim", markup=False)
     rows = view.candidates(examination)
     if rows:
         table = Table(show_edge=False, title="what was looked at", title_justify="left")
         for column in ("relation", "as", "why it is not one"):
             table.add_column(column, overflow="fold")
         for name, part, why in rows:
-            table.add_row(escape(plain(name)), part, escape(plain(why)))
+            table.add_row(escape(plain(_line(name))), part, escape(plain(_line(why))))
         console.print(table)
+
+
+def _line(text: str) -> str:
+    """A text that is one line, whatever names of a database are in it: the next one would be taken for ours."""
+    return text.replace("\n", "\\n")

@@ -1,6 +1,6 @@
 """Looking at a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
 
-The database is only read, on a session that the server itself keeps from writing, unless somebody consents to the
+The database is only read, on a session that the server itself keeps from writing, unless somebody asks for the
 probe on the live tables. Everything else is tried on a clone elsewhere.
 """
 
@@ -10,7 +10,6 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from enum import Enum, unique
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -45,14 +44,6 @@ _OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"
 _SHOWN = 8
 
 
-@unique
-class Consent(Enum):
-    """Whether somebody consented to the rolled-back probe on the live tables."""
-
-    NONE = "none"
-    PROBE_LIVE = "probe_live"
-
-
 @dataclass(frozen=True, slots=True)
 class Names:
     """What the user names, as text; None is for what is to be found."""
@@ -74,22 +65,27 @@ def examine(
     policy: Policy,
     *,
     server: Scratch | None = None,
-    consent: Consent = Consent.NONE,
+    live: str | None = None,
 ) -> Examination:
     """Look at a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
+
+    `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none.
 
     Raises FitnessError when the question cannot be asked.
     """
     path = sqlite.path_of(dsn)
     if path is not None:
-        return _on_sqlite(path, names, policy, consent)
-    return _on_postgres(target_of(dsn), names, policy, server, consent)
+        return _on_sqlite(path, names, policy, live)
+    writer = None if live is None else target_of(live)
+    return _on_postgres(target_of(dsn), names, policy, server, writer)
 
 
 # PostgreSQL
 
 
-def _on_postgres(target: Target, names: Names, policy: Policy, server: Scratch | None, consent: Consent) -> Examination:
+def _on_postgres(
+    target: Target, names: Names, policy: Policy, server: Scratch | None, live: Target | None
+) -> Examination:
     with _reading(target) as connection:
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
@@ -101,7 +97,9 @@ def _on_postgres(target: Target, names: Names, policy: Policy, server: Scratch |
         writer = names.writer or search.writer(connection, parts[Part.EFFECT])
         surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), writer)
         snapshot = take(connection, surface, policy)
-    evidence = _evidence(target, surface, snapshot, policy, server, consent)
+        if live is not None:
+            _must_be_writer(live, surface, connection.execute(_PLACE).fetchone())
+    evidence = _evidence(target, surface, snapshot, policy, server, live)
     with _reading(target) as connection:
         after = take(connection, surface, policy)
     if after.structure != snapshot.structure:
@@ -232,7 +230,7 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
 
 
 def _evidence(
-    target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, server: Scratch | None, consent: Consent
+    target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, server: Scratch | None, live: Target | None
 ) -> Evidence:
     lost: dict[EvidenceClass, str] = {}
     probes: tuple[Probe, ...] = ()
@@ -245,9 +243,28 @@ def _evidence(
     except (LostError, psycopg.Error) as error:
         why = target.first_line(error)
         lost |= {EvidenceClass.CLONE: why, EvidenceClass.CONCURRENCY: why}
-    if consent is Consent.PROBE_LIVE:
-        probes += _probed_live(target, surface, snapshot, policy)
+    if live is not None:
+        probes += _probed_live(live, surface, snapshot, policy)
     return Evidence(surface, snapshot, probes, lost)
+
+
+# Which database of which server it is, whatever it is called.
+_PLACE = "SELECT c.system_identifier::text, current_database()::text FROM pg_control_system() c"
+
+
+def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | None) -> None:
+    """Whatever code the owner of the tables runs at an INSERT has the rights of who logs in, whatever role is set."""
+    with _reading(live) as connection:
+        row = connection.execute("SELECT session_user::text").fetchone()
+        there = connection.execute(_PLACE).fetchone()
+    who = None if row is None else str(row[0])
+    if there is None or there != place:
+        raise FitnessError("--live-dsn: expected a login to the database that is looked at, got one to another")
+    if surface.writer is not None and who != surface.writer:
+        raise FitnessError(
+            f"--probe-live: expected a DSN that logs in as the writer {surface.writer}, got one of {who}: code that "
+            f"runs at an INSERT could take the rights of {who}; give --live-dsn DSN"
+        )
 
 
 def _probed_live(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:
@@ -267,12 +284,12 @@ def _probed_live(target: Target, surface: Surface, snapshot: Snapshot, policy: P
 # SQLite
 
 
-def _on_sqlite(path: Path, names: Names, policy: Policy, consent: Consent) -> Examination:
+def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Examination:
     if names.writer is not None:
         raise FitnessError(
             "--writer: SQLite knows no roles; say in a policy who owns the file: sqlite_writer_uid (docs/fitness.md)"
         )
-    if consent is Consent.PROBE_LIVE:
+    if live is not None:
         raise FitnessError(
             "--probe-live: a SQLite file is probed on a copy only: a probe on the live one would hold its write lock"
         )

@@ -162,7 +162,10 @@ def _proof(raw: Mapping[str, Any], *, path: str) -> Proof:
     candidates = tuple(map(form.candidate_of, raw["candidates"]))
     examination = Examination(raw["target"], policy, surface, evidence, form.judgement_of(raw["judgement"]), candidates)
     kit = KitIdentity(raw["kit"]["name"], raw["kit"]["version"], raw["kit"]["digest"])
-    made = datetime.fromisoformat(raw["made"]).astimezone(UTC)
+    try:
+        made = datetime.fromisoformat(raw["made"]).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ProofError(f"{path}: made: expected an instant of the calendar, got {raw['made']!r}: {error}") from error
     return Proof(path, kit, raw["contract"], made, examination, tuple(raw["departures"]), raw["digest"], raw)
 
 

@@ -6,7 +6,7 @@ A DSN may hold a password. It is never printed: not whole, not in an error of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import psycopg
@@ -83,8 +83,25 @@ def target_of(dsn: str) -> Target:
         raise FitnessError(
             f"{_EXPECTED}; got something that libpq cannot read (it is not shown, because it may hold a password)"
         ) from None
+    if astray := _astray(dsn, parts):
+        raise FitnessError(
+            f"{_EXPECTED}; the {astray} of this one holds signs that belong elsewhere, so it is not shown: is there an "
+            "@, a / or a : in the password? Write it as %40, %2F or %3A, or better leave it to ~/.pgpass"
+        )
     # Names and texts of the catalogue must come as text, whatever the database, the role or the environment says.
     return Target(make_conninfo(dsn, client_encoding="UTF8"), frozenset(_secrets(parts.items())))
+
+
+# Where the rest of a password ends up that holds a sign which ends it.
+_PORTS = re.compile(r"[0-9]*(?:,[0-9]*)*")
+
+
+def _astray(dsn: str, parts: Mapping[str, object]) -> str:
+    """Which part of a DSN may be a piece of its password; empty if none is."""
+    if not _PORTS.fullmatch(str(parts.get("port") or "")):
+        return "port"
+    places = ("host", "hostaddr", *(("dbname",) if "://" in dsn else ()))
+    return next((name for name in places if "@" in str(parts.get(name) or "")), "")
 
 
 def _secrets(parts: Iterable[tuple[str, object]]) -> Iterable[str]:

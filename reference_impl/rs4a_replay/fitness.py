@@ -75,12 +75,16 @@ class FitnessGuard:
                 f"registrar does not start on a live surface that nobody has proven: {_ADVICE}"
             )
         try:
-            with Path(claim.path).open("rb") as stream:
+            path = Path(claim.path)
+            # Opening a pipe waits for somebody to write into it.
+            if not path.is_file():
+                raise _unproven(f"{claim.path!r} cannot be read: it is no file; {_ADVICE}")
+            with path.open("rb") as stream:
                 proof: Mapping[str, Any] = strictjson.loads(stream.read(_LONGEST))
-        except OSError as error:
-            raise _unproven(f"{claim.path} cannot be read: {error.strerror}; {_ADVICE}") from error
         except StrictJsonError as error:
             raise _unproven(f"{claim.path} is no proof: {error}; {_ADVICE}") from error
+        except (OSError, ValueError) as error:
+            raise _unproven(f"{claim.path!r} cannot be read: {error}; {_ADVICE}") from error
         problem = schema.explain(schema.published_validator("fitness"), proof)
         if problem is not None:
             raise _unproven(f"{claim.path} does not fit fitness.schema.json: {problem}; {_ADVICE}")
@@ -156,7 +160,12 @@ class FitnessGuard:
 
     def guard_age(self, proof: Mapping[str, Any]) -> None:
         """A proof stands for as long as its policy says; roles and settings are other ones later."""
-        age = self.now() - datetime.fromisoformat(proof["made"])
+        try:
+            age = self.now() - datetime.fromisoformat(proof["made"])
+        except (ValueError, OverflowError) as error:
+            raise _unproven(
+                f"the proof was made at {proof['made']!r}, which is no instant: {error}; {_ADVICE}"
+            ) from error
         limit = timedelta(seconds=proof["policy"]["max_age_seconds"])
         if not -_CLOCK_TOLERANCE <= age <= limit:
             raise _unproven(

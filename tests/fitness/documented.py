@@ -12,9 +12,11 @@ DOCUMENTED = Names("surface.consumed_request", "surface.consumed_nonce", "surfac
 LEDGER = "public.iu_route_attempt"
 
 
-def _blocks() -> tuple[str, str]:
-    surface, ledger = re.findall(r"^```sql\n(.*?)^```$", _PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return surface, ledger
+def _blocks() -> tuple[str, str, str, str]:
+    surface, ledger, sqlite, audit = re.findall(
+        r"^```sql\n(.*?)^```$", _PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    return surface, ledger, sqlite, audit
 
 
 def surface_ddl() -> str:
@@ -25,3 +27,8 @@ def surface_ddl() -> str:
 def ledger_ddl() -> str:
     """The second."""
     return _blocks()[1]
+
+
+def sqlite_ddl() -> tuple[str, str]:
+    """The third and the fourth: a surface in a SQLite file, and its audit in another."""
+    return _blocks()[2:]

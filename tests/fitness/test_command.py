@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import psycopg
 import pytest
 import typer
 from psycopg.conninfo import make_conninfo
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from conformance.cli import fitness_look
@@ -30,7 +32,9 @@ from conformance.fitness.model import Criterion, EvidenceClass, Part, RelationNa
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.proof import Examination
 from conformance.fitness.target import target_of
+from conformance.verdict import Exit
 from specs import schema, strictjson
 from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
@@ -241,12 +245,20 @@ def test_the_live_probe_writes_and_takes_it_back_and_says_what_it_cannot_take_ba
     with live_server.database("kept") as connection:
         connection.execute(surface_ddl())
         before = _catalogue(connection)
-        result = call(live_server.dsn_of("kept"), *_NAMED, "--probe-live", "--json", proof)
+        dsn = live_server.dsn_of("kept")
+        refused = call(dsn, *_NAMED, "--probe-live")
+        elsewhere = call(dsn, *_NAMED, "--probe-live", "--live-dsn", make_conninfo(dsn, dbname="postgres"))
+        writer = make_conninfo(dsn, user="registrar")
+        result = call(dsn, *_NAMED, "--probe-live", "--live-dsn", writer, "--json", proof)
         after = _catalogue(connection)
         assert after[:-1] == before[:-1]
         assert after[-1] != before[-1]
         for table in ("consumed_request", "consumed_nonce", "refusal_audit"):
             assert connection.execute(f"SELECT count(*) FROM surface.{table}").fetchone() == (0,)
+    # Code of the tables' owner would run with the rights of who logs in.
+    assert (refused.exit_code, elsewhere.exit_code) == (64, 64)
+    assert "got one to another" in said(elsewhere)
+    assert "expected a DSN that logs in as the writer registrar, got one of " in said(refused)
     assert result.exit_code == 0, said(result)
     # What will come of it is said before, what came of it afterwards.
     assert "it will be rolled back" in " ".join(result.stderr.split())
@@ -330,6 +342,10 @@ def _closed_port() -> str:
         (f"postgresql://auditor@127.0.0.1:1/registry?password={PASSWORD}", "cannot be asked"),
         (f"mysql://auditor:{PASSWORD}@127.0.0.1:1/registry", "libpq cannot read"),
         ("none.sqlite3", "no file of that name is there"),
+        # Signs that end a password too early: the rest is taken for a host, a port or a database.
+        (f"postgresql://u:x@{PASSWORD}@127.0.0.1:1/registry", "the host of this one holds signs that belong elsewhere"),
+        (f"postgresql://u:{PASSWORD}/y@127.0.0.1:1/registry", "the port of this one"),
+        (f"postgresql://u/{PASSWORD}@127.0.0.1:1/registry", "the dbname of this one"),
     ],
 )
 def test_an_unreachable_database_is_said_without_the_password(call: Call, dsn: str, complaint: str) -> None:
@@ -575,3 +591,15 @@ def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> No
     asked.command()(explain)
     assert "proven by `holdfast fitness DSN`" in said(CliRunner().invoke(asked, ["RS4A-RP-10"]))
     assert "holdfast fitness" not in said(CliRunner().invoke(asked, ["RS4A-RP-02"]))
+
+
+def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Examination) -> None:
+    told = io.StringIO()
+    notes = ("superusers: x\nexit:   0", "y")
+    fitness_look._print(
+        Console(file=told, width=120),
+        replace(documented, judgement=replace(documented.judgement, notes=notes)),
+        {"digest": None},
+        Exit.FAIL_OPEN,
+    )
+    assert [line for line in told.getvalue().splitlines() if line.startswith("exit:")] == ["exit:   10"]

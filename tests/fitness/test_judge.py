@@ -1129,3 +1129,9 @@ def test_a_reason_says_how_what_belongs_to_another_becomes_the_owners(fit: Evide
     ):
         (reason,) = judge(add("owners", **at(EFFECT), **row)(fit), Policy()).reasons
         assert said in reason.text
+
+
+def test_an_attempt_that_a_policy_looks_for_must_be_there(fit: Evidence) -> None:
+    elsewhere = judge(fit, Policy(columns={"attempt": "try_no"}))
+    (finding,) = [each for each in elsewhere.findings if each.criterion is Criterion.SINGLE_USE]
+    assert (finding.standing, [each.code for each in finding.reasons]) == (Standing.UNPROVEN, ["MISSING_COLUMNS"])

@@ -268,3 +268,9 @@ def test_every_criterion_of_the_documented_surface_rests_on_something(documented
     for finding in documented.judgement.findings:
         assert finding.standing is Standing.PROVEN
         assert finding.rows or finding.probes
+
+
+@pytest.mark.parametrize("made", ["2026-02-30T00:00:00.000000Z", "0000-00-00T00:00:00.000000Z"])
+def test_a_day_that_no_calendar_has_makes_no_proof(forged: Callable[..., Proof], made: str) -> None:
+    with pytest.raises(ProofError, match="expected an instant of the calendar"):
+        forged(lambda document: document.update(made=made))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from reference_impl.answers import Accepted, Fault, Ok
 from reference_impl.launching import Launched
-from reference_impl.postgres import connect, with_database
+from reference_impl.postgres import connect, describe, with_database
 from reference_impl.rs4a_replay.blueprint import REFERENCE
 from reference_impl.rs4a_replay.ddl import SCHEMA
 from reference_impl.rs4a_replay.entry import Rs4aReplay
@@ -355,3 +356,20 @@ def test_an_unreachable_live_surface_is_said_without_the_password(live: Live) ->
     with pytest.raises(OpenError, match="cannot be reached") as refused:
         Rs4aReplay().open(OpenRequest(StateWanted.EXISTING, SurfaceWanted.READY, live.folder, NOW, config))
     assert "s3cr3t-word" not in str(refused.value)
+
+
+def test_a_proof_is_a_file_that_was_made_on_some_day(live: Live) -> None:
+    path = live.proof(lambda proof: proof.update(made="2026-02-30T00:00:00.000000Z"))
+    with pytest.raises(OpenError, match="2026-02-30"):
+        live.open(path)
+    pipe = live.folder / "pipe"
+    os.mkfifo(pipe)
+    for place in (pipe, live.folder, Path("proof\0json")):
+        with pytest.raises(OpenError, match="cannot be read"):
+            live.open(place)
+
+
+def test_a_piece_of_a_password_is_not_shown_for_a_host() -> None:
+    for dsn in ("postgresql://u:x@s3cret@127.0.0.1:1/db", "postgresql://u/s3cret@127.0.0.1:1/db"):
+        assert "s3cret" not in describe(dsn)
+    assert describe("postgresql://u@127.0.0.1:1/db") == "database 'db' at '127.0.0.1'"

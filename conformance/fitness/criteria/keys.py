@@ -197,6 +197,9 @@ def _keys(sheet: Sheet, relation: RelationName) -> None:
 def _attempts(sheet: Sheet, relation: RelationName) -> None:
     """Attempts neither make a row another one nor are unique themselves."""
     attempt = sheet.policy.column("attempt")
+    if "attempt" in sheet.policy.columns and sheet.catalogue.column(relation, attempt) is None:
+        text = f"the policy takes {attempt} for the attempt, and {relation} has no column of that name"
+        sheet.doubt(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
     columns = {str(row["name"]) for row in sheet.catalogue.of("columns", relation)}
     alone = {name for name in columns if sound_unique(sheet, relation, name) is not None}
     # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.

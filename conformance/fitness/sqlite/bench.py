@@ -12,6 +12,7 @@ from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Snapsh
 from conformance.fitness.policy import Policy
 from conformance.fitness.sqlite.catalogue import Database, Relation, database, part, place_of
 from conformance.fitness.sqlite.live import MAIN
+from conformance.fitness.sqlite.outcomes import FIRST, TRIED
 from conformance.fitness.sqlite.rows import Maker, NoRowError, Parents, Sql, Value, Values, Words, insert, quoted, same
 from conformance.fitness.sqlite.session import Session, Transcript
 
@@ -87,7 +88,7 @@ class Bench:
             for statement in list(subject.parents.of(session.connection, subject.relation, values)):
                 transcript.run(session, statement)
             transcript.run(session, insert(subject.relation.name, values, verb=verb, behind=behind))
-            transcript.run(session, look({"tried": (subject.relation, values), "first": row_of(subject)}))
+            transcript.run(session, _look_after(subject, values))
             session.end()
         return made(name, transcript)
 
@@ -137,6 +138,16 @@ def look(rows: Mapping[str, tuple[Relation, Values]]) -> Sql:
         parts.append(f"(SELECT count(*) FROM {quoted(relation.name)} WHERE {condition}) AS {quoted(name)}")
         parameters += more
     return Sql(f"SELECT {', '.join(parts)}", tuple(parameters))
+
+
+def _look_after(subject: Subject, values: Values) -> Sql:
+    """Whether a row that was tried is there, and that of the first request."""
+    if values != subject.first:
+        return look({TRIED: (subject.relation, values), FIRST: row_of(subject)})
+    # A relation of one column has no other row with its key: of two that are equal one was there before.
+    condition, parameters = same(values)
+    count = f"SELECT count(*) FROM {quoted(subject.relation.name)} WHERE {condition}"
+    return Sql(f"SELECT max(({count}) - 1, 0) AS {TRIED}, min(({count}), 1) AS {FIRST}", (*parameters, *parameters))
 
 
 def all_there(answer: Answer) -> bool:

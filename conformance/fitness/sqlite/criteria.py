@@ -59,6 +59,8 @@ def _bindings(sheet: Sheet) -> None:
             sheet.refute(Code.BINDING_NULLABLE, f"{name} is not NOT NULL", Part.EFFECT, rows=(column.row,))
         if column.generated:
             sheet.refute(Code.BINDING_GENERATED, f"{name} is generated", Part.EFFECT, rows=(column.row,))
+        if column.affinity not in ("TEXT", "BLOB"):
+            sheet.refute(Code.KEY_TYPE, _changes(name, column), Part.EFFECT, rows=(column.row,))
         if column.default is not None and column.default.upper() != "NULL":
             text = f"{name} has the default {column.default}"
             sheet.refute(Code.BINDING_DEFAULT, text, Part.EFFECT, rows=(column.row,))
@@ -69,8 +71,17 @@ def _bindings(sheet: Sheet) -> None:
             ("without", Code.BINDING_NULLABLE, f"a row without {word} went in"),
             ("omitted", Code.BINDING_DEFAULT, f"a row that does not name {word} went in"),
             ("empty", Code.BINDING_MAY_BE_EMPTY, f"a row with an empty {word} went in"),
+            (
+                "empty-blob",
+                Code.BINDING_MAY_BE_EMPTY,
+                f"a row with an empty BLOB as {word} went in; make the table STRICT, or ask for its typeof() as well",
+            ),
         ):
             sheet.refused(Part.EFFECT, {f"{stem}-{word}": tried(sheet, f"{stem}-{word}")}, code, text)
+
+
+def _changes(name: str, column: Column) -> str:
+    return f"{name} is of the type {column.type}, which makes numbers of texts that look so: what was bound is not kept"
 
 
 def _domain(sheet: Sheet) -> None:
@@ -284,6 +295,8 @@ def _decision(sheet: Sheet) -> None:
         return
     column = effect.columns[sheet.policy.column("decision")]
     sheet.rows.append(column.row)
+    if column.affinity in ("NUMERIC", "REAL"):
+        sheet.refute(Code.KEY_TYPE, _changes(f"{effect.name}.{column.name}", column), Part.EFFECT, rows=(column.row,))
     if not effect.is_rowid(column):
         if not effect.refuses_null(column):
             text = f"{effect.name}.{column.name} is not NOT NULL"

@@ -112,6 +112,9 @@ def _attempts(sheet: Sheet, effect: Relation) -> None:
     """An attempt may recur: it decides nothing."""
     column = sheet.policy.column("attempt")
     if column not in effect.columns:
+        if "attempt" in sheet.policy.columns:
+            text = f"the policy takes {column} for the attempt, and {effect.name} has no column of that name"
+            sheet.doubt(Code.MISSING_COLUMNS, text, Part.EFFECT, rows=(effect.row,))
         return
     alone = {name for name in effect.columns if effect.unique_on(name)}
     # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.

@@ -170,6 +170,7 @@ class _Probing(Bench):
             yield self.having(f"without-{word}", effect, word, None)
             yield self._omitted(f"omitted-{word}", effect, word)
             yield self.having(f"empty-{word}", effect, word, "")
+            yield self.having(f"empty-blob-{word}", effect, word, Blob(""))
         yield self.having("decision-null", effect, "decision", None)
         for place, operation in enumerate(self.policy.operations):
             yield self.having(f"operation-{place + 1}", effect, "operation", operation)

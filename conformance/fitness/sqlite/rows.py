@@ -109,9 +109,12 @@ class Words:
 
 
 def guesses(
-    column: Column, literals: Sequence[Value], *, known: Sequence[Guess], given: Sequence[Value]
+    column: Column, literals: Sequence[Value], *, known: Sequence[Guess], given: Sequence[Value], differs: bool = False
 ) -> list[Guess]:
-    """What a column may hold, the likeliest first; each by the number of the request."""
+    """What a column may hold, the likeliest first; each by the number of the request.
+
+    One that is unique by itself `differs`: what is the same each time is the last that is tried.
+    """
 
     def always(value: Value) -> Guess:
         return lambda _: value
@@ -137,7 +140,7 @@ def guesses(
         "BLOB": [*texts, *blobs, *numbers, *stated],
     }[column.affinity]
     # A text among a CHECK's literals is likelier than anything that is made up.
-    return [*(always(value) for value in given), *known, *stated, *by_affinity]
+    return [*(always(value) for value in given), *known, *([] if differs else stated), *by_affinity]
 
 
 class Maker:
@@ -175,7 +178,8 @@ class Maker:
         numbers = word in _NUMBERED and column.affinity not in ("TEXT", "BLOB")
         known: list[Guess] = [] if word is None or numbers else [self._known(word)]
         literals = [value for c in self.relation.checks if c.mentions(column.name) for value in c.literals]
-        return guesses(column, [*dict.fromkeys(literals)], known=known, given=given)
+        differs = bool(self.relation.unique_on(column.name))
+        return guesses(column, [*dict.fromkeys(literals)], known=known, given=given, differs=differs)
 
     def _known(self, word: str) -> Guess:
         return lambda number: self.words.value(word, number)

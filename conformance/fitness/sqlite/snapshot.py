@@ -50,6 +50,8 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
     broken: list[Row] = []
     found = files_of(surface, path)
     for name, file in found.items():
+        # Before SQLite opens the file: run as root it gives what lies beside it the rights of the file.
+        near = list(_beside(name, file))
         seen = read(file, catalogue)
         for query, rows in seen.rows.items():
             structure[f"{name}.{query}"] = rows
@@ -57,7 +59,7 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
         structure[f"{name}.journal"] = ({"mode": "wal" if in_wal_mode(file) else "chosen by each connection"},)
         structure[f"{name}.file"] = (_file(file, like=found[MAIN]),)
         structure[f"{name}.folders"] = tuple(_folders(file))
-        beside += _beside(name, file)
+        beside += near or _beside(name, file)
     circumstances = {
         "version": sqlite3.sqlite_version,
         "files": {name: str(file) for name, file in found.items()},

@@ -76,6 +76,10 @@ def conflict_clauses(sql: str) -> tuple[str, ...]:
     )
 
 
+# What typeof() answers.
+_TYPES = ("null", "integer", "real", "text", "blob")
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One CHECK of a CREATE TABLE. `name` is the constraint's, empty without one."""
@@ -89,11 +93,13 @@ class Check:
 
     @property
     def literals(self) -> tuple[str | int | float, ...]:
-        """Texts and numbers in it, in their order, each once."""
+        """Texts and numbers in it, in their order, each once; names of types where it asks for one are no texts."""
         found: dict[str | int | float, None] = {}
+        asks_type = any(token.says("TYPEOF") for token in self.body)
         for token in self.body:
             if token.kind is Kind.STRING:
-                found[token.text] = None
+                if not (asks_type and token.text in _TYPES):
+                    found[token.text] = None
             elif token.kind is Kind.NUMBER:
                 found[int(token.text) if token.text.isdigit() else float(token.text)] = None
         return tuple(found)

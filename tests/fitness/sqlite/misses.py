@@ -16,6 +16,7 @@ from tests.fitness.sqlite.schemas import (
     LEDGER,
     NONCE_GUARDS,
     OPERATION_COLUMN,
+    RELAXED,
     REPLAY_COLUMN,
     UNIQUE_KEY,
     Schema,
@@ -61,6 +62,7 @@ KEYS = (
             ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
         ),
         a="KEY_NULLABLE KEY_NOT_CANONICAL",
+        c="BINDING_MAY_BE_EMPTY",
     ),
     miss(
         "key-nullable",
@@ -88,6 +90,7 @@ KEYS = (
             ),
         ),
         a="KEY_NOT_CANONICAL",
+        c="BINDING_MAY_BE_EMPTY",
     ),
     miss(
         "key-nocase",
@@ -101,6 +104,7 @@ KEYS = (
             (KEY_COLUMN, "logical_request_key TEXT COLLATE NOCASE NOT NULL,"),
         ),
         a="KEY_COLLATION KEY_NOT_CANONICAL",
+        c="BINDING_MAY_BE_EMPTY",
     ),
     miss(
         "key-of-prefixes",
@@ -197,6 +201,7 @@ KEYS = (
             (KEY_COLUMN, KEY_COLUMN.replace("TEXT", "NUMERIC")),
         ),
         a="KEY_TYPE",
+        c="BINDING_MAY_BE_EMPTY",
     ),
     miss(
         "key-has-a-default",
@@ -350,6 +355,27 @@ NONCES = (
 )
 
 ROWS = (
+    miss(
+        "binding-that-may-be-an-empty-blob",
+        changed(("typeof(run_id) = 'text' AND ", ""), sql=RELAXED),
+        c="BINDING_MAY_BE_EMPTY",
+    ),
+    miss(
+        "binding-that-makes-numbers",
+        changed(("run_id TEXT NOT NULL", "run_id NUMERIC NOT NULL"), sql=RELAXED),
+        c="KEY_TYPE",
+    ),
+    miss(
+        "decision-that-becomes-a-number",
+        changed(("decision_id TEXT NOT NULL", "decision_id NUMERIC NOT NULL"), sql=RELAXED),
+        h="KEY_TYPE",
+    ),
+    Schema(
+        "attempt-mapped-to-nothing",
+        FIT + "CREATE UNIQUE INDEX attempts ON effect (attempt_id);",
+        policy=Policy(columns={"attempt": "ATTEMPT_ID"}),
+        unproven={"a": "MISSING_COLUMNS"},
+    ),
     miss(
         "bindings-missing",
         changed(

@@ -133,12 +133,16 @@ CREATE TRIGGER known_no_delete BEFORE DELETE ON known BEGIN SELECT RAISE(ABORT, 
 )
 
 _TYPED = "{0} TEXT NOT NULL CHECK (typeof({0}) = 'text' AND "
-_RELAXED = changed(
+RELAXED = changed(
     ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
     ("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)"),
     ("logical_request_key TEXT NOT NULL CHECK (", _TYPED.format("logical_request_key")),
     ("replay_key TEXT NOT NULL CHECK (", _TYPED.format("replay_key")),
     ("authorization_nonce TEXT NOT NULL CHECK (", _TYPED.format("authorization_nonce")),
+    *(
+        (f"{name} TEXT NOT NULL CHECK (", _TYPED.format(name))
+        for name in ("canonical_target", "run_id", "owner_or_approval_binding")
+    ),
 )
 
 FIT_ONES = (
@@ -153,7 +157,17 @@ FIT_ONES = (
     Schema(
         "fit-without-rowid", changed(("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n) STRICT, WITHOUT ROWID"))
     ),
-    Schema("fit-not-strict-but-typed-by-checks", _RELAXED),
+    Schema("fit-not-strict-but-typed-by-checks", RELAXED),
+    Schema(
+        "fit-nonce-of-one-column", changed(("  logical_request_key TEXT NOT NULL,\n  UNIQUE (auth", "  UNIQUE (auth"))
+    ),
+    Schema(
+        "fit-audit-that-asks-for-types",
+        audit_sql=AUDIT.replace(
+            "refusal_id INTEGER PRIMARY KEY",
+            "refusal_id TEXT NOT NULL PRIMARY KEY CHECK (typeof(refusal_id) = 'text' AND refusal_id <> '')",
+        ),
+    ),
     Schema(
         "fit-unique-by-an-index",
         changed((f"{UNIQUE_KEY},\n  ", ""))

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.fitness.model import Finding, Standing, Status
 from conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from tests.fitness.documented import sqlite_ddl
 from tests.fitness.sqlite.files import judged
 from tests.fitness.sqlite.misses import LEDGERS, SCHEMAS
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -54,6 +55,20 @@ def test_what_a_criterion_rests_on_is_shown(schema: Schema, tmp_path: Path) -> N
         for reason in finding.reasons:
             assert reason.text
             assert set(reason.probes) <= names
+
+
+def test_the_surface_that_is_documented_is_fit(tmp_path: Path) -> None:
+    surface, audit = sqlite_ddl()
+    named = Schema(
+        "documented",
+        surface,
+        effect="consumed_request",
+        nonce="consumed_nonce",
+        audit="FILE:refusal_audit",
+        audit_sql=audit,
+    )
+    _, judgement = judged(named, tmp_path)
+    assert judgement.status is Status.FIT, judgement.reasons
 
 
 def test_the_ledger_is_refused_for_everything_that_the_source_says(tmp_path: Path) -> None:
