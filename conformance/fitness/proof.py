@@ -43,7 +43,7 @@ SCHEMA = 1
 _CLOCK_TOLERANCE = timedelta(minutes=5)
 # No catalogue of one surface comes near it; more is no proof but an attempt to keep the reader busy.
 _LONGEST = 64 * 1024 * 1024
-_PASSWORD_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/:@\"'<>]*:(?!\*\*\*@)[^\s/\"'<>@]+@", re.IGNORECASE)
+_PASSWORD_IN_URL = re.compile(r"[a-z0-9+.-]://[^\s/:@\"'<>]*:(?!\*\*\*@)[^\s/\"'<>@]+@", re.IGNORECASE)
 
 
 class ProofError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,7 +166,8 @@ def database(snapshot: Snapshot, name: str = MAIN) -> Database:
         if query.startswith(f"{name}.")
     }
     keys = tuple(_foreign_keys(rows["foreign_keys"]))
-    relations = {str(row["name"]): _relation(row, rows, keys) for row in rows["relations"]}
+    pieces = _pieces(rows, keys)
+    relations = {str(row["name"]): _relation(row, pieces) for row in rows["relations"]}
     return Database(relations, keys, rows["journal"][0]["mode"] == "wal", rows["file"][0], rows["folders"])
 
 
@@ -181,24 +182,55 @@ def place_of(relation: RelationName) -> str:
     return MAIN if relation.schema == MAIN else AUDIT
 
 
-def _relation(row: Row, rows: Mapping[str, tuple[Row, ...]], keys: tuple[ForeignKey, ...]) -> Relation:
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """The rows of a file by the name of the relation that they belong to; names are folded where SQLite does."""
+
+    sql: Mapping[str, str]
+    # The texts of indexes, by their own names.
+    indexes: Mapping[str, str]
+    columns: Mapping[str, list[Row]]
+    index_columns: Mapping[str, list[Row]]
+    triggers: Mapping[str, list[Row]]
+    foreign_keys: Mapping[str, list[ForeignKey]]
+
+
+def _pieces(rows: Mapping[str, tuple[Row, ...]], keys: tuple[ForeignKey, ...]) -> _Pieces:
+    objects = rows["schema"]
+    keyed: dict[str, list[ForeignKey]] = {}
+    for key in keys:
+        keyed.setdefault(key.relation, []).append(key)
+    return _Pieces(
+        {str(each["name"]): str(each["sql"]) for each in reversed(objects) if each["type"] in ("table", "view")},
+        {str(each["name"]): str(each["sql"] or "") for each in objects if each["type"] == "index"},
+        _grouped(rows["columns"]),
+        _grouped(rows["indexes"]),
+        _grouped([each for each in objects if each["type"] == "trigger"], fold=True),
+        keyed,
+    )
+
+
+def _grouped(rows: Iterable[Row], *, fold: bool = False) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        name = str(row["relation"])
+        found.setdefault(name.casefold() if fold else name, []).append(row)
+    return found
+
+
+def _relation(row: Row, pieces: _Pieces) -> Relation:
     name = str(row["name"])
-    sql = next((str(o["sql"]) for o in rows["schema"] if o["name"] == name and o["type"] in ("table", "view")), "")
-    made = {str(o["name"]): str(o["sql"] or "") for o in rows["schema"] if o["type"] == "index"}
+    sql = pieces.sql.get(name, "")
     return Relation(
         name,
         str(row["kind"]),
         bool(row["strict"]),
         bool(row["without_rowid"]),
         sql,
-        {str(each["name"]): _column(each) for each in rows["columns"] if each["relation"] == name},
-        tuple(_indexes([each for each in rows["indexes"] if each["relation"] == name], unique_constraints(sql), made)),
-        tuple(
-            trigger(str(o["name"]), name, str(o["sql"]))
-            for o in rows["schema"]
-            if o["type"] == "trigger" and str(o["relation"]).casefold() == name.casefold()
-        ),
-        tuple(key for key in keys if key.relation == name),
+        {str(each["name"]): _column(each) for each in pieces.columns.get(name, ())},
+        tuple(_indexes(pieces.index_columns.get(name, []), unique_constraints(sql), pieces.indexes)),
+        tuple(trigger(str(each["name"]), name, str(each["sql"])) for each in pieces.triggers.get(name.casefold(), ())),
+        tuple(pieces.foreign_keys.get(name, ())),
         row,
     )
 
