@@ -39,12 +39,12 @@ class Code(Enum):
     KEY_NOT_DECLARABLE = "KEY_NOT_DECLARABLE"  # partitions forbid a unique index on this alone
     CHECK_NOT_VALID = "CHECK_NOT_VALID"  # a constraint that was never validated, or is not enforced
     CHECK_VOLATILE = "CHECK_VOLATILE"  # a constraint that may answer otherwise tomorrow
-    CHECK_UNREVIEWED = "CHECK_UNREVIEWED"  # a constraint calls somebody's own function, which may let anything pass
+    CHECK_UNREVIEWED = "CHECK_UNREVIEWED"  # a constraint, an index or a default calls somebody's own function
     ATTEMPT_KEYING = "ATTEMPT_KEYING"  # an attempt may not recur
     DUPLICATE_ADMITTED = "DUPLICATE_ADMITTED"  # the second of two equal keys went in
     CHILD_TABLES = "CHILD_TABLES"  # rows of children are rows of the table, and no unique index sees them
     IS_PARTITION = "IS_PARTITION"  # the same key may lie in another partition
-    TRIGGER_UNREVIEWED = "TRIGGER_UNREVIEWED"  # a trigger of INSERT may change, drop or replace rows
+    TRIGGER_UNREVIEWED = "TRIGGER_UNREVIEWED"  # a trigger of INSERT may change rows; one of logins, settings
     RULE_UNREVIEWED = "RULE_UNREVIEWED"  # a rule rewrites the statement
     UNLOGGED = "UNLOGGED"  # a crash empties it
     TEMPORARY = "TEMPORARY"  # the end of the session drops it

@@ -184,9 +184,18 @@ FUNCTION = {
 ATTEMPTS: dict[str, Any] = {
     **at(EFFECT), "name": "one_try", "unique": True, "primary": False, "exclusion": False, "immediate": True,
     "valid": True, "ready": True, "live": True, "method": "btree", "predicate": None, "expressions": None,
-    "period": False, "constraint": None, "columns": ["attempt_id"], "included": [], "definition": "",
+    "period": False, "constraint": None, "columns": ["attempt_id"], "included": [], "definition": "", "calls": [],
     "opclasses": ["pg_catalog.text_ops"], "collations": ["pg_catalog.C"], "deterministic": True,
 }  # fmt: skip
+
+
+CHECK: dict[str, Any] = {
+    "name": "said", "kind": "c", "columns": ["code", "recorded_at"], "validated": True, "enforced": True,
+    "deferrable": False, "deferred": False, "no_inherit": False, "definition": "", "volatile": [], "calls": [],
+}  # fmt: skip
+PLAIN: dict[str, Any] = {**ATTEMPTS, "name": "plain", "unique": False}
+LOGIN = {"name": "greet", "enabled": "O", "function": "public.greet", "definition": ""}
+FILES = {"schema": "pg_catalog", "name": "lo_export", "arguments": "oid, text", "grantee": None}
 
 
 ATTEMPT_INDEXES: dict[str, dict[str, Any]] = {
@@ -235,6 +244,47 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     ),
     "a own operators": (
         index(UNIQUE, opclasses=["mine.ops"]), (("a", R, "KEY_OPERATOR"), ("e", R, "ARBITER_UNUSABLE")),
+    ),
+    "a index that calls": (
+        add("indexes", **{**PLAIN, "expressions": "surface.f(run_id)"}), (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a index with a condition that calls": (
+        add("indexes", **{**PLAIN, "predicate": "surface.f(run_id)"}), (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a index with a cast of somebody's own": (
+        add("indexes", **{**PLAIN, "calls": ["surface.as_number"]}), (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a index of somebody's own order": (
+        add("indexes", **{**PLAIN, "opclasses": ["surface.ops"]}), (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check that calls": (
+        add("constraints", **{**at(EFFECT), **CHECK, "calls": ["surface.f"]}), (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "a check that sets something": (
+        add("constraints", **{**at(EFFECT), **CHECK, "volatile": ["set_config"]}), (("a", U, "CHECK_VOLATILE"),),
+    ),
+    "b exclusion of somebody's own": (
+        add("constraints", **{**at(NONCE), **CHECK, "kind": "x", "calls": ["surface.="]}),
+        (("b", U, "CHECK_UNREVIEWED"),),
+    ),
+    "b domain that calls": (
+        add("domain_checks", **at(NONCE, column=KEY, name="said", validated=True, enforced=True, volatile=[], calls=[],
+                                  definition="CHECK (surface.f(VALUE))")),
+        (("b", U, "CHECK_UNREVIEWED"),),
+    ),
+    "g check that calls": (
+        add("constraints", **{**at(AUDIT), **CHECK, "definition": "CHECK (surface.f(code))"}),
+        (("g", U, "CHECK_UNREVIEWED"),),
+    ),
+    "g check that ends": (
+        add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"]}), (("g", U, "CHECK_VOLATILE"),),
+    ),
+    "g default that calls": (column(AUDIT, "code", default="surface.f()"), (("g", U, "CHECK_UNREVIEWED"),)),
+    "g default of a domain that calls": (
+        column(AUDIT, "code", domain_default="surface.f()"), (("g", U, "CHECK_UNREVIEWED"),),
+    ),
+    "g default with a cast of somebody's own": (
+        column(AUDIT, "code", calls=["surface.as_text"]), (("g", U, "CHECK_UNREVIEWED"),),
     ),
     "a nondeterministic": (
         index(UNIQUE, deterministic=False), (("a", R, "KEY_COLLATION"), ("e", R, "ARBITER_UNUSABLE")),
@@ -375,6 +425,12 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     # e
     "e fsync": (edit("durability", {"name": "fsync"}, value="off"), (("e", R, "NOT_DURABLE"),)),
     "e full pages": (edit("durability", {"name": "full_page_writes"}, value="off"), (("e", R, "NOT_DURABLE"),)),
+    "e fsync after a reload": (add("waiting", name="fsync", value="off"), (("e", R, "NOT_DURABLE"),)),
+    "e full pages after a reload": (add("waiting", name="full_page_writes", value="F"), (("e", R, "NOT_DURABLE"),)),
+    "e late commits after a reload": (
+        add("waiting", name="synchronous_commit", value="no"), (("e", R, "ASYNC_COMMIT"),),
+    ),
+    "e login trigger": (add("login_triggers", **LOGIN), (("e", U, "TRIGGER_UNREVIEWED"),)),
     "e server commits late": (edit("commit", {"name": "synchronous_commit"}, value="off"), (("e", R, "ASYNC_COMMIT"),)),
     "e writer commits late": (setting("synchronous_commit", "off"), (("e", R, "ASYNC_COMMIT"),)),
     "e database commits late": (
@@ -445,6 +501,7 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f the owner of the audit owns a guard": (
         both(
             role("clerk"), edit("relations", at(AUDIT), owner="clerk"),
+            edit("grants", at(AUDIT, grantee="registrar_owner"), grantee="clerk"),
             edit("owners", at(EFFECT, name=GUARD), owner="clerk"),
         ),
         (("f", U, "GUARD_REPLACEABLE"),),
@@ -529,6 +586,31 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f other parameter": (
         add("parameters", parameter="log_statement", grantee=WRITER, privilege="SET"), (("f", U, "PARAMETER_GRANTED"),),
     ),
+    "f parameter of another": (
+        both(role("other"), add("parameters", parameter="fsync", grantee="other", privilege="ALTER SYSTEM")),
+        (("f", U, "PARAMETER_GRANTED"),),
+    ),
+    "f parameter of somebody unknown": (
+        add("parameters", parameter="session_replication_role", grantee="other", privilege="SET"),
+        (("f", U, "PARAMETER_GRANTED"),),
+    ),
+    "f files of another": (
+        both(role("other"), member("pg_write_server_files", "other", inherit=True)), (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
+    "f programs of another by way of a group": (
+        both(
+            role("other"), role("crew", login=False), member("crew", "other", set=True),
+            member("pg_execute_server_program", "crew", inherit=True),
+        ),
+        (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
+    "f large objects of everybody": (add("file_functions", **FILES), (("f", U, "OTHERS_MAY_WRITE"),)),
+    "f large objects of another": (
+        add("file_functions", **{**FILES, "grantee": "other"}), (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
+    "f large objects of the writer": (
+        add("file_functions", **{**FILES, "grantee": WRITER}), (("f", U, "WRITER_PRIVILEGES"),),
+    ),
     "f sleeping triggers": (setting("session_replication_role", "replica"), (("f", R, "REPLICATION_ROLE"),)),
     "f subscription": (add("subscriptions", **at(EFFECT, subscriptions=1)), (("f", R, "REPLICATED_INTO"),)),
     "f inherits": (
@@ -602,6 +684,11 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "g not for the writer": (
         drop("grants", at(AUDIT, grantee=WRITER, privilege="INSERT")), (("g", R, "AUDIT_UNWRITABLE"),),
     ),
+    "g triggers of everybody": (grant(AUDIT, None, "TRIGGER"), (("g", R, "OTHERS_MAY_WRITE"),)),
+    "g triggers of another": (
+        both(role("other"), grant(AUDIT, "other", "TRIGGER")), (("g", R, "OTHERS_MAY_WRITE"),),
+    ),
+    "g triggers of the writer": (grant(AUDIT, WRITER, "TRIGGER"), (("g", R, "WRITER_PRIVILEGES"),)),
     "g tied": (
         add("references", **{**FK, "relation": AUDIT.name, "to_relation": EFFECT.name}), (("g", R, "AUDIT_LOST"),),
     ),
@@ -822,6 +909,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "an audit, and its guard, of a clerk": (
         both(
             role("clerk"), edit("relations", at(AUDIT), owner="clerk"),
+            edit("grants", at(AUDIT, grantee="registrar_owner"), grantee="clerk"),
             edit("owners", at(AUDIT, name=GUARD), owner="clerk"),
         ),
         Policy(),
@@ -864,6 +952,36 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "a job on other tables": (
         add("jobs_cron", command="DELETE FROM consumed_request_log", schedule="", role="x", active=True), Policy(),
     ),
+    "an index whose function somebody reviewed": (
+        add("indexes", **{**PLAIN, "expressions": "surface.f(run_id)"}), Policy(reviewed=("surface.f",)),
+    ),
+    "an index that somebody reviewed": (
+        add("indexes", **{**PLAIN, "calls": ["surface.f"]}), Policy(reviewed=("plain",)),
+    ),
+    "a check of the moment that somebody reviewed": (
+        add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"]}), Policy(reviewed=("said",)),
+    ),
+    "a check that is not enforced": (
+        add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"], "enforced": False}), Policy(),
+    ),
+    "a default of the audit that somebody reviewed": (
+        column(AUDIT, "code", default="surface.f()"), Policy(reviewed=("surface.f",)),
+    ),
+    "parameters and files of superusers": (
+        both(
+            role("boss", superuser=True), member("pg_write_server_files", "boss", inherit=True),
+            add("parameters", parameter="fsync", grantee="boss", privilege="SET"),
+            add("file_functions", **{**FILES, "grantee": "boss"}), grant(AUDIT, "boss", "TRIGGER"),
+        ),
+        Policy(),
+    ),
+    "others who append to the audit": (both(role("other"), grant(AUDIT, "other", "INSERT")), Policy()),
+    "a login trigger that somebody reviewed": (add("login_triggers", **LOGIN), Policy(reviewed=("greet",))),
+    "a login trigger that is off": (add("login_triggers", **{**LOGIN, "enabled": "D"}), Policy()),
+    "the server will commit late, the writer not": (
+        both(add("waiting", name="synchronous_commit", value="off"), setting("synchronous_commit", "on")), Policy(),
+    ),
+    "what is on after a reload": (add("waiting", name="fsync", value="on"), Policy()),
     "a commit that waits for standbys": (setting("synchronous_commit", "remote_apply"), Policy()),
     "the server commits late, the writer does not": (
         both(edit("commit", {"name": "synchronous_commit"}, value="off"), setting("synchronous_commit", "on")),
@@ -874,6 +992,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
             **at(EFFECT), "name": "by_both", "unique": True, "primary": False, "exclusion": False, "immediate": True,
             "valid": True, "ready": True, "live": True, "method": "btree", "predicate": None, "expressions": None,
             "period": False, "constraint": None, "columns": [KEY, "attempt_id"], "included": [], "definition": "",
+            "calls": [],
             "opclasses": ["pg_catalog.text_ops"] * 2, "collations": ["pg_catalog.C"] * 2, "deterministic": True,
         }),
         Policy(),
@@ -960,12 +1079,20 @@ def _reads(fit: Evidence, query: str) -> str:
         ("functions", "f"), ("mentions", "f"), ("views", "f"), ("schemas", "f"), ("grants", "fgh"), ("roles", "fgh"),
         ("memberships", "fgh"),
         ("database", "fgh"), ("role_settings", "ef"), ("parameters", "f"), ("subscriptions", "f"), ("durability", "e"),
-        ("owners", "fg"), ("rules_elsewhere", "f"), ("definers", "f"),
+        ("owners", "fg"), ("rules_elsewhere", "f"), ("definers", "f"), ("file_functions", "f"), ("login_triggers", "e"),
         ("references", "gi"), ("prepared", "e"), ("commit", "e"), ("jobs_cron", "i"), ("jobs_partman", "i"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_unproven(fit: Evidence, query: str, criteria: str) -> None:
     assert set(criteria) <= set(_reads(fit, query))
+
+
+def test_that_files_of_settings_were_not_read_is_a_note(fit: Evidence) -> None:
+    assert _reads(fit, "waiting") == ""
+    circumstances = {name: rows for name, rows in fit.snapshot.circumstances.items() if name != "waiting"}
+    snapshot = replace(fit.snapshot, circumstances={**circumstances, "unreadable": {"waiting": "42501 denied"}})
+    (note,) = (each for each in judge(replace(fit, snapshot=snapshot), Policy()).notes if "42501" in each)
+    assert note.startswith("whether the next reload switches fsync or a commit's waiting off was not looked at: ")
 
 
 def test_a_probe_on_the_live_table_can_only_refute(fit: Evidence) -> None:
@@ -1088,7 +1215,8 @@ def test_a_function_of_the_guards_name_with_arguments_is_not_the_guard(fit: Evid
 def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
     changed = edit("constraints", at(EFFECT, columns=["run_id"]), definition="CHECK (surface.said(run_id))")(fit)
     reasons = judge(changed, Policy()).reasons
-    assert {reason.criterion for reason in reasons} == {Criterion.BINDING}
+    # It also runs at every INSERT, whatever column it is about.
+    assert {reason.criterion for reason in reasons} == {Criterion.BINDING, Criterion.SINGLE_USE}
     assert {reason.standing for reason in reasons} == {U}
     assert "CHECK_UNREVIEWED" in {reason.code for reason in reasons}
     assert judge(changed, Policy(reviewed=("surface.said",))).status is Status.FIT

@@ -64,7 +64,7 @@ def test_parameters_name_each_relation_once() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("parts: [domains]", "parts: [dominions]", "query columns: unknown parts dominions"),
+        ("parts: [domains, foreign_calls]", "parts: [dominions]", "query columns: unknown parts dominions"),
         ("kind: circumstance", "kind: structure", "clone"),
         ("sql: |\n      SELECT scope", "sql: |\n      DELETE scope", "at queries/relations/sql"),
         ("SET LOCAL search_path", "SET search_path", "settings/0"),

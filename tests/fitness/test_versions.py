@@ -27,11 +27,15 @@ SINCE = {
     "somebody-writes-everything": 14,
     # Privileges on parameters.
     "writer-may-be-a-replica": 15,
+    "parameter-of-another": 15,
     # Options of memberships.
     "writer-is-member-of-a-member": 16,
     "writer-administers-owner": 16,
     # Collations of the server's own.
     "key-collation": 17,
+    # Event triggers at login.
+    "login-trigger": 17,
+    "login-trigger-reviewed": 17,
     # Constraints that are not enforced.
     "domain-not-enforced": 18,
     "key-form-not-enforced": 18,

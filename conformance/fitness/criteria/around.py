@@ -1,5 +1,5 @@
-"""The ways past guards and grants that no grant on the relation shows: ownership, rules elsewhere, and what runs as
-somebody else whatever its text says.
+"""The ways past guards and grants that no grant on the relation shows: ownership, rules elsewhere, what runs as
+somebody else whatever its text says, and what writes to the files of the server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ def append_only(sheet: Sheet) -> None:
         sheet.check(lambda on, part=part: owned(on, part))  # type: ignore[misc]
     sheet.check(_rules_elsewhere)
     sheet.check(_definers)
+    sheet.check(_beyond_grants)
+    sheet.check(_file_functions)
 
 
 def _rules_elsewhere(sheet: Sheet) -> None:
@@ -47,6 +49,34 @@ def _definers(sheet: Sheet) -> None:
             if each is None or (each != row["owner"] and not acts_as(sheet, str(each), owners))
         ]
         _doubt(sheet, row, others)
+
+
+def _beyond_grants(sheet: Sheet) -> None:
+    """Who gets at the files of the server can write the table's own; of the writer it is told already."""
+    roles, writer, owners = sheet.catalogue.roles, sheet.evidence.surface.writer, _owners(sheet)
+    for beyond in guards.BEYOND_GRANTS:
+        for role in guards.holders(roles, beyond):
+            if role in (beyond, writer) or acts_as(sheet, role, owners):
+                continue
+            rows = [row for row in roles.memberships if row["role"] == beyond]
+            text = f"{role} belongs to {beyond}, which goes past every grant; revoke it"
+            sheet.doubt(Code.OTHERS_MAY_WRITE, text, rows=rows)
+
+
+def _file_functions(sheet: Sheet) -> None:
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    for row in sheet.catalogue.rows("file_functions"):
+        grantee = row["grantee"]
+        if grantee is not None and acts_as(sheet, str(grantee), _owners(sheet)):
+            continue
+        function = f"{row['schema']}.{row['name']}({row['arguments']})"
+        text = (
+            f"{text_of(grantee)} may call {function}, which writes past every grant, into the table's own file as well;"
+            f" REVOKE EXECUTE ON FUNCTION {function} FROM {text_of(grantee)}"
+        )
+        code = Code.WRITER_PRIVILEGES if grantee in powers else Code.OTHERS_MAY_WRITE
+        sheet.doubt(code, text, rows=[row])
 
 
 def _doubt(sheet: Sheet, row: Row, others: list[str]) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.keys import sound_unique
 from conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE, Sheet, duplicate
-from conformance.fitness.criteria.tables import apart, logged, there
+from conformance.fitness.criteria.tables import OFF, apart, logged, there
 from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
 from conformance.fitness.policy import KEYS, NONCE
+from conformance.fitness.postgres.catalogue import UnreadError
 
 _TRANSACTIONAL = ("r", "p")
 _COMMIT = "synchronous_commit"
+_DURABLE = ("fsync", "full_page_writes")
 # Sources of a setting from which no session of another role takes it.
 _OF_THIS_READER = ("user", "database user", "client", "session")
 
@@ -27,6 +29,8 @@ def atomic(sheet: Sheet) -> None:
     sheet.check(_arbiters)
     sheet.check(_durable)
     sheet.check(_committed)
+    sheet.check(_waiting)
+    sheet.check(_at_login)
     sheet.check(_no_prepared)
     sheet.check(_tried)
 
@@ -61,7 +65,7 @@ def _arbiters(sheet: Sheet) -> None:
 
 def _durable(sheet: Sheet) -> None:
     rows = {str(row["name"]): row for row in sheet.catalogue.rows("durability")}
-    for name in ("fsync", "full_page_writes"):
+    for name in _DURABLE:
         row = rows.get(name)
         if row is None:
             sheet.doubt(Code.COMMIT_UNKNOWN, f"the setting {name} could not be read")
@@ -94,11 +98,47 @@ def _committed(sheet: Sheet) -> None:
             sheet.doubt(Code.COMMIT_UNKNOWN, text, rows=rows)
             return
         row = rows[0]
-    if str(row["value"]).lower() in ("off", "false", "no", "0"):
+    if _is_off(row):
         text = f"sessions of the writer start with {_COMMIT} = {row['value']}: an acknowledged commit may be lost"
         sheet.refute(Code.ASYNC_COMMIT, text, rows=[row])
     else:
         sheet.rest_on(row)
+
+
+def _is_off(row: Row) -> bool:
+    """Whether a value is one of the words for off, which PostgreSQL takes shortened as well."""
+    value = str(row["value"]).lower()
+    return value == "0" or (value not in ("", "o") and any(word.startswith(value) for word in ("off", "false", "no")))
+
+
+def _waiting(sheet: Sheet) -> None:
+    """What ALTER SYSTEM or somebody's editor has written, and no reload has put into force."""
+    try:
+        rows = sheet.catalogue.rows("waiting")
+    except UnreadError:
+        # For superusers only, and nothing is off as yet: a note says so.
+        return
+    for row in rows:
+        # What the role or the database sets is not the server's to change.
+        if not _is_off(row) or (row["name"] == _COMMIT and setting_of(sheet, _COMMIT) is not None):
+            continue
+        name = row["name"]
+        text = (
+            f"{name} will be {row['value']} after the next reload: a file of the server says so; ALTER SYSTEM RESET "
+            f"{name}, or correct the file"
+        )
+        sheet.refute(Code.NOT_DURABLE if name in _DURABLE else Code.ASYNC_COMMIT, text, rows=[row])
+
+
+def _at_login(sheet: Sheet) -> None:
+    for row in sheet.catalogue.rows("login_triggers"):
+        if row["enabled"] == OFF or {str(row["name"]), str(row["function"])} & set(sheet.policy.reviewed):
+            continue
+        text = (
+            f"the event trigger {row['name']} ({row['function']}) runs when a session of the writer begins, and may "
+            "set anything in it, synchronous_commit too; drop it, or name it in a policy as reviewed"
+        )
+        sheet.doubt(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
 def _no_prepared(sheet: Sheet) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.atomic import counts
-from conformance.fitness.criteria.guards import changes_tried, guards
+from conformance.fitness.criteria.guards import changes_tried, guards, held_by_others
+from conformance.fitness.criteria.inserting import called_on_insert, defaulted
 from conformance.fitness.criteria.lasting import unhidden
 from conformance.fitness.criteria.owners import owned
 from conformance.fitness.criteria.sheet import Sheet
@@ -29,8 +30,12 @@ def audit(sheet: Sheet) -> None:
     sheet.check(lambda on: guards(on, Part.AUDIT))
     sheet.check(_writable)
     sheet.check(lambda on: owned(on, Part.AUDIT))
-    # What a trigger, a rule or row security does to one record says nothing of the next one, which has another code.
+    sheet.check(_rigged)
+    # What a trigger, a rule, a function or row security does to one record says nothing of the next one, which has
+    # another code.
     sheet.check(lambda on: untouched_on_insert(on, Part.AUDIT))
+    sheet.check(lambda on: called_on_insert(on, Part.AUDIT))
+    sheet.check(lambda on: defaulted(on, Part.AUDIT))
     sheet.check(lambda on: unhidden(on, Part.AUDIT))
     sheet.check(_tied)
     sheet.check(_survives)
@@ -56,6 +61,26 @@ def _writable(sheet: Sheet) -> None:
     elif not own and not sheet.catalogue.roles.has(writer, "superuser"):
         text = f"the writer {writer} has no INSERT on {relation}"
         sheet.refute(Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT, rows=grants)
+
+
+def _rigged(sheet: Sheet) -> None:
+    """Nobody but who owns it may put a trigger on it, which could drop every record without an error."""
+    writer, relation, roles = sheet.evidence.surface.writer, sheet.part(Part.AUDIT), sheet.catalogue.roles
+    if relation is None:
+        return
+    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    for each in (relation, *sheet.catalogue.below(relation)):
+        own = sheet.catalogue.relation(each)
+        if own is None:
+            continue
+        grants = [row for row in sheet.catalogue.of("grants", each) if row["privilege"] == "TRIGGER"]
+        held_by_others(sheet, Part.AUDIT, each, str(own["owner"]), grants)
+        if own["owner"] in powers:
+            continue
+        for row in grants:
+            if row["grantee"] is not None and row["grantee"] in powers:
+                text = f"the writer {writer} has TRIGGER on {each} by {row['grantee']}: a trigger can drop every record"
+                sheet.refute(Code.WRITER_PRIVILEGES, f"{text}; revoke it", part=Part.AUDIT, rows=[row])
 
 
 def _tied(sheet: Sheet) -> None:

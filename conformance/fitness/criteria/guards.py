@@ -210,6 +210,18 @@ def _of_writer(sheet: Sheet, part: Part, relation: RelationName, row: Row, grant
 
 
 def _of_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
+    held_by_others(sheet, part, relation, owner, grants)
+    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    for everywhere in WRITE_EVERYWHERE:
+        for role in holders(roles, everywhere):
+            if role not in (everywhere, writer) and not roles.unbound(role):
+                rows = [row for row in roles.memberships if row["role"] == everywhere]
+                text = f"{role} belongs to {everywhere} and so may write {relation}"
+                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
+
+
+def held_by_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
+    """Refute by each of these grants that somebody has who is neither the writer nor the owner."""
     roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
     for each in grants:
@@ -221,26 +233,20 @@ def _of_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, gra
         # The owner and superusers can let themselves in anyhow: the notes name them.
         if grantee == owner or writer is None:
             continue
-        for role in _holders(roles, str(grantee)):
+        for role in holders(roles, str(grantee)):
             if role != writer and not roles.unbound(role) and owner not in roles.uses(role):
                 if role in powers and not roles.has(role, "login"):
                     continue
                 via = "" if role == grantee else f" by way of {grantee}"
                 text = f"{role} has {each['privilege']} on {_object(each, relation)}{via}, and is not the writer"
                 sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
-    for everywhere in WRITE_EVERYWHERE:
-        for role in _holders(roles, everywhere):
-            if role not in (everywhere, writer) and not roles.unbound(role):
-                rows = [row for row in roles.memberships if row["role"] == everywhere]
-                text = f"{role} belongs to {everywhere} and so may write {relation}"
-                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
 
 
 def _object(grant: Row, relation: RelationName) -> str:
     return str(relation) if grant["column"] is None else f"{grant['column']} of {relation}"
 
 
-def _holders(roles: Roles, grantee: str) -> list[str]:
+def holders(roles: Roles, grantee: str) -> list[str]:
     """Every role that can use what was granted to one, that one included."""
     return [role for role in dict.fromkeys([grantee, *roles.names()]) if grantee in roles.uses(role)]
 
@@ -346,13 +352,15 @@ def _settings(sheet: Sheet) -> None:
     powers = frozenset[str]() if writer is None else roles.powers(writer)
     for each in sheet.catalogue.rows("parameters"):
         grantee = each["grantee"]
-        if grantee is not None and grantee not in powers:
+        # Whoever can become a superuser can do it anyhow: the notes name them.
+        if grantee is not None and roles.unbound(str(grantee)):
             continue
         text = f"{text_of(grantee)} has {each['privilege']} on the setting {each['parameter']}, which superusers have"
-        if str(each["parameter"]).lower() == "session_replication_role":
+        ours = grantee is None or grantee in powers
+        if ours and str(each["parameter"]).lower() == "session_replication_role":
             sheet.refute(Code.PARAMETER_GRANTED, f"{text}: it switches triggers off", rows=[each])
         else:
-            sheet.doubt(Code.PARAMETER_GRANTED, text, rows=[each])
+            sheet.doubt(Code.PARAMETER_GRANTED, f"{text}; revoke it", rows=[each])
 
 
 # What was tried

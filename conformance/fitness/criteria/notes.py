@@ -35,6 +35,13 @@ def _prepared(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
         yield f"prepared transactions are pending: {', '.join(str(row['gid']) for row in rows)}"
 
 
+def _waiting(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    try:
+        catalogue.rows("waiting")
+    except UnreadError as error:
+        yield f"whether the next reload switches fsync or a commit's waiting off was not looked at: {error}"
+
+
 def _administrators(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     rows = catalogue.rows("administrators")
     supers = [str(row["role"]) for row in rows if row["superuser"]]
@@ -121,6 +128,7 @@ def _references(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
 _LOOKS: tuple[Callable[[Evidence, Catalogue], Iterator[str]], ...] = (
     _server,
     _prepared,
+    _waiting,
     _administrators,
     _owners,
     _search_path,

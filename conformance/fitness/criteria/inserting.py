@@ -1,0 +1,69 @@
+"""What runs at every INSERT beside triggers and rules: functions of indexes, of any check, and of an audit's defaults.
+
+Such a function needs to refuse nothing to do harm: it may set synchronous_commit for the rest of the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.fitness.codes import Code
+from conformance.fitness.criteria.sheet import Sheet, foreign_calls
+from conformance.fitness.criteria.tables import reviewed
+from conformance.fitness.model import Part, RelationName, Row
+
+# pg_constraint.contype: checks and exclusion constraints.
+_CALLING = ("c", "x")
+
+
+def called_on_insert(sheet: Sheet, part: Part) -> None:
+    """Whatever code of somebody's own an INSERT runs is reviewed, and no check may answer otherwise tomorrow."""
+    for relation in _relations(sheet, part):
+        for row in _constraints(sheet, relation):
+            if row["enforced"] and not reviewed(sheet, relation, row):
+                what = f"the constraint {row['name']} of {relation}"
+                _calls(sheet, part, what, row, str(row["definition"]), row["calls"])
+                _constant(sheet, part, what, row)
+        for row in sheet.catalogue.of("indexes", relation):
+            if not reviewed(sheet, relation, row):
+                # The whole definition names the relation with its schema, which is no call.
+                text = f"{row['expressions'] or ''} {row['predicate'] or ''}"
+                calls = [*row["calls"], *(each for each in row["opclasses"] if not str(each).startswith("pg_catalog."))]
+                _calls(sheet, part, f"the index {row['name']} of {relation}", row, text, calls)
+
+
+def defaulted(sheet: Sheet, part: Part) -> None:
+    """The same of defaults and generated columns; those of what is consumed are read with what gives a row an end."""
+    for relation in _relations(sheet, part):
+        for row in sheet.catalogue.of("columns", relation):
+            for text in (row["default"], row["domain_default"]):
+                what = f"the default of {row['name']} of {relation}"
+                _calls(sheet, part, what, row, str(text or ""), row["calls"])
+
+
+def _relations(sheet: Sheet, part: Part) -> tuple[RelationName, ...]:
+    name = sheet.part(part)
+    return () if name is None else (name, *sheet.catalogue.below(name))
+
+
+def _constraints(sheet: Sheet, relation: RelationName) -> Iterator[Row]:
+    yield from (row for row in sheet.catalogue.of("constraints", relation) if row["kind"] in _CALLING)
+    yield from sheet.catalogue.of("domain_checks", relation)
+
+
+def _calls(sheet: Sheet, part: Part, what: str, row: Row, text: str, calls: Sequence[str]) -> None:
+    if foreign := foreign_calls(sheet, {"definition": text, "calls": calls}):
+        told = (
+            f"{what} calls {', '.join(foreign)} at every INSERT, and nobody reviewed what that does; drop it, or name "
+            "what it calls in a policy as reviewed"
+        )
+        sheet.doubt(Code.CHECK_UNREVIEWED, told, part=part, rows=[row])
+
+
+def _constant(sheet: Sheet, part: Part, what: str, row: Row) -> None:
+    if row["volatile"]:
+        told = (
+            f"{what} calls {', '.join(row['volatile'])}, which is not immutable: it may answer otherwise tomorrow, or "
+            "set something; drop it, or name it in a policy as reviewed"
+        )
+        sheet.doubt(Code.CHECK_VOLATILE, told, part=part, rows=[row])
