@@ -168,11 +168,11 @@ def read_table(connection: psycopg.Connection[Any], relation: RelationName) -> T
         found = cursor.execute(_RELATION, (relation.schema, relation.name)).fetchone()
         if found is None:
             return None
-        oid = {"oid": found["oid"]}
+        oid = {"oid": found["oid"], "fresh": MADE_UP}
         return Table(
             relation=relation,
             owner=found["owner"],
-            columns={row["name"]: _column(row) for row in cursor.execute(_COLUMNS, {**oid, "fresh": MADE_UP}).fetchall()},
+            columns={row["name"]: _column(row) for row in cursor.execute(_COLUMNS, oid).fetchall()},
             checks=tuple(_check(row) for row in cursor.execute(_CHECKS, oid).fetchall()),
             foreign_keys=tuple(
                 ForeignKey(
