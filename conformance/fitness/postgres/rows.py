@@ -96,6 +96,8 @@ class Maker:
         self._chosen: dict[tuple[RelationName, str], int] = {}
         self._counted: dict[tuple[RelationName, str], int] = {}
         self._wanted: set[tuple[RelationName, str]] = set()
+        # Made once: a shape may hold the moment in which it was made, and a row must be the same whenever it is made.
+        self._known: dict[tuple[RelationName, str], tuple[Shape, ...]] = {}
         self.relations = {part: self._table(relation).relation for part, relation in surface.parts.items()}
 
     def table(self, part: Part) -> Table:
@@ -287,11 +289,12 @@ class Maker:
         return shapes[self._chosen.get((table.relation, name), 0)](number)
 
     def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
-        given = self._sample(table, name)
-        if given is not None:
-            return (given,)
-        word = self.word(name)
-        return shapes_of(word, table.columns[name], table.checks_on(name), self._policy.operations)
+        key = table.relation, name
+        if key not in self._known:
+            given, checks = self._sample(table, name), table.checks_on(name)
+            made = shapes_of(self.word(name), table.columns[name], checks, self._policy.operations)
+            self._known[key] = made if given is None else (given,)
+        return self._known[key]
 
     def _sample(self, table: Table, name: str) -> Shape | None:
         values = self._policy.values
