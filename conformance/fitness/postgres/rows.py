@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors, sql
 
 from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import KEYS, WORDS, Policy
+from conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
 from conformance.fitness.postgres.shapes import Shape, sample, shapes_of
 from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
 
@@ -18,6 +18,8 @@ from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_t
 Values: TypeAlias = dict[str, str | None]
 # By then a table with a dozen checks has been satisfied, or a person must say how.
 _TRIES = 400
+# About as many rows as probes make.
+_ROWS = 200
 # The number of the rows that values are learnt with on a clone; nothing of them stays.
 _TRIAL = 999
 # Of parents of parents; a cycle ends here too.
@@ -165,9 +167,26 @@ class Maker:
                 inserts = tuple(self.insert(part, pick) for part in order)
                 refused = self._tried((*self.parents(inserts, pick), *inserts))
                 if refused is None:
+                    self._must_differ(order)
                     return
                 self._adjust(refused)
         raise RowError(f"no row was accepted after {_TRIES} tries; give sample values in the policy")
+
+    def _must_differ(self, order: tuple[Part, ...]) -> None:
+        """A key has a value of its own in each row: else a refusal says nothing of the table. Raises RowError."""
+        wanted = {Part.EFFECT: KEYS, Part.NONCE: (NONCE,)}
+        for part in order:
+            table = self.table(part)
+            words = {self._policy.column(word) for word in wanted.get(part, ()) if self.has(part, word)}
+            alone = {unique.columns[0] for unique in table.uniques if unique.total and len(unique.columns) == 1}
+            given = {name for name in alone if self._sample(table, name) is not None}
+            for name in sorted(words | given):
+                numbers = range(self._trial, self._trial + _ROWS)
+                if len({self._value(table, name, Pick(number)) for number in numbers}) < _ROWS:
+                    raise RowError(
+                        f"the value for {table.relation.name}.{name} does not differ from row to row; "
+                        "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"
+                    )
 
     def _tried(self, inserts: tuple[Insert, ...]) -> psycopg.Error | None:
         try:

@@ -34,8 +34,9 @@ def tampering(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> It
         sessions: dict[tuple[str, str], Session] = {}
         for part in (*shop.order, *shop.audit):
             if part is Part.AUDIT:
-                yield _audit_row(shop, clone, surface, first)
-                yield _audit_again(shop, clone, surface, first)
+                kept = _audit_row(shop, clone, surface, first)
+                yield kept
+                yield shop.cannot("audit-again", kept.failed) if kept.failed else _again(shop, clone, surface, first)
             for who, role in (("writer", surface.writer), ("owner", shop.maker.table(part).owner)):
                 if role is not None and (who, role) not in sessions:
                     sessions[who, role] = stack.enter_context(opened((who, role, clone.dsn_as(role))))[0]
@@ -63,7 +64,7 @@ def _audit_row(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> P
     return attempt.done()
 
 
-def _audit_again(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
+def _again(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
     """A second record that is like the first in all but what makes a record itself: the same refusal once more."""
     attempt, table = shop.attempt("audit-again"), shop.maker.table(Part.AUDIT)
     writer = surface.writer or table.owner
