@@ -59,12 +59,19 @@ class Reasons:
         for each in needs:
             why = self.evidence.lost.get(each)
             if why is None and each in _TRIED and not self._anything_of(each):
-                why = "nothing of it was tried"
+                why = f"nothing of it was tried{self._because(each)}"
             if why is not None:
                 self.doubt(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
 
     def _anything_of(self, each: EvidenceClass) -> bool:
         return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)
+
+    def _because(self, each: EvidenceClass) -> str:
+        """What stood in the way of the probes, if one of them says it; those of the class itself know best."""
+        failed = sorted(
+            (probe for probe in self.evidence.probes if probe.failed), key=lambda probe: probe.evidence is not each
+        )
+        return f": {failed[0].failed}" if failed else ""
 
     def _standing(self) -> Standing:
         found = {reason.standing for reason in self.reasons}

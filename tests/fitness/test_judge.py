@@ -695,6 +695,24 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "g lost": (
         answer("audit-survives", rows=({"audit": 0, "effect": 0, "nonce": 0},)), (("g", R, "AUDIT_LOST"),),
     ),
+    "g one refusal of each": (
+        answer("audit-again", sqlstate="23505", affected=None, constraint="once"), (("g", R, "AUDIT_UNWRITABLE"),),
+    ),
+    "g second refusal not tried": (without("audit-again"), (("g", U, "PROBE_FAILED"),)),
+    "g something unique": (
+        add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": ["code"]})), (("g", U, "AUDIT_UNWRITABLE"),),
+    ),
+    "g something unique for some": (
+        add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": [None], "predicate": "(code = 'x'::text)"})),
+        (("g", U, "AUDIT_UNWRITABLE"),),
+    ),
+    "g something excluded": (
+        add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": ["audit_id"], "exclusion": True})),
+        (("g", U, "AUDIT_UNWRITABLE"),),
+    ),
+    "g the request is the key": (
+        edit("indexes", at(AUDIT, primary=True), columns=[KEY]), (("g", U, "AUDIT_UNWRITABLE"),),
+    ),
     "g erased": (answer("owner-delete-audit", **ADMITTED), (("g", R, "CHANGE_ADMITTED"),)),
     # h
     "h nullable": (column(EFFECT, "decision_id", not_null=False), (("h", R, "DECISION_NULLABLE"),)),

@@ -243,3 +243,29 @@ def test_live_probe_without_a_writer_shows_nothing(live_server: LiveServer) -> N
             (found,) = probe_live(asked, _LEDGER, take(asked, _LEDGER, Policy()), Policy())
     assert found.failed == "no writer is named"
     assert found.answer is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"authorization_nonce": "the-same"},
+        {"effect.replay_key": "0" * 64},
+        {"logical_request_key": "a" * 62 + "{hex:2}"},
+        {"decision_id": "00000000-0000-4000-8000-000000000000"},
+    ],
+)
+def test_sample_that_does_not_differ_is_asked_for_again(
+    live_server: LiveServer, clones: Scratch, values: Mapping[str, str]
+) -> None:
+    with cloned(live_server, clones, "") as made:
+        found = probed(made, policy=Policy(values=values))
+    assert list(found) == ["first"]
+    assert "does not differ from row to row; use {hex}, {hex:N}, {uuid} or {number}" in found["first"].failed
+    assert next(iter(values)).rpartition(".")[2] in found["first"].failed
+
+
+def test_audit_of_one_sample_is_no_audit_that_loses_records(live_server: LiveServer, clones: Scratch) -> None:
+    with cloned(live_server, clones, "") as made:
+        found = probed(made, policy=Policy(values={"refusal_id": "00000000-0000-4000-8000-000000000000"}))
+    for name in ("audit-first", "audit-again"):
+        assert "refusals.refusal_id does not differ" in found[name].failed

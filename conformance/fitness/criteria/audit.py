@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.atomic import counts
 from conformance.fitness.criteria.guards import changes_tried, guards, held_by_others
@@ -10,7 +12,9 @@ from conformance.fitness.criteria.lasting import unhidden
 from conformance.fitness.criteria.owners import owned
 from conformance.fitness.criteria.sheet import Sheet
 from conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
-from conformance.fitness.model import EvidenceClass, Part
+from conformance.fitness.model import EvidenceClass, Part, RelationName
+from conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from conformance.fitness.postgres.catalogue import MADE_UP
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
 
@@ -38,6 +42,7 @@ def audit(sheet: Sheet) -> None:
     sheet.check(lambda on: defaulted(on, Part.AUDIT))
     sheet.check(lambda on: unhidden(on, Part.AUDIT))
     sheet.check(_tied)
+    sheet.check(_unique)
     sheet.check(_survives)
     sheet.check(lambda on: changes_tried(on, Part.AUDIT))
 
@@ -92,6 +97,40 @@ def _tied(sheet: Sheet) -> None:
         if f"{key['schema']}.{key['relation']}" == str(relation) and to in surface:
             text = f"the foreign key {key['name']} ties {relation} to {to}: what is refused has no row there"
             sheet.refute(Code.AUDIT_LOST, text, part=Part.AUDIT, rows=[key])
+
+
+def _unique(sheet: Sheet) -> None:
+    """What was refused is refused again: nothing of a record may be unique but what makes it a record of its own."""
+    relation = sheet.part(Part.AUDIT)
+    if relation is None:
+        return
+    for each in (relation, *sheet.catalogue.below(relation)):
+        own = _own(sheet, each)
+        for index in sheet.catalogue.unique(each):
+            columns = frozenset(name for name in index["columns"] if name is not None)
+            if index["exclusion"] or not any(key <= columns for key in own):
+                text = (
+                    f"{index['name']} of {each} leaves no room for some records: let nothing in it be unique but its "
+                    "primary key, or a column that the server numbers or fills with a UUID"
+                )
+                sheet.doubt(Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT, rows=[index])
+    text = "a second record of the same refusal does not go in"
+    sheet.admitted("audit-again", Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT)
+
+
+def _own(sheet: Sheet, relation: RelationName) -> list[frozenset[str]]:
+    """Sets of columns of which each makes a record itself: the primary key, and each column that the server makes up.
+
+    A primary key that only says what the refused request said has one record for all refusals of it.
+    """
+    said = {sheet.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
+    made_up = [
+        frozenset({str(row["name"])})
+        for row in sheet.catalogue.of("columns", relation)
+        if row["identity"] or re.match(MADE_UP, str(row["default"] or "")) is not None
+    ]
+    primary = [frozenset(row["columns"]) for row in sheet.catalogue.unique(relation) if row["primary"]]
+    return [*made_up, *(key for key in primary if not key <= said)]
 
 
 def _survives(sheet: Sheet) -> None:

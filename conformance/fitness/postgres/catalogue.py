@@ -11,6 +11,8 @@ from conformance.fitness.model import RelationName, Row, Snapshot
 
 # Under this name the circumstances say which queries could not be read, and why.
 UNREADABLE = "unreadable"
+# Defaults that give each row a value of its own, as PostgreSQL writes them; an identity is one without a default.
+MADE_UP = r"^(pg_catalog\.)?(nextval|gen_random_uuid|uuidv4|uuidv7)\("
 # The role to which the owner of the database belongs, without a row that says so.
 DATABASE_OWNER = "pg_database_owner"
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors, sql
 
 from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import KEYS, WORDS, Policy
+from conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
 from conformance.fitness.postgres.shapes import Shape, sample, shapes_of
 from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
 
@@ -18,6 +18,8 @@ from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_t
 Values: TypeAlias = dict[str, str | None]
 # By then a table with a dozen checks has been satisfied, or a person must say how.
 _TRIES = 400
+# About as many rows as probes make.
+_ROWS = 200
 # The number of the rows that values are learnt with on a clone; nothing of them stays.
 _TRIAL = 999
 # Of parents of parents; a cycle ends here too.
@@ -96,6 +98,8 @@ class Maker:
         self._chosen: dict[tuple[RelationName, str], int] = {}
         self._counted: dict[tuple[RelationName, str], int] = {}
         self._wanted: set[tuple[RelationName, str]] = set()
+        # Made once: a shape may hold the moment in which it was made, and a row must be the same whenever it is made.
+        self._known: dict[tuple[RelationName, str], tuple[Shape, ...]] = {}
         self.relations = {part: self._table(relation).relation for part, relation in surface.parts.items()}
 
     def table(self, part: Part) -> Table:
@@ -163,9 +167,26 @@ class Maker:
                 inserts = tuple(self.insert(part, pick) for part in order)
                 refused = self._tried((*self.parents(inserts, pick), *inserts))
                 if refused is None:
+                    self._must_differ(order)
                     return
                 self._adjust(refused)
         raise RowError(f"no row was accepted after {_TRIES} tries; give sample values in the policy")
+
+    def _must_differ(self, order: tuple[Part, ...]) -> None:
+        """A key has a value of its own in each row: else a refusal says nothing of the table. Raises RowError."""
+        wanted = {Part.EFFECT: KEYS, Part.NONCE: (NONCE,)}
+        for part in order:
+            table = self.table(part)
+            words = {self._policy.column(word) for word in wanted.get(part, ()) if self.has(part, word)}
+            alone = {unique.columns[0] for unique in table.uniques if unique.total and len(unique.columns) == 1}
+            given = {name for name in alone if self._sample(table, name) is not None}
+            for name in sorted(words | given):
+                numbers = range(self._trial, self._trial + _ROWS)
+                if len({self._value(table, name, Pick(number)) for number in numbers}) < _ROWS:
+                    raise RowError(
+                        f"the value for {table.relation.name}.{name} does not differ from row to row; "
+                        "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"
+                    )
 
     def _tried(self, inserts: tuple[Insert, ...]) -> psycopg.Error | None:
         try:
@@ -287,11 +308,12 @@ class Maker:
         return shapes[self._chosen.get((table.relation, name), 0)](number)
 
     def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
-        given = self._sample(table, name)
-        if given is not None:
-            return (given,)
-        word = self.word(name)
-        return shapes_of(word, table.columns[name], table.checks_on(name), self._policy.operations)
+        key = table.relation, name
+        if key not in self._known:
+            given, checks = self._sample(table, name), table.checks_on(name)
+            made = shapes_of(self.word(name), table.columns[name], checks, self._policy.operations)
+            self._known[key] = made if given is None else (given,)
+        return self._known[key]
 
     def _sample(self, table: Table, name: str) -> Shape | None:
         values = self._policy.values

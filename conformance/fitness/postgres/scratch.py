@@ -78,7 +78,8 @@ def bare_server(settings: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         )
         stack.callback(launcher.close)
         # Said in full: what PGHOSTADDR, PGPORT or PGOPTIONS mean is somebody's own server.
-        dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="")
+        # And what a clone says must come as text, as on the live server, whatever the encoding of its database.
+        dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="", client_encoding="UTF8")
         yield dsn, Path(launcher.config["programs"])
 
 

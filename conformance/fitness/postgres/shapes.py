@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from conformance.fitness.policy import KEYS
+from conformance.fitness.postgres.patterns import Pattern, pattern_of
 from conformance.fitness.postgres.tables import Check, Column
 
 # From a number to the text of a value.
@@ -24,6 +26,8 @@ _HASHES = (*KEYS, "deployed_artifact_hash")
 # What is shorter than this cannot hold the prefix and be unique.
 _ROOM = 32
 _KIBI = 1024
+# {hex:22} in a value of the policy: as many hexadecimal digits, 64 at most.
+_SOME_DIGITS = re.compile(r"\{hex:([1-9]|[1-5][0-9]|6[0-4])\}")
 
 
 def digest_of(number: int) -> str:
@@ -40,7 +44,7 @@ def shapes_of(word: str, column: Column, checks: tuple[Check, ...], operations: 
 
 
 def sample(value: Any) -> Shape:
-    """A value of the policy: in a text, {hex}, {uuid} and {number} stand for what differs between rows."""
+    """A value of the policy: in a text, {hex}, {hex:N}, {uuid} and {number} stand for what differs between rows."""
     if not isinstance(value, str):
         return _always(json.dumps(value))
 
@@ -49,7 +53,7 @@ def sample(value: Any) -> Shape:
         text = value
         for mark, instead in words.items():
             text = text.replace(mark, instead)
-        return text
+        return _SOME_DIGITS.sub(lambda mark: digest_of(number)[: int(mark[1])], text)
 
     return filled
 
@@ -57,13 +61,16 @@ def sample(value: Any) -> Shape:
 def _of_type(word: str, column: Column, checks: tuple[Check, ...], operations: tuple[str, ...]) -> Iterator[Shape]:
     literals = tuple(text for check in checks for text in check.literals if text)
     numbers = tuple(number for check in checks for number in check.numbers)
+    patterns = tuple(pattern for text in literals if (pattern := pattern_of(text)) is not None)
     if word == "operation":
         yield from map(_always, operations)
     if column.labels:
         yield from map(_always, column.labels)
     elif column.category == "S":
+        yield from (_of_pattern(pattern) for pattern in patterns if pattern.roomy)
         yield from _texts(word)
         yield from map(_always, literals)
+        yield from (_of_pattern(pattern) for pattern in patterns if not pattern.roomy)
     elif column.category == "N":
         yield from _numbers(numbers)
     elif column.category == "A":
@@ -76,6 +83,17 @@ def _of_type(word: str, column: Column, checks: tuple[Check, ...], operations: t
     else:
         yield from _others(column.type)
         yield from map(_always, literals)
+
+
+def _of_pattern(pattern: Pattern) -> Shape:
+    def drawn(number: int) -> str:
+        def digits(count: int) -> str:
+            known = digest_of(number) + digest_of(-number)
+            return (known * (count // len(known) + 1))[:count]
+
+        return pattern.value(digits)
+
+    return drawn
 
 
 def _texts(word: str) -> Iterator[Shape]:

@@ -18,6 +18,15 @@ from conformance.fitness.postgres.catalogue import UNREADABLE
 from specs.fitness import Kind, Query, in_order, load_queries, parameters
 from specs.strictjson import MAX_SAFE_INTEGER
 
+# What the role may not read, what this server does not know, and what is no text: a database without an encoding holds
+# whatever bytes it was given.
+_UNREADABLE = (
+    errors.InsufficientPrivilege,
+    errors.UndefinedTable,
+    errors.UndefinedColumn,
+    errors.CharacterNotInRepertoire,
+)
+
 
 class StrangerError(Exception):
     """A relation that an extension should have made belongs to somebody else."""
@@ -45,7 +54,7 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
             try:
                 with connection.transaction():
                     rows = _rows(connection, query, given)
-            except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn) as error:
+            except _UNREADABLE as error:
                 unreadable[query.name] = f"{error.sqlstate} {error.diag.message_primary or ''}".strip()
                 continue
             except StrangerError as error:

@@ -11,6 +11,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from conformance.fitness.model import RelationName
+from conformance.fitness.postgres.catalogue import MADE_UP
 
 _RELATION = """
 SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) AS owner
@@ -30,12 +31,14 @@ WITH RECURSIVE depth AS (
 SELECT a.attname AS name, t.typname AS type, t.typcategory::text AS category, d.modifier,
        a.attnotnull AS not_null, a.atthasdef OR a.attidentity <> '' AS has_default,
        a.attgenerated <> '' AS generated, a.attidentity = 'a' AS numbered,
+       a.attidentity <> '' OR coalesce(pg_catalog.pg_get_expr(v.adbin, v.adrelid) ~ %(fresh)s, false) AS made_up,
        CASE WHEN d.domain <> d.type THEN (SELECT typname FROM pg_catalog.pg_type WHERE oid = d.domain) END AS domain,
        ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
          AS labels
   FROM depth d
   JOIN pg_catalog.pg_attribute a ON a.attrelid = %(oid)s AND a.attnum = d.attnum
   JOIN pg_catalog.pg_type t ON t.oid = d.type AND t.typtype <> 'd'
+  LEFT JOIN pg_catalog.pg_attrdef v ON v.adrelid = a.attrelid AND v.adnum = a.attnum
  ORDER BY a.attnum
 """
 _CHECKS = """
@@ -72,7 +75,7 @@ SELECT k.conname AS name, n.nspname AS schema, c.relname AS relation,
  ORDER BY k.conname
 """
 _UNIQUES = """
-SELECT c.relname AS name, i.indpred IS NULL AS total,
+SELECT c.relname AS name, i.indpred IS NULL AS total, i.indisprimary AS primary,
        ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY u(number, place)
                LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = u.number AND u.number > 0
               WHERE u.place <= i.indnkeyatts ORDER BY u.place) AS columns
@@ -90,7 +93,8 @@ _NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 class Column:
     """One column. `type` is PostgreSQL's name of the base type, `category` pg_type.typcategory.
 
-    `generated` is made of other columns, `numbered` an identity that is GENERATED ALWAYS.
+    `generated` is made of other columns, `numbered` an identity that is GENERATED ALWAYS,
+    `made_up` has a value by default that no other row has: an identity, a sequence, a UUID.
     """
 
     name: str
@@ -101,6 +105,7 @@ class Column:
     has_default: bool
     generated: bool
     numbered: bool
+    made_up: bool
     domain: str | None
     labels: tuple[str, ...]
 
@@ -138,6 +143,7 @@ class Unique:
     name: str
     columns: tuple[str, ...]
     total: bool
+    primary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +168,7 @@ def read_table(connection: psycopg.Connection[Any], relation: RelationName) -> T
         found = cursor.execute(_RELATION, (relation.schema, relation.name)).fetchone()
         if found is None:
             return None
-        oid = {"oid": found["oid"]}
+        oid = {"oid": found["oid"], "fresh": MADE_UP}
         return Table(
             relation=relation,
             owner=found["owner"],
@@ -178,7 +184,7 @@ def read_table(connection: psycopg.Connection[Any], relation: RelationName) -> T
                 for row in cursor.execute(_FOREIGN_KEYS, oid).fetchall()
             ),
             uniques=tuple(
-                Unique(row["name"], tuple(row["columns"]), row["total"])
+                Unique(row["name"], tuple(row["columns"]), row["total"], row["primary"])
                 for row in cursor.execute(_UNIQUES, oid).fetchall()
                 if None not in row["columns"]
             ),
@@ -196,6 +202,7 @@ def _column(row: Mapping[str, Any]) -> Column:
         has_default=row["has_default"],
         generated=row["generated"],
         numbered=row["numbered"],
+        made_up=row["made_up"],
         domain=row["domain"],
         labels=tuple(row["labels"]),
     )

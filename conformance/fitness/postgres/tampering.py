@@ -13,10 +13,11 @@ from typing import TypeAlias
 import psycopg
 
 from conformance.fitness.model import Answer, Part, Probe, Statement, Surface
-from conformance.fitness.policy import NONCE
+from conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from conformance.fitness.postgres.clone import Clone
 from conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
 from conformance.fitness.postgres.sessions import Session, gone, opened
+from conformance.fitness.postgres.tables import Table
 from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # A statement with its parameters.
@@ -33,7 +34,9 @@ def tampering(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> It
         sessions: dict[tuple[str, str], Session] = {}
         for part in (*shop.order, *shop.audit):
             if part is Part.AUDIT:
-                yield _audit_row(shop, clone, surface, first)
+                kept = _audit_row(shop, clone, surface, first)
+                yield kept
+                yield shop.cannot("audit-again", kept.failed) if kept.failed else _again(shop, clone, surface, first)
             for who, role in (("writer", surface.writer), ("owner", shop.maker.table(part).owner)):
                 if role is not None and (who, role) not in sessions:
                     sessions[who, role] = stack.enter_context(opened((who, role, clone.dsn_as(role))))[0]
@@ -59,6 +62,33 @@ def _audit_row(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> P
     except (RowError, psycopg.Error) as error:
         return attempt.failed(f"no audit record can be made: {error}")
     return attempt.done()
+
+
+def _again(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
+    """A second record that is like the first in all but what makes a record itself: the same refusal once more."""
+    attempt, table = shop.attempt("audit-again"), shop.maker.table(Part.AUDIT)
+    writer = surface.writer or table.owner
+    known = shop.maker.insert(Part.AUDIT, first).values
+    same = {name: value for name, value in known.items() if name not in _own(shop, table)}
+    pick = shop.fresh()
+    try:
+        with opened(("auditor", writer, clone.dsn_as(writer))) as (auditor,), rolled_back(auditor):
+            insert = shop.maker.insert(Part.AUDIT, pick, same)
+            if shop.send(attempt, auditor, insert, pick).sqlstate is None:
+                attempt.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")
+    except (RowError, psycopg.Error) as error:
+        return attempt.failed(f"no second audit record can be made: {error}")
+    return attempt.done()
+
+
+def _own(shop: Workshop, table: Table) -> frozenset[str]:
+    """The columns in which records of one refusal differ: the primary key's, and what the server makes up.
+
+    What the refused request said is the same each time, in a primary key too.
+    """
+    said = {shop.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
+    primary = {name for unique in table.uniques if unique.primary for name in unique.columns}
+    return frozenset((primary - said) | {name for name, column in table.columns.items() if column.made_up})
 
 
 def _by(shop: Workshop, who: str, session: Session | None, part: Part, known: Pick) -> Iterator[Probe]:

@@ -136,8 +136,13 @@ class Workshop:
         """What the column for a word says in the row of a pick."""
         return str(self.maker.insert(part, pick).values[self.policy.column(word)])
 
-    def count(self, picks: Mapping[str, tuple[Part, Pick]]) -> tuple[str, tuple[str | None, ...]]:
-        """A query that counts the rows of picks, each under its name; null where there is no such part."""
+    def count(
+        self, picks: Mapping[str, tuple[Part, Pick]], *, before: Mapping[str, int] | None = None
+    ) -> tuple[str, tuple[str | None, ...]]:
+        """A query that counts the rows of picks, each under its name; null where there is no such part.
+
+        Rows that cannot be told from those of a pick, and were there `before`, are not counted.
+        """
         texts: list[str] = []
         parameters: list[str | None] = []
         for name, (part, pick) in picks.items():
@@ -147,7 +152,8 @@ class Workshop:
             condition, values = self.find(part, pick, len(parameters))
             parameters += values
             table = relation_text(self.maker.relations[part])
-            texts.append(f"(SELECT pg_catalog.count(*)::int FROM {table} WHERE {condition}) AS {name}")
+            less = f" - {known}" if (known := (before or {}).get(name, 0)) else ""
+            texts.append(f"(SELECT pg_catalog.count(*)::int{less} FROM {table} WHERE {condition}) AS {name}")
         return f"SELECT {', '.join(texts)}", tuple(parameters)
 
     def find(self, part: Part, pick: Pick, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:

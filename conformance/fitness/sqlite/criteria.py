@@ -13,6 +13,7 @@ from conformance.fitness.sqlite.files import commits, rights
 from conformance.fitness.sqlite.keys import nonce_consumed, single_use, sound, swallowed, tried, unreviewed
 from conformance.fitness.sqlite.outcomes import Outcome, came_to, counts, of_addition, of_attempt, of_change
 from conformance.fitness.sqlite.probes import other_operations
+from conformance.fitness.sqlite.records import taken_again
 from conformance.fitness.sqlite.retention import endings, is_endless
 from conformance.fitness.sqlite.sheet import Sheet
 from conformance.fitness.sqlite.snapshot import AUDIT
@@ -268,6 +269,7 @@ def _audit(sheet: Sheet) -> None:
         commits(sheet, file)
         rights(sheet, file, sheet.beside(AUDIT), Part.AUDIT)
         _survived(sheet)
+    taken_again(sheet, audit)
     swallowed(sheet, audit, Part.AUDIT)
     unreviewed(sheet, audit, Part.AUDIT)
     _guarded(sheet, audit, Part.AUDIT)

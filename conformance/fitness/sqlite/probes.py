@@ -33,7 +33,8 @@ from conformance.fitness.sqlite.bench import (
     row_of,
 )
 from conformance.fitness.sqlite.live import MAIN, read
-from conformance.fitness.sqlite.rows import Blob, Sql, Values, quoted, same, without
+from conformance.fitness.sqlite.records import own
+from conformance.fitness.sqlite.rows import Blob, Sql, Values, insert, quoted, same, without
 from conformance.fitness.sqlite.session import Transcript, refused
 from conformance.fitness.sqlite.snapshot import files_of, take
 from conformance.fitness.sqlite.tampering import tampering
@@ -111,6 +112,7 @@ class _Probing(Bench):
         yield from self._atomic(effect, nonce, both)
         if audit is not None:
             yield self._store_audit(audit)
+            yield self._audit_again(audit)
             yield self._audit_survives(effect, audit)
         for subject in subjects.values():
             yield from tampering(self, subject)
@@ -310,6 +312,24 @@ class _Probing(Bench):
             audit.problem or ("" if all_there(transcript.answers[-1]) else "the audit took no record"),
         )
         return made("audit-first", transcript, failed=problem)
+
+    def _audit_again(self, audit: Subject) -> Probe:
+        """A second record that is like the first in all but what makes a record itself, and how many there are."""
+        transcript = Transcript()
+        if audit.problem:
+            return made("audit-again", transcript, failed=audit.problem)
+        same_values = without(audit.first, *own(audit.relation, self.policy))
+        row = audit.maker.row(self.words.fresh(), same_values)
+        how_many = Sql(f"SELECT count(*) AS records FROM {quoted(audit.relation.name)}")
+        with self.session("auditor", self.place(audit)) as session:
+            transcript.run(session, BEGIN)
+            for statement in list(audit.parents.of(session.connection, audit.relation, row)):
+                transcript.run(session, statement)
+            transcript.run(session, how_many)
+            transcript.run(session, insert(audit.relation.name, row))
+            transcript.run(session, how_many)
+            session.end()
+        return made("audit-again", transcript)
 
     def _audit_survives(self, effect: Subject, audit: Subject) -> Probe:
         """A record that is written while the transaction of which it speaks is open, which then rolls back."""

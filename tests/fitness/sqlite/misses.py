@@ -572,6 +572,25 @@ AUDITS = (
         audit_sql=AUDIT + "CREATE TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END;",
         unproven={"g": "TRIGGER_UNREVIEWED PROBE_FAILED"},
     ),
+    *(
+        Schema(f"audit-of-the-first-refusal-{name}", audit_sql=AUDIT + sql, refuted={"g": "AUDIT_UNWRITABLE"})
+        for name, sql in (
+            ("of-a-request", "CREATE UNIQUE INDEX once ON refusals (logical_request_key);"),
+            ("of-a-code", "CREATE UNIQUE INDEX once ON refusals (lower(code)) WHERE code <> '';"),
+        )
+    ),
+    Schema(
+        "audit-of-some-codes-once",
+        audit_sql=AUDIT + "CREATE UNIQUE INDEX once ON refusals (logical_request_key) WHERE code = 'REPLAYED';",
+        unproven={"g": "AUDIT_UNWRITABLE"},
+    ),
+    Schema(
+        "audit-keyed-by-the-request",
+        audit_sql=AUDIT.replace("INTEGER PRIMARY KEY", "INTEGER NOT NULL").replace(
+            "logical_request_key TEXT)", "logical_request_key TEXT PRIMARY KEY)"
+        ),
+        refuted={"g": "AUDIT_UNWRITABLE"},
+    ),
     Schema("audit-of-everybody", modes={"audit": 0o646}, refuted={"g": "OTHERS_MAY_WRITE"}),
     Schema(
         "audit-that-is-a-view",

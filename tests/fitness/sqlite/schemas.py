@@ -222,6 +222,14 @@ FIT_ONES = (
         ),
         connection={**DECLARED, "foreign_keys": "on"},
     ),
+    Schema(
+        "fit-audit-unique-where-it-says-nothing",
+        audit_sql=AUDIT.replace("INTEGER PRIMARY KEY", "TEXT PRIMARY KEY").replace(
+            "logical_request_key TEXT)",
+            "logical_request_key TEXT, mark TEXT NOT NULL DEFAULT (hex(randomblob(16))), UNIQUE (mark),"
+            " UNIQUE (code, refusal_id))",
+        ),
+    ),
     Schema("fit-rollback-journal", journal="delete", connection={**DECLARED, "journal_mode": "delete"}),
     Schema(
         "fit-trigger-that-was-reviewed",

@@ -1,0 +1,82 @@
+"""Values of a pattern that says what may stand in each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_PLAIN = r"[^\\^$.|?*+()\[\]{}]"
+_ATOM = re.compile(
+    rf"(?:\[(?P<set>[^\\^\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<plain>{_PLAIN}))"
+    r"(?:\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\}|(?P<many>[+*?]))?"
+)
+# Where a number of places is left open: enough to differ by, and not too long for a column.
+_ENOUGH = 16
+# What has fewer values than this is a list of words rather than a form.
+_ROOMY = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """For each place of a value the characters that may stand there, in their order."""
+
+    places: tuple[str, ...]
+
+    @property
+    def roomy(self) -> bool:
+        """Whether values made of different numbers differ."""
+        room = 1
+        for place in self.places:
+            room *= len(place)
+        return room >= _ROOMY
+
+    def value(self, digits: Callable[[int], str]) -> str:
+        """The value whose open places say what `digits` say, as far as they may."""
+        drawn = iter(digits(sum(len(place) > 1 for place in self.places)))
+        return "".join(place if len(place) == 1 else _drawn(place, next(drawn)) for place in self.places)
+
+
+def pattern_of(text: str) -> Pattern | None:
+    """What a pattern with both anchors leaves open; None for one of another form."""
+    if not (text.startswith("^") and text.endswith("$")):
+        return None
+    inside, place, found = text[1:-1], 0, []
+    while place < len(inside):
+        atom = _ATOM.match(inside, place)
+        if atom is None:
+            return None
+        characters = "".join(_characters(atom["set"])) if atom["set"] else atom["escaped"] or atom["plain"]
+        if not characters:
+            return None
+        found += ["".join(dict.fromkeys(characters))] * _times(atom)
+        place = atom.end()
+    return Pattern(tuple(found)) if found else None
+
+
+def _drawn(place: str, digit: str) -> str:
+    """The digit itself where it may stand there, so that keys of several columns stay alike."""
+    return digit if digit in place else place[ord(digit) % len(place)]
+
+
+def _times(atom: re.Match[str]) -> int:
+    if atom["many"]:
+        return 1 if atom["many"] == "?" else _ENOUGH
+    if atom["least"] is None:
+        return 1
+    least = int(atom["least"])
+    if not atom["comma"]:
+        return least
+    return max(least, min(int(atom["most"] or _ENOUGH), _ENOUGH))
+
+
+def _characters(inside: str) -> Iterator[str]:
+    """Every character that brackets name; a hyphen at an end is one."""
+    place = 0
+    while place < len(inside):
+        if inside[place + 1 : place + 2] == "-" and place + 2 < len(inside):
+            yield from map(chr, range(ord(inside[place]), ord(inside[place + 2]) + 1))
+            place += 3
+        else:
+            yield inside[place]
+            place += 1

@@ -1,0 +1,74 @@
+"""Values that probes make of the pattern of a CHECK, or of a sample of the policy."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+
+from conformance.fitness.postgres.patterns import pattern_of
+from conformance.fitness.postgres.shapes import digest_of, sample
+
+
+def digits(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest() * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "^[0-9a-f]{64}$",
+        "^lrk:[0-9a-f]{64}$",
+        "^[A-Za-z0-9_-]{22}$",
+        "^[A-Z]{4}-[0-9]{20,30}$",
+        "^n[a-z]+$",
+        r"^v1\.[G-Z]{12,}$",
+        "^a?b*[xyz]{90}$",
+    ],
+)
+def test_values_of_a_pattern_are_of_it_and_differ(text: str) -> None:
+    pattern = pattern_of(text)
+
+    assert pattern is not None
+    assert pattern.roomy
+    made = [pattern.value(lambda count, n=n: digits(n)[:count]) for n in range(200)]  # type: ignore[misc]
+    assert [value for value in made if re.fullmatch(text[1:-1], value) is None] == []
+    assert len(set(made)) == 200
+
+
+@pytest.mark.parametrize("text", ["^register_dot$", "^[ab]{3}$", "^[0-9]$"])
+def test_few_values_are_no_form(text: str) -> None:
+    pattern = pattern_of(text)
+
+    assert pattern is not None
+    assert not pattern.roomy
+
+
+@pytest.mark.parametrize(
+    "text", ["", "^$", "[0-9]{64}", "^(a|b)[0-9]{64}$", "^[^a]{40}$", r"^\d{64}$", "^[[:digit:]]{40}$"]
+)
+def test_what_is_of_another_form_is_no_pattern(text: str) -> None:
+    assert pattern_of(text) is None
+
+
+def test_key_of_the_usual_form_is_the_same_whether_its_pattern_is_known_or_not() -> None:
+    pattern = pattern_of("^[0-9a-f]{64}$")
+
+    assert pattern is not None
+    assert pattern.value(lambda count: digest_of(7)[:count]) == digest_of(7)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [("n{hex:21}", 22), ("{hex:1}", 1), ("{hex:64}", 64), ("{hex}", 64), ("{hex:8}-{hex:8}", 17)]
+)
+def test_sample_has_as_many_digits_as_it_says(text: str, length: int) -> None:
+    made = sample(text)
+
+    assert len(made(1)) == length
+    assert made(1) != made(12)
+
+
+@pytest.mark.parametrize("text", ["{hex:0}", "{hex:65}", "{hex:064}", "{hex:-1}"])
+def test_number_of_digits_that_there_is_not_stands_as_it_is(text: str) -> None:
+    assert sample(text)(1) == text
