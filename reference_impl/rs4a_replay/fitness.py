@@ -35,7 +35,7 @@ _LONGEST = 64 * 1024 * 1024
 _ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass config fitness=F"
 _NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
 # A circumstance of the proof that is looked at again, and its values that criterion (e) does not accept.
-_COMMIT_QUERY, _COMMIT = "commit", "synchronous_commit"
+_COMMIT_QUERY, _COMMIT, _SLEEP = "commit", "synchronous_commit", "session_replication_role"
 _FORGETS = ("off", "false", "no", "0")
 
 
@@ -62,6 +62,7 @@ class FitnessGuard:
         self.guard_age(proof)
         self.guard_digest(proof, self.digest_now(proof, claim, connection))
         self.guard_commit(self.commit_now(claim, connection))
+        self.guard_triggers(self.setting_now(_SLEEP, claim, connection))
 
     def now(self) -> datetime:
         """The wall clock: a session's frozen one could make any proof young."""
@@ -192,11 +193,23 @@ class FitnessGuard:
 
     def commit_now(self, claim: Claim, connection: Connection) -> str | None:
         """The synchronous_commit that a session of the writer starts with now; None if nobody says so."""
+        return self.setting_now(_COMMIT, claim, connection)
+
+    def setting_now(self, name: str, claim: Claim, connection: Connection) -> str | None:
+        """What a session of the writer starts with now; None if nobody says so."""
         try:
             rows = read_circumstance(connection, _COMMIT_QUERY, writer=claim.writer)
         except (psycopg.Error, SpecError) as error:
-            raise _unproven(f"{_COMMIT} cannot be read: {type(error).__name__}") from error
-        return next((str(row["value"]) for row in rows if row["name"] == _COMMIT), None)
+            raise _unproven(f"{name} cannot be read: {type(error).__name__}") from error
+        return next((str(row["value"]) for row in rows if row["name"] == name), None)
+
+    def guard_triggers(self, value: str | None) -> None:
+        """A server on which ordinary triggers and keys sleep lets rows be changed."""
+        if value != "origin":
+            raise _unproven(
+                f"sessions of the writer start with {_SLEEP} = {value or 'unknown'}: guards do not fire; set it to "
+                "origin in postgresql.conf, let the server read it again, and start again"
+            )
 
     def guard_commit(self, value: str | None) -> None:
         """A setting of the server is no part of the digest, and postgresql.conf may say something else by now.

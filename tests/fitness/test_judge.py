@@ -612,6 +612,12 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         add("file_functions", **{**FILES, "grantee": WRITER}), (("f", U, "WRITER_PRIVILEGES"),),
     ),
     "f sleeping triggers": (setting("session_replication_role", "replica"), (("f", R, "REPLICATION_ROLE"),)),
+    "f sleeping triggers of the server": (
+        edit("commit", {"name": "session_replication_role"}, value="replica"), (("f", R, "REPLICATION_ROLE"),),
+    ),
+    "f triggers hidden": (
+        edit("commit", {"name": "session_replication_role"}, source="user"), (("f", U, "COMMIT_UNKNOWN"),),
+    ),
     "f subscription": (add("subscriptions", **at(EFFECT, subscriptions=1)), (("f", R, "REPLICATED_INTO"),)),
     "f inherits": (
         add("inheritance", parent_schema="old", parent="all", schema="surface", relation=EFFECT.name, partition=False),

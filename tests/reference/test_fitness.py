@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from reference_impl.answers import Accepted, Fault, Ok
@@ -282,18 +283,19 @@ def test_a_server_that_forgets_acknowledged_commits_by_now_is_not_started_on(liv
     assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
 
 
-def test_the_commit_that_sessions_of_the_writer_start_with_is_read_when_it_starts(own: Live) -> None:
+@pytest.mark.parametrize(("name", "value"), [("synchronous_commit", "off"), ("session_replication_role", "replica")])
+def test_what_sessions_of_the_writer_start_with_is_read_when_it_starts(own: Live, name: str, value: str) -> None:
     proof, maintenance = own.proof(), with_database(own.admin_dsn, "postgres")
     try:
         # For the whole server, as postgresql.conf says it; no catalogue of the surface shows it.
         with connect(maintenance) as connection:
-            connection.execute("ALTER SYSTEM SET synchronous_commit = off")
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = {}").format(sql.Identifier(name), sql.Literal(value)))
             connection.execute("SELECT pg_reload_conf()")
-        with pytest.raises(OpenRefusedError, match="start with synchronous_commit = off"):
+        with pytest.raises(OpenRefusedError, match=f"start with {name} = {value}"):
             _opened_until_refused(own, proof)
     finally:
         with connect(maintenance) as connection:
-            connection.execute("ALTER SYSTEM RESET synchronous_commit")
+            connection.execute(sql.SQL("ALTER SYSTEM RESET {}").format(sql.Identifier(name)))
             connection.execute("SELECT pg_reload_conf()")
     assert own.rows() == 0
 

@@ -89,15 +89,21 @@ def setting_of(sheet: Sheet, name: str) -> Row | None:
     return None
 
 
+def server_setting(sheet: Sheet, name: str) -> Row | None:
+    """What the server says of a setting that the writer has from nowhere else; None, with a reason, if it is hidden."""
+    rows = [each for each in sheet.catalogue.rows("commit") if each["name"] == name]
+    if rows and rows[0]["source"] not in _OF_THIS_READER:
+        return rows[0]
+    text = f"the {name} of the server is hidden by a setting of the role that reads; ask as another role"
+    sheet.doubt(Code.COMMIT_UNKNOWN, text, rows=rows)
+    return None
+
+
 def _committed(sheet: Sheet) -> None:
     row = setting_of(sheet, _COMMIT)
+    row = row or server_setting(sheet, _COMMIT)
     if row is None:
-        rows = [each for each in sheet.catalogue.rows("commit") if each["name"] == _COMMIT]
-        if not rows or rows[0]["source"] in _OF_THIS_READER:
-            text = f"the {_COMMIT} of the server is hidden by a setting of the role that reads; ask as another role"
-            sheet.doubt(Code.COMMIT_UNKNOWN, text, rows=rows)
-            return
-        row = rows[0]
+        return
     if _is_off(row):
         text = f"sessions of the writer start with {_COMMIT} = {row['value']}: an acknowledged commit may be lost"
         sheet.refute(Code.ASYNC_COMMIT, text, rows=[row])

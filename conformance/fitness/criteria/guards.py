@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from conformance.fitness.codes import Code
-from conformance.fitness.criteria.atomic import setting_of
+from conformance.fitness.criteria.atomic import server_setting, setting_of
 from conformance.fitness.criteria.sheet import NO_PRIVILEGE, Sheet, Silence, guarded
 from conformance.fitness.criteria.tables import OFF, apart, reviewed, there
 from conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
@@ -28,7 +28,7 @@ _ATTRIBUTES = {
 }
 # pg_trigger.tgenabled of a trigger that fires in an ordinary session.
 _FIRES = ("O", "A")
-_ORIGIN = "origin"
+_SLEEP, _ORIGIN = "session_replication_role", "origin"
 
 
 def append_only(sheet: Sheet) -> None:
@@ -344,9 +344,9 @@ def _trigger_function(sheet: Sheet, row: Row) -> None:
 
 
 def _settings(sheet: Sheet) -> None:
-    row = setting_of(sheet, "session_replication_role")
+    row = setting_of(sheet, _SLEEP) or server_setting(sheet, _SLEEP)
     if row is not None and row["value"] != _ORIGIN:
-        text = f"sessions of the writer start with session_replication_role = {row['value']}: triggers and keys sleep"
+        text = f"sessions of the writer start with {_SLEEP} = {row['value']}: triggers and keys sleep"
         sheet.refute(Code.REPLICATION_ROLE, text, rows=[row])
     roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
