@@ -1011,6 +1011,18 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         both(edit("commit", {"name": "synchronous_commit"}, value="off"), setting("synchronous_commit", "on")),
         Policy(),
     ),
+    "what is unique in the audit with its primary key": (
+        add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": ["code", "audit_id"]})), Policy(),
+    ),
+    "a number of the server's own in the audit": (
+        both(
+            add("columns", **at(AUDIT, name="place", default="nextval('s'::regclass)", identity="")),
+            add("columns", **at(AUDIT, name="mark", default="gen_random_uuid()", identity="")),
+            add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": ["place"]})),
+            add("indexes", **(ATTEMPTS | {"relation": AUDIT.name, "columns": ["mark"]})),
+        ),
+        Policy(),
+    ),
     "a composite key beside the sound one": (
         add("indexes", **{
             **at(EFFECT), "name": "by_both", "unique": True, "primary": False, "exclusion": False, "immediate": True,
@@ -1072,6 +1084,14 @@ def test_a_lost_class_of_evidence_leaves_everything_unproven(fit: Evidence, lost
     judgement = judge(replace(fit, probes=probes, lost={lost: "gone"}), Policy())
     assert {finding.standing for finding in judgement.findings} == {U}
     assert all("EVIDENCE_MISSING" in {reason.code for reason in finding.reasons} for finding in judgement.findings)
+
+
+def test_what_stood_in_the_way_of_the_probes_is_said_by_every_criterion(fit: Evidence) -> None:
+    only = Probe("first", EvidenceClass.CLONE, (), (), "the value for k does not differ from row to row")
+    judgement = judge(replace(fit, probes=(only,)), Policy())
+    assert {finding.standing for finding in judgement.findings} == {U}
+    for finding in judgement.findings:
+        assert only.failed in " ".join(r.text for r in finding.reasons if r.code == "EVIDENCE_MISSING")
 
 
 def test_lost_privileges_and_races_leave_what_needs_them_unproven(fit: Evidence) -> None:

@@ -37,6 +37,14 @@ def test_values_of_a_pattern_are_of_it_and_differ(text: str) -> None:
     assert len(set(made)) == 200
 
 
+@pytest.mark.parametrize("before", ["", " ?", "0?", "0*", "0{0,2}", "[0x]?"])
+def test_what_may_be_left_out_is_left_out(before: str) -> None:
+    pattern = pattern_of(f"^{before}[0-9a-f]{{64}}$")
+
+    assert pattern is not None
+    assert pattern.value(lambda count: digest_of(7)[:count]) == digest_of(7)
+
+
 @pytest.mark.parametrize("text", ["^register_dot$", "^[ab]{3}$", "^[0-9]$"])
 def test_few_values_are_no_form(text: str) -> None:
     pattern = pattern_of(text)

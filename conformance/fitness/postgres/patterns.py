@@ -60,12 +60,9 @@ def _drawn(place: str, digit: str) -> str:
 
 
 def _times(atom: re.Match[str]) -> int:
-    if atom["many"]:
-        return 1 if atom["many"] == "?" else _ENOUGH
-    if atom["least"] is None:
-        return 1
-    least = int(atom["least"])
-    if not atom["comma"]:
+    """How often: what may be left out is, so that another spelling with it can be tried; sets have room to differ."""
+    least = {"?": 0, "*": 0, "+": 1, None: 1}[atom["many"]] if atom["least"] is None else int(atom["least"])
+    if atom["set"] is None or not (atom["comma"] or atom["many"] in ("*", "+")):
         return least
     return max(least, min(int(atom["most"] or _ENOUGH), _ENOUGH))
 
