@@ -279,12 +279,17 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "g check that ends": (
         add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"]}), (("g", U, "CHECK_VOLATILE"),),
     ),
-    "g default that calls": (column(AUDIT, "code", default="surface.f()"), (("g", U, "CHECK_UNREVIEWED"),)),
-    "g default of a domain that calls": (
-        column(AUDIT, "code", domain_default="surface.f()"), (("g", U, "CHECK_UNREVIEWED"),),
+    "g default that calls": (column(AUDIT, "code", calls=["surface.f"]), (("g", U, "CHECK_UNREVIEWED"),)),
+    "g default that sets something": (
+        column(AUDIT, "code", default="set_config('x'::text, 'y'::text, true)"), (("g", U, "CHECK_UNREVIEWED"),),
     ),
-    "g default with a cast of somebody's own": (
-        column(AUDIT, "code", calls=["surface.as_text"]), (("g", U, "CHECK_UNREVIEWED"),),
+    "a default of a flag that calls": (
+        column(EFFECT, "attempt_id", base_type="pg_catalog.bool", calls=["surface.f"]),
+        (("a", U, "CHECK_UNREVIEWED"),),
+    ),
+    "b default of a domain of flags that sets something": (
+        column(NONCE, KEY, base_type="pg_catalog.bool", domain_default="(set_config('x', 'y', true) = 'y')"),
+        (("b", U, "CHECK_UNREVIEWED"),),
     ),
     "a nondeterministic": (
         index(UNIQUE, deterministic=False), (("a", R, "KEY_COLLATION"), ("e", R, "ARBITER_UNUSABLE")),
@@ -989,7 +994,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"], "enforced": False}), Policy(),
     ),
     "a default of the audit that somebody reviewed": (
-        column(AUDIT, "code", default="surface.f()"), Policy(reviewed=("surface.f",)),
+        column(AUDIT, "code", calls=["surface.f"]), Policy(reviewed=("surface.f",)),
     ),
     "parameters and files of superusers": (
         both(

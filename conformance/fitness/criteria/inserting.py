@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.fitness.codes import Code
+from conformance.fitness.criteria.lasting import NO_END
 from conformance.fitness.criteria.sheet import Sheet, foreign_calls
 from conformance.fitness.criteria.tables import reviewed
 from conformance.fitness.model import Part, RelationName, Row
 
 # pg_constraint.contype: checks and exclusion constraints.
 _CALLING = ("c", "x")
+# Of PostgreSQL's own functions in a default this one reaches beyond the row.
+_SETS = "set_config"
 
 
 def called_on_insert(sheet: Sheet, part: Part) -> None:
@@ -33,12 +36,13 @@ def called_on_insert(sheet: Sheet, part: Part) -> None:
 
 
 def defaulted(sheet: Sheet, part: Part) -> None:
-    """The same of defaults and generated columns; those of what is consumed are read with what gives a row an end."""
+    """The same of defaults and generated columns. Of what is consumed most are read for what gives a row an end."""
     for relation in _relations(sheet, part):
         for row in sheet.catalogue.of("columns", relation):
-            for text in (row["default"], row["domain_default"]):
+            if part is Part.AUDIT or row["base_type"] in NO_END:
                 what = f"the default of {row['name']} of {relation}"
-                _calls(sheet, part, what, row, str(text or ""), row["calls"])
+                sets = [_SETS] if f"{_SETS}(" in f"{row['default']} {row['domain_default']}" else []
+                _calls(sheet, part, what, row, "", [*row["calls"], *sets])
 
 
 def _relations(sheet: Sheet, part: Part) -> tuple[RelationName, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from conformance.fitness.codes import Code
 from conformance.fitness.criteria.binding import conditions, weak_checks
-from conformance.fitness.criteria.inserting import called_on_insert
+from conformance.fitness.criteria.inserting import called_on_insert, defaulted
 from conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
 from conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
 from conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
@@ -176,6 +176,7 @@ def single_use(sheet: Sheet) -> None:
     sheet.check(lambda on: ordinary(on, Part.EFFECT))
     sheet.check(lambda on: untouched_on_insert(on, Part.EFFECT))
     sheet.check(lambda on: called_on_insert(on, Part.EFFECT))
+    sheet.check(lambda on: defaulted(on, Part.EFFECT))
     sheet.check(lambda on: _keys(on, relation))
     sheet.check(lambda on: _attempts(on, relation))
     sheet.check(_used_once)
@@ -296,6 +297,7 @@ def nonce(sheet: Sheet) -> None:
     sheet.check(lambda on: ordinary(on, Part.NONCE))
     sheet.check(lambda on: untouched_on_insert(on, Part.NONCE))
     sheet.check(lambda on: called_on_insert(on, Part.NONCE))
+    sheet.check(lambda on: defaulted(on, Part.NONCE))
     sheet.check(_nonce_column)
     sheet.check(_nonce_used_once)
 

@@ -153,7 +153,7 @@ _TIMES = re.compile(
     r"pg_catalog\._?(?:timestamptz|timestamp|date|time|timetz|interval|(?:ts|tstz|date)(?:multi)?range)"
 )
 # Nobody reads an end from these, whatever function makes them.
-_NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
+NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
 _MOMENTS = (Sense.MOMENT, Sense.LATER, Sense.INSTANT)
 
 
@@ -163,7 +163,7 @@ def _ends(sheet: Sheet, part: Part, relation: RelationName) -> None:
     # What a generated column is made from.
     moments = [str(row["name"]) for row in rows if _timed(row) or _said(sheet, row).sense in _MOMENTS]
     for row in rows:
-        if row["base_type"] not in _NO_END or row["name"] == sheet.policy.column("retain_until"):
+        if row["base_type"] not in NO_END or row["name"] == sheet.policy.column("retain_until"):
             _end(sheet, part, relation, row, moments if row.get("generated") else [])
 
 
