@@ -125,5 +125,4 @@ def explain(validator: Validator, value: Any) -> str | None:
         return None
     from specs.draft import Draft
 
-    # A misfit is one, whatever jsonschema finds to say of it.
-    return Draft(validator.schema).problem(value) or "the whole value does not fit the schema"
+    return Draft(validator.schema).problem(value)

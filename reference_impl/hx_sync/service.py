@@ -99,7 +99,7 @@ class Service:
         if known is None or bound is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
         self._parts.patience.begin()
-        problem = explain(known.args, args)
+        problem = None if known.args.is_valid(args) else explain(known.args, args) or "does not fit the schema"
         if known.group is Group.OPERATION:
             return self._operated(bound, args, problem)
         if problem is not None:

@@ -56,8 +56,8 @@ class Authority(Admission):
 
     def issue_row(self, args: Any, *, now: datetime) -> Row:
         """The row that issues a nonce, binding in its normal form. Raises MalformedError."""
-        if (problem := explain(self._schema, args)) is not None:
-            raise MalformedError(problem)
+        if not self._schema.is_valid(args):
+            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
         try:
             binding = self.normal_binding(args["binding"])
             opens = parse_instant(args["window"]["not_before"])

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specs import SpecError
-from specs.draft import Draft
 from specs.schema import Variants, compile_schema, explain, published_schema, published_validator, published_variants
 
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -82,10 +81,3 @@ def test_what_is_no_schema_is_named() -> None:
         compile_schema({"properties": {"a": {"type": "nonsense"}}}, name="mine")
     with pytest.raises(SpecError, match="no published schema is called 'nonsense'"):
         published_schema("nonsense")
-
-
-def test_a_misfit_that_nobody_can_put_into_words_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Draft, "problem", lambda _self, _value: None)
-    validator = compile_schema({"type": "string"}, name="mine")
-    assert explain(validator, 7) == "the whole value does not fit the schema"
-    assert explain(validator, "a") is None
