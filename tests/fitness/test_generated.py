@@ -83,12 +83,12 @@ def _text(old: str, new: str, criterion: str = "") -> Change:
 _harmless = st.one_of(
     st.permutations(range(_COLUMN_COUNT)).map(_reordered),
     st.builds(
-        lambda name, new: _then(f"ALTER INDEX reg.{name} RENAME TO x_{new};"),
+        lambda name, new: _then(f"ALTER INDEX reg.{name} RENAME TO x_{name}_{new};"),
         st.sampled_from(["effect_key", "effect_replay", "consumed_nonce"]),
         _names,
     ),
     st.builds(
-        lambda guard, new: _then(f"ALTER TRIGGER {guard} ON reg.{_GUARDS[guard]} RENAME TO y_{new};"),
+        lambda guard, new: _then(f"ALTER TRIGGER {guard} ON reg.{_GUARDS[guard]} RENAME TO y_{guard}_{new};"),
         st.sampled_from(sorted(_GUARDS)),
         _names,
     ),
