@@ -36,7 +36,7 @@ def probe_live(
 ) -> tuple[Probe, ...]:
     """What can be tried within a transaction on the live tables, as the writer. Nothing of it stays.
 
-    The role of the connection must be able to become the writer. Raises psycopg.Error if the connection is lost.
+    The connection is a login of the writer (`gather` sees to that). Raises psycopg.Error if the connection is lost.
     """
     if surface.writer is None:
         return (_failed("no writer is named"),)

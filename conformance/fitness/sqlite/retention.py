@@ -16,7 +16,6 @@ from conformance.fitness.criteria.endings import Ending, Sense, like_time
 from conformance.fitness.sqlite.catalogue import Column, Relation
 from conformance.fitness.sqlite.sqltext import Kind, Token, generated, tokens
 
-_DAY_S = 86_400
 _NEVER = ("infinity", "never", "forever")
 _FAR = re.compile(r"[3-9]\d{3}-\d\d-\d\d(?:[T ].*)?")
 # The end of the year 9999 in seconds and milliseconds, and the largest integer.
