@@ -26,7 +26,9 @@ from conformance.durability.proving import Proving, Setting
 from conformance.inspection.helper import HELPER
 from conformance.plan import PlannedCase
 from conformance.suites.bench import Bench, Limits, judge_volatile
+from conformance.surface import observe, unseen
 from conformance.verdict import Verdict
+from reports.evidence import SurfaceLine
 from specs import Case, Contract
 from specs.model import FaultCase, Kind
 
@@ -105,6 +107,8 @@ class Engine:
         self._count = 0
         self._greeting: Greeting | None = None
         self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
+        # What launchers say of where the stores of sessions are, by contract.
+        self._surfaces: dict[str, Mapping[str, Any] | None] = {}
         self._provings: dict[tuple[str, str], Proving] = {}
 
     def __enter__(self) -> Engine:
@@ -171,6 +175,8 @@ class Engine:
             stores=stores,
         )
         self._stack.callback(launcher.close)
+        if stores is Stores.ANYWHERE:
+            self._surfaces[contract] = launcher.surface
         return launcher.config
 
     def driver(self, contract: str) -> Driver:
@@ -212,14 +218,7 @@ class Engine:
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
-        bench = Bench(
-            contract=contract,
-            case=planned.id,
-            seed=self.settings.seed,
-            make_driver=lambda: self.driver(contract.name),
-            not_claimed=self.not_claimed(contract.name),
-            limits=self._limits(),
-        )
+        bench = self._bench(contract, planned.id)
         try:
             test(bench)
             judgement = bench.conclude()
@@ -227,6 +226,30 @@ class Engine:
             judgement = _judgement_of(error, "the suite test itself failed")
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
+
+    def _bench(self, contract: Contract, case: str) -> Bench:
+        return Bench(
+            contract=contract,
+            case=case,
+            seed=self.settings.seed,
+            make_driver=lambda: self.driver(contract.name),
+            not_claimed=self.not_claimed(contract.name),
+            limits=self._limits(),
+        )
+
+    def surface(self, contract: Contract) -> SurfaceLine:
+        """Which store the sessions of `contract` use, seen in one of its own. What goes wrong is said in the line."""
+        if self.pool.exhausted:
+            return unseen(contract, "three workers in a row had died, so nobody looked at the store")
+        bench = self._bench(contract, f"{contract.name}/surface")
+        try:
+            # The launcher of this process speaks of its sessions.
+            self.provision(contract.name)
+            return observe(bench, self._surfaces.get(contract.name))
+        except Exception as error:
+            judgement = _judgement_of(error, "the kit failed while it looked at the store")
+            bench.tidy(judgement)
+            return unseen(contract, judgement.detail)
 
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
         """Let a fault strike during its workload. Faults of one workload share what was prepared and recorded."""

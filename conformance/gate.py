@@ -104,7 +104,7 @@ def decide(
         reasons += found.reasons
         notes += found.notes
         left_out += found.left_out
-    proven = of_fitness(required, fitness, kit=installed, now=now)
+    proven = of_fitness(required, fitness, kit=installed, now=now, surfaces=run.surfaces)
     reasons += proven.reasons
     notes += proven.notes
     if baseline is not None and header is not None:

@@ -33,10 +33,16 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class FitnessProof:
-    """A fitness file and the name of the live surface that it must speak of."""
+    """A fitness file and what it must speak of: the live effect relation, and the server and database it lies in.
+
+    `server` is None if the caller did not say, which holds the gate. `challenge` is what the caller gave to
+    `holdfast fitness --challenge`, None if it asks for none.
+    """
 
     path: str
     surface: str
+    server: str | None = None
+    challenge: str | None = None
 
 
 @unique
@@ -73,6 +79,7 @@ class ReasonCode(Enum):
     CLAUSES_UNCOVERED = "clauses_uncovered"
     FITNESS_MISSING = "fitness_missing"
     FITNESS_UNVERIFIED = "fitness_unverified"
+    FITNESS_UNTIED = "fitness_untied"
     FITNESS_DEPARTS = "fitness_departs"
     BASELINE_UNUSABLE = "baseline_unusable"
     CLAIM_DROPPED = "claim_dropped"

@@ -35,6 +35,7 @@ from reports.evidence import (
     Redactor,
     Restart,
     Selection,
+    SurfaceLine,
     VerdictLine,
 )
 from specs import Contract
@@ -172,6 +173,10 @@ class Recorder:
                 seconds=round(result.seconds, 4),
             )
         )
+
+    def surface(self, line: SurfaceLine) -> None:
+        """Say which store the run used. Raises EvidenceError."""
+        self._writer.write(line)
 
     def finish(self, *, verdict: str, exit_status: int) -> None:
         """Complete the run. Raises EvidenceError."""

@@ -148,7 +148,8 @@ class Adapter:
         if name not in self._implementations:
             raise RequestError(f"unknown contract {name!r}; claimed: {', '.join(self._implementations)}")
         self._session = self._implementations[name].open(_open_request(request))
-        return Ok()
+        place = self._session.place
+        return Ok() if place is None else Ok({"surface": dict(place)})
 
     def _opened(self) -> Session:
         if self._session is None:

@@ -29,6 +29,8 @@ class Ready:
     config: Mapping[str, str]
     processes: Sequence[int]
     paths: Sequence[str]
+    # Where the stores of sessions are (specs/schemas/surface.schema.json), if whoever asks may look at them.
+    surface: Mapping[str, str] | None = None
 
 
 class Launched(Protocol):
@@ -128,7 +130,10 @@ def run(start: Callable[[Wanted], Launched]) -> None:
     try:
         launched = start(_wanted(_first_line()))
         ready = launched.ready
-        line = {"config": dict(ready.config), "processes": list(ready.processes), "paths": list(ready.paths)}
+        line: dict[str, object] = {"config": dict(ready.config)}
+        line |= {"processes": list(ready.processes), "paths": list(ready.paths)}
+        if ready.surface is not None:
+            line["surface"] = dict(ready.surface)
         print(json.dumps(line), flush=True)
         while True:
             readable, _, _ = select.select([sys.stdin], [], [], SWEEP_S)

@@ -58,6 +58,10 @@ class Session(Protocol):
     def call(self, method: str, args: Any) -> Answer:
         """Answer one call; what it raises becomes a `fault`."""
 
+    @property
+    def place(self) -> Mapping[str, str] | None:
+        """Where its store is (specs/schemas/surface.schema.json); None where nobody needs to know."""
+
     def set_clock(self, now: datetime) -> None:
         """Set the frozen clock."""
 

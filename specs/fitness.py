@@ -22,8 +22,23 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Tie:
+    """How rows are compared between the store of a run and the surface of a proof.
+
+    Columns that are `apart` may differ. Where `role` names a column, only the rows of the writer, whatever it is
+    called, and of PUBLIC (null) count.
+    """
+
+    apart: frozenset[str]
+    role: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """One query. `needs` are relations (schema, name) without which it has no rows; `clone`: a clone shows the same."""
+    """One query. `needs` are relations (schema, name) without which it has no rows; `clone`: a clone shows the same.
+
+    `tied` is None for a query that has no part in tying a run to a proof.
+    """
 
     name: str
     purpose: str
@@ -31,6 +46,7 @@ class Query:
     clone: bool
     needs: tuple[tuple[str, str], ...]
     sql: str
+    tied: Tie | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +109,12 @@ def _query(name: str, data: Mapping[str, Any], raw: Mapping[str, Any], where: st
         clone=data.get("clone", False),
         needs=tuple(_pair(text) for text in data.get("needs", ())),
         sql=f"WITH RECURSIVE {before}{data.get('with', '')}\n{data['sql']}",
+        tied=_tie(data["tied"]) if "tied" in data else None,
     )
+
+
+def _tie(data: Mapping[str, Any]) -> Tie:
+    return Tie(frozenset(data.get("apart", ())), data.get("role"))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """A launcher provisions what the adapter needs (a server, a template) before any case, and takes it down at the end.
 
 It reads one JSON line `{"contract", "dir", "config", "confined"}` on its standard input, provisions, answers with one
-JSON line `{"config": {…}, "processes": […], "paths": […]}`, waits for end of file, and cleans up. So it ends with the
-kit, however the kit ends, and nothing secret stands on an argument list (docs/adapter-protocol.md, Launchers).
+JSON line `{"config": {…}, "processes": […], "paths": […], "surface": {…}}`, waits for end of file, and cleans up. So it
+ends with the kit, however the kit ends, and nothing secret stands on an argument list (docs/adapter-protocol.md,
+Launchers).
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Launcher:
         try:
             confined = stores is Stores.CONFINED
             self._ask({"contract": contract, "dir": str(folder), "config": dict(config), "confined": confined})
+            # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
+            self.surface: Mapping[str, object] | None = None
             self.config = {**config, **self._ready()}
         except BaseException:
             self.close()
@@ -100,6 +103,7 @@ class Launcher:
             problem = schema.explain(schema.published_validator("launcher"), said_json)
             if problem is not None:
                 raise StartError(f"the launcher's line does not fit launcher.schema.json {problem}")
+            self.surface = said_json.get("surface")
             config = dict(said_json["config"])
             for process in said_json.get("processes", ()):
                 self._janitor.watch_process(int(process))

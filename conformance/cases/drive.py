@@ -40,6 +40,11 @@ class Driver:
         self.records: list[Record] = []
         self.went_wrong = False
 
+    @property
+    def workdir(self) -> Path:
+        """The folder of this session, which the adapter shares."""
+        return self._workdir
+
     def drive(self, reading: Interpretation) -> Judgement:
         """Run `reading` to its end; the records are in `records`."""
         given: Sequence[Record] | None = None

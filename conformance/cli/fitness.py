@@ -51,6 +51,9 @@ def fitness(
         bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
     ] = False,
     live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
+    challenge: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="stands in the proof; the gate asks for it with --challenge")
+    ] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
@@ -67,7 +70,7 @@ def fitness(
 
     names = Names(effect, nonce, audit, writer)
     try:
-        status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, format_, context.args))
+        status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, challenge, format_, context.args))
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except typer.Exit:

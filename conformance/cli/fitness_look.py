@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ class Asked:
     policy: Path | None
     json: Path | None
     html: Path | None
+    challenge: str | None
     format: Format
     beyond: Sequence[str]
 
@@ -57,6 +59,8 @@ def look(asked: Asked) -> Exit:
         if path is not None and (why := unusable(path.parent)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(asked)
+    if asked.challenge is not None and not _CHALLENGE.fullmatch(asked.challenge):
+        stop(Exit.USAGE, "--challenge: expected 1 to 256 printable ASCII characters, as `openssl rand -hex 16` makes")
     policy = _policy(asked.policy)
     if asked.live_dsn is not None and not asked.probe_live:
         stop(Exit.USAGE, "--live-dsn: it is for --probe-live, which is not there; ask for both or for neither")
@@ -67,7 +71,7 @@ def look(asked: Asked) -> Exit:
     made = datetime.now(UTC)
     try:
         examination = examine(asked.dsn, asked.names, policy, live=live)
-        document = proof_json(examination, kit=installed_kit(), made=made)
+        document = proof_json(examination, kit=installed_kit(), made=made, challenge=asked.challenge)
         if asked.json is not None:
             write(document, asked.json)
     except (FitnessError, ProofError) as error:
@@ -89,6 +93,7 @@ def _must_hold_no_secret(asked: Asked) -> None:
     """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
     names, files = asked.names, {"--policy": asked.policy, "--json": asked.json, "--html": asked.html}
     given = {"--effect": names.effect, "--nonce": names.nonce, "--audit": names.audit, "--writer": names.writer}
+    given["--challenge"] = asked.challenge
     given |= {option: str(path) for option, path in files.items() if path is not None}
     if sqlite.path_of(asked.dsn) is not None:
         given["DSN"] = asked.dsn
@@ -102,6 +107,8 @@ def _must_hold_no_secret(asked: Asked) -> None:
             )
 
 
+# A text for a command line, and no more of it than a nonce needs.
+_CHALLENGE = re.compile(r"[ -~]{1,256}")
 # With what SQLite names the files beside a database, and what a database begins with.
 _BESIDE = ("-wal", "-shm", "-journal")
 _DATABASE = b"SQLite format 3\0"
@@ -162,6 +169,8 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
         parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
         console.print(_line(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}"), markup=False)
     console.print(_line(f"in {examination.target}"), markup=False)
+    if examination.server is not None:
+        console.print(_line(f"server: {examination.server.name}"), markup=False)
     table = Table(show_edge=False)
     for column in ("", "what must be proven", "standing", "why not"):
         table.add_column(column, overflow="fold")

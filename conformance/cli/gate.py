@@ -34,7 +34,16 @@ def gate(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
     require: Annotated[list[str], typer.Option(metavar="C[/core]", help="what must be proven; repeat for more")],
     fitness: Annotated[Path | None, typer.Option(help="fitness proof of a live surface; needs --surface")] = None,
-    surface: Annotated[str | None, typer.Option(help="name of the live surface; needs --fitness")] = None,
+    surface: Annotated[
+        str | None, typer.Option(metavar="SCHEMA.TABLE", help="live relation of the consumed keys; needs --fitness")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="ID/DATABASE", help="live server, as `holdfast fitness` names it; needs --fitness"),
+    ] = None,
+    challenge: Annotated[
+        str | None, typer.Option(help="what was given to `holdfast fitness --challenge`; needs --fitness")
+    ] = None,
     baseline: Annotated[Path | None, typer.Option(help="an earlier run; no claim of it may be dropped")] = None,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
     key: Annotated[Path | None, typer.Option(help="public key of the signature that is asked for")] = None,
@@ -43,7 +52,7 @@ def gate(
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
     requirements = _requirements(require)
     age = _age(max_age)
-    proof = _proof(fitness, surface)
+    proof = _proof(fitness, surface, server, challenge)
     if key is not None:
         _must_be_file("--key", key)
     try:
@@ -81,13 +90,16 @@ def _age(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _proof(fitness: Path | None, surface: str | None) -> FitnessProof | None:
-    if fitness is None and surface is None:
+def _proof(fitness: Path | None, surface: str | None, server: str | None, challenge: str | None) -> FitnessProof | None:
+    if fitness is None:
+        given = {"--surface": surface, "--server": server, "--challenge": challenge}
+        if alone := [option for option, value in given.items() if value is not None]:
+            stop(Exit.USAGE, f"{', '.join(alone)}: expected --fitness too, of which this says what it must speak of")
         return None
-    if fitness is None or not surface:
+    if not surface:
         stop(Exit.USAGE, "--fitness and --surface belong together: a proof speaks of one named live surface")
     _must_be_file("--fitness", fitness)
-    return FitnessProof(str(fitness), surface)
+    return FitnessProof(str(fitness), surface, server, challenge)
 
 
 def _must_be_file(option: str, path: Path) -> None:

@@ -23,6 +23,7 @@ from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
 from conformance.summary import Summary, missing_result, summarise
+from conformance.surface import asks_for_one, unseen
 from conformance.verdict import Exit, gravest
 from reports.evidence import EvidenceError, read_evidence
 from specs import Contract
@@ -184,9 +185,17 @@ class Verification:
             baselines={contract.name: load_baseline(contract) for contract in self._contracts},
         )
         final = gravest([summary.exit, applied.exit, *([] if _pytest_went_well(status) else [Exit.KIT])])
+        self._say_surfaces()
         self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
         self._print(summary, applied, final)
         return final
+
+    def _say_surfaces(self) -> None:
+        """Which stores the run used, where a fitness proof is to be tied to it."""
+        for contract in filter(asks_for_one, self._contracts):
+            narrowed = self._options.narrowed is not None
+            text = "the run was narrowed, so nobody looked at its store"
+            self._recorder.surface(unseen(contract, text) if narrowed else self._engine.surface(contract))
 
     def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:
         if self._options.format is Format.JSON:

@@ -29,6 +29,7 @@ from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.scratch import Scratch, scratch
 from conformance.fitness.postgres.snapshot import take
 from conformance.fitness.proof import Examination, unproven_everywhere
+from conformance.fitness.server import identified
 from conformance.fitness.target import Target, target_of
 
 Connection: TypeAlias = psycopg.Connection[Any]
@@ -86,7 +87,7 @@ def examine(
 def _on_postgres(
     target: Target, names: Names, policy: Policy, server: Scratch | None, live: Target | None
 ) -> Examination:
-    with _reading(target) as connection:
+    with reading(target) as connection:
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
             _must_be_role(connection, target, names.writer)
@@ -100,12 +101,13 @@ def _on_postgres(
         if live is not None:
             _must_be_writer(live, surface, connection.execute(_PLACE).fetchone())
     evidence = _evidence(target, surface, snapshot, policy, server, live)
-    with _reading(target) as connection:
+    with reading(target) as connection:
         after = take(connection, surface, policy)
     if after.structure != snapshot.structure:
         why = "the catalogue changed while it was looked at; look again when nobody changes it"
         lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
         evidence = Evidence(surface, snapshot, evidence.probes, lost)
+    evidence = identified(evidence, after)
     return Examination(target.described, policy, surface, evidence, judge(evidence, policy), seen)
 
 
@@ -127,7 +129,7 @@ def _absent(target: str, policy: Policy, seen: tuple[Candidate, ...]) -> Examina
 
 
 @contextmanager
-def _reading(target: Target) -> Iterator[Connection]:
+def reading(target: Target) -> Iterator[Connection]:
     """A session that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
     try:
         with psycopg.connect(target.dsn, connect_timeout=_CONNECT_S, autocommit=True) as connection:
@@ -254,7 +256,7 @@ _PLACE = "SELECT c.system_identifier::text, current_database()::text FROM pg_con
 
 def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | None) -> None:
     """Whatever code the owner of the tables runs at an INSERT has the rights of who logs in, whatever role is set."""
-    with _reading(live) as connection:
+    with reading(live) as connection:
         row = connection.execute("SELECT session_user::text").fetchone()
         there = connection.execute(_PLACE).fetchone()
     who = None if row is None else str(row[0])

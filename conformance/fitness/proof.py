@@ -33,6 +33,7 @@ from conformance.fitness.model import (
     digest,
 )
 from conformance.fitness.policy import CONTRACT, Policy, PolicyError, policy_from_proof
+from conformance.fitness.server import Server, server_of
 from reports.evidence import KitIdentity
 from reports.evidence.model import instant_text
 from specs import Contract, load_terms, schema, strictjson
@@ -61,6 +62,24 @@ class Examination:
     judgement: Judgement
     candidates: tuple[Candidate, ...] = ()
 
+    @property
+    def server(self) -> Server | None:
+        """Which server it was looked at on; None if there is no surface, or nobody could read it."""
+        return None if self.evidence is None else server_of(self.evidence.snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a caller of the gate expects a proof to be of.
+
+    `surface` is the effect relation, schema.table; `server` the name of its server and database, None if the caller
+    did not say; `challenge` is what was to be given to `holdfast fitness --challenge`, None if nobody asks for one.
+    """
+
+    surface: str
+    server: str | None
+    challenge: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -73,20 +92,26 @@ class Proof:
     examination: Examination
     departures: tuple[str, ...]
     digest: str | None
+    challenge: str | None
     raw: Mapping[str, Any]
 
 
-def proof_json(examination: Examination, *, kit: KitIdentity, made: datetime) -> dict[str, Any]:
+def proof_json(
+    examination: Examination, *, kit: KitIdentity, made: datetime, challenge: str | None = None
+) -> dict[str, Any]:
     """The proof as it is written (`specs/schemas/fitness.schema.json`). Raises ProofError if it would tell a secret."""
     terms = load_terms(CONTRACT)
     surface, evidence, policy = examination.surface, examination.evidence, examination.policy.as_json()
     structure = None if evidence is None else evidence.snapshot.structure
+    server = examination.server
     document = {
         "schema": SCHEMA,
         "kit": {"name": kit.name, "version": kit.version, "digest": kit.digest},
         "contract": {"name": terms.name, "version": terms.version, "digest": terms.digest},
         "made": instant_text(made),
         "target": examination.target,
+        "server": None if server is None else server.as_json(),
+        "challenge": challenge,
         "surface": None if surface is None else form.surface_json(surface),
         "policy": policy,
         "departures": list(examination.policy.departures()),
@@ -166,15 +191,19 @@ def _proof(raw: Mapping[str, Any], *, path: str) -> Proof:
         made = datetime.fromisoformat(raw["made"]).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ProofError(f"{path}: made: expected an instant of the calendar, got {raw['made']!r}: {error}") from error
-    return Proof(path, kit, raw["contract"], made, examination, tuple(raw["departures"]), raw["digest"], raw)
+    return Proof(
+        path, kit, raw["contract"], made, examination, tuple(raw["departures"]), raw["digest"], raw["challenge"], raw
+    )
 
 
-def verify(proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, surface: str) -> tuple[str, ...]:
-    """Why the proof does not show that the surface of that name is fit; empty if it does. `now` is aware. Pure."""
-    return tuple(_problems(proof, contract=contract, kit=kit, now=now, surface=surface))
+def verify(proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected) -> tuple[str, ...]:
+    """Why the proof does not show that the expected surface is fit; empty if it does. `now` is aware. Pure."""
+    return tuple(_problems(proof, contract=contract, kit=kit, now=now, expected=expected))
 
 
-def _problems(proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, surface: str) -> Iterator[str]:
+def _problems(
+    proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected
+) -> Iterator[str]:
     looked = proof.examination
     if _seal(proof.raw) != proof.raw["seal"]:
         yield "the seal is broken, so something was changed after it was written; look again"
@@ -183,11 +212,15 @@ def _problems(proof: Proof, *, contract: Contract, kit: KitIdentity, now: dateti
     if looked.surface is None or looked.evidence is None:
         yield f"it says {looked.judgement.status.value}: there was no surface to prove anything of"
         return
-    if looked.surface.name != surface:
-        yield f"it speaks of the surface {looked.surface.name!r}, and {surface!r} was asked for"
-    wanted = looked.policy.name or str(looked.surface.parts.get(Part.EFFECT, ""))
+    effect = str(looked.surface.parts.get(Part.EFFECT, ""))
+    if effect != expected.surface:
+        # The relation itself: a policy can give any table the name of another one.
+        yield f"it speaks of the relation {effect!r}, and {expected.surface!r} was asked for"
+    wanted = looked.policy.name or effect
     if looked.surface.name != wanted:
         yield f"its policy and its relations call the surface {wanted!r}, not {looked.surface.name!r}"
+    yield from _of_server(proof, expected.server)
+    yield from _of_challenge(proof, expected.challenge)
     names = [probe.name for probe in looked.evidence.probes]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         yield f"it holds probes twice, so nobody knows which one counts: {', '.join(twice)}"
@@ -211,6 +244,37 @@ def _of_identity(proof: Proof, contract: Contract, kit: KitIdentity) -> Iterator
         )
     elif proof.kit.digest != kit.digest:
         yield f"it was made by other code that calls itself {kit.version} too; look again with the installed one"
+
+
+def _of_server(proof: Proof, expected: str | None) -> Iterator[str]:
+    """A proof of staging, of a replica or of a restored copy opens nothing for the live server."""
+    server = proof.examination.server
+    if (None if server is None else server.as_json()) != proof.raw["server"]:
+        yield "the server that it names is not the one of its evidence"
+    if server is None:
+        yield "it names no server, so nobody knows what it is of; look again as a role that may read which one it is"
+        return
+    if server.replica:
+        yield f"it was made on a replica ({server.name}), and consumed keys are held by the primary; look at that one"
+    if expected is None:
+        yield (
+            f"nobody said which server is expected, and it is of {server.name}: without that a proof of staging would "
+            "open production. Give --server with the name of the live one, as `holdfast fitness` prints it there"
+        )
+    elif expected != server.name:
+        yield f"it was made on the server {server.name}, and {expected} was expected; look at that one"
+    if server.clock_contradicts(proof.made):
+        clock = server.facts["clock"]
+        yield (
+            f"it says that it was made at {instant_text(proof.made)}, and the clock of its server said {clock} then; "
+            "one of the two was edited, or the clocks differ: set them right and look again"
+        )
+
+
+def _of_challenge(proof: Proof, expected: str | None) -> Iterator[str]:
+    if expected is not None and proof.challenge != expected:
+        got = "none" if proof.challenge is None else repr(proof.challenge)
+        yield f"expected the challenge {expected!r} in it, got {got}; look again with --challenge {expected!r}"
 
 
 def _of_age(proof: Proof, now: datetime) -> Iterator[str]:

@@ -62,6 +62,9 @@ class Session:
         self.workers = workers
         self.now = START
         self.ended = False
+        # What the adapter said in its answer to the first `open`, and where the session's workdir is.
+        self.said: Any = None
+        self.workdir = driver.workdir
         for worker in range(workers):
             self._open(worker, "fresh" if worker == 0 else "existing")
 
@@ -75,12 +78,15 @@ class Session:
             self._bench.contract.name, state, clock=self.now, seed=digits, config=self._config, surface=self._surface
         )
         action = Action(Verb.EXCHANGE, f"open worker {worker}", ((worker, request),), worker=worker, starting=True)
-        self._must_be_ok(self._one(action))
+        said = self._must_be_ok(self._one(action))
+        if state == "fresh":
+            self.said = said
 
-    def _must_be_ok(self, record: Record) -> None:
+    def _must_be_ok(self, record: Record) -> Any:
         answer = self._answer(record, None)
         if answer.outcome != "ok":
             self._bench.fail("not_reached", f"{record.action}: {ex.shown(record)}")
+        return answer.value
 
     def _answer(self, record: Record, method: str | None) -> Answer:
         silent = ex.silence_of(record)

@@ -68,6 +68,9 @@ class Parts:
 class Service:
     """Implements `session.Session` for hx-sync."""
 
+    # See `session.Session`: no fitness proof is tied to it.
+    place = None
+
     def __init__(self, parts: Parts, *, now: datetime) -> None:
         self._parts = parts
         self._now = now

@@ -29,6 +29,9 @@ class Request:
 class Service:
     """Implements `session.Session`."""
 
+    # See `session.Session`: no fitness proof is tied to it.
+    place = None
+
     def __init__(self, canonicalisers: Mapping[Profile, Canonicaliser], schema: Validator) -> None:
         """`schema` is that of the arguments, the same for both methods."""
         self._canonicalisers = canonicalisers

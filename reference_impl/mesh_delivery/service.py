@@ -14,6 +14,9 @@ from specs.schema import Validator
 class Service:
     """Implements `session.Session`."""
 
+    # See `session.Session`: no fitness proof is tied to it.
+    place = None
+
     def __init__(self, fingerprinter: Fingerprinter, schema: Validator) -> None:
         """`schema` is that of the arguments."""
         self._fingerprinter = fingerprinter

@@ -17,7 +17,7 @@ from reference_impl.patience import Patience
 from reference_impl.postgres import connect, describe, with_database
 from reference_impl.rs4a_replay.admission import Ports
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.rs4a_replay.fitness import Claim
+from reference_impl.rs4a_replay.fitness import PARTS, Claim
 from reference_impl.rs4a_replay.operator import Operator
 from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
 from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
@@ -42,6 +42,7 @@ class _Store:
     operator: Operator
     server: ConfinedServer | None = None
     use: Use = Use.LABORATORY
+    place: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Rs4aReplay(Whole):
             patience=patience,
             server=store.server,
             use=store.use,
+            place=store.place,
         )
         return make.service(parts, now=request.now)
 
@@ -101,9 +103,11 @@ class Rs4aReplay(Whole):
         if not template:
             raise OpenError(f"config dsn: expected the DSN of a provisioned template database; {_LAUNCH}")
         database = self.databases.provide(request, dsn=dsn, template=str(template))
-        return self._connected(
+        store = self._connected(
             request, settings, patience, with_database(dsn, database), with_database(writer_dsn, database)
         )
+        # The launcher has said on which server, with a DSN that may hold a password: none is repeated here.
+        return replace(store, place={"database": database})
 
     def _connected(
         self, request: OpenRequest, settings: Settings, patience: Patience, admin_dsn: str, writer_dsn: str
@@ -163,7 +167,9 @@ class Rs4aReplay(Whole):
                 _copy_template(request.config, folder)
         store = make.sqlite_store(surface, settings, make.judge(settings.relations), patience)
         operator = SqliteOperator(folder, expected=request.surface, patience=patience)
-        return _Store(Ports(store, make.sqlite_audit(audit, settings, patience)), operator)
+        place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}
+        place["audit"] = f"{audit.relative_to(request.workdir)}:{PARTS['audit']}"
+        return _Store(Ports(store, make.sqlite_audit(audit, settings, patience)), operator, place=place)
 
 
 def _dsn(config: Mapping[str, str], name: str) -> str:

@@ -23,6 +23,8 @@ from reference_impl.launching import Launched, Ready, Stores
 from reference_impl.mutants import find
 from reference_impl.postgres import connect, with_database
 from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from reference_impl.rs4a_replay.ddl import SCHEMA
+from reference_impl.rs4a_replay.fitness import PARTS
 from reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
 from reference_impl.rs4a_replay.postgres_pool import TemplatePool
 from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
@@ -91,9 +93,15 @@ class OnPostgres:
             # Sessions get clones of the template, never the database that the DSN names.
             "laboratory": LABORATORY,
         }
+        # Sessions say themselves which database on this server is theirs.
+        surface = {
+            "dsn": self.template.dsn,
+            "writer": self.template.writer,
+            **{part: f"{SCHEMA}.{name}" for part, name in PARTS.items()},
+        }
         if self.server is None:
-            return Ready(config, (), ())
-        return Ready(config, (self.server.pid,), (str(self.server.folder),))
+            return Ready(config, (), (), surface)
+        return Ready(config, (self.server.pid,), (str(self.server.folder),), surface)
 
     def sweep(self) -> None:
         """See `launching.Launched`."""

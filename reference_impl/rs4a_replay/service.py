@@ -66,6 +66,8 @@ class Parts:
     patience: Patience
     server: ConfinedServer | None = None
     use: Use = Use.LABORATORY
+    # Where the store of a throw-away session is, for whoever looks at it from outside.
+    place: Mapping[str, str] | None = None
 
 
 class Service:
@@ -109,6 +111,11 @@ class Service:
                 return Fault(f"{method}: expected arguments that fit its schema: {problem}")
         self._parts.patience.begin()
         return bound(args)
+
+    @property
+    def place(self) -> Mapping[str, str] | None:
+        """See `session.Session`."""
+        return self._parts.place
 
     def set_clock(self, now: datetime) -> None:
         """See `session.Session`."""

@@ -22,6 +22,7 @@ from reports.evidence.model import (
 )
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import MARK, Redactor
+from reports.evidence.surface import SurfaceLine
 from reports.evidence.writer import EvidenceWriter, remove_earlier
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Restart",
     "Run",
     "Selection",
+    "SurfaceLine",
     "Vectors",
     "VerdictLine",
     "read_evidence",

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from enum import Enum, unique
 from typing import Any
 
+from reports.evidence.surface import SurfaceLine
+
 # Version of the line format.
 SCHEMA = 1
 
@@ -312,7 +314,7 @@ class Footer:
         }
 
 
-Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | Footer
+Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Footer
 
 
 @unique
@@ -358,6 +360,7 @@ class Run:
     defects: tuple[Defect, ...]
     digest: str
     vectors: tuple[Vectors, ...] = ()
+    surfaces: tuple[SurfaceLine, ...] = ()
 
     def sides(self) -> Mapping[str, Mapping[str, tuple[Exchange, ...]]]:
         """The exchanges by case id and by side, each in the order of the file."""

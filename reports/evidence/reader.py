@@ -34,6 +34,7 @@ from reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
+from reports.evidence.surface import SurfaceLine
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
 from specs.schema import Validator
@@ -86,6 +87,7 @@ class _Reading:
     restarts: list[Restart] = field(default_factory=list)
     verdicts: list[VerdictLine] = field(default_factory=list)
     vectors: list[Vectors] = field(default_factory=list)
+    surfaces: list[SurfaceLine] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
     next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -118,6 +120,7 @@ class _Reading:
             defects=tuple(self.defects),
             digest="sha256:" + whole.hexdigest(),
             vectors=tuple(self.vectors),
+            surfaces=tuple(self.surfaces),
         )
 
     def _note(self, kind: DefectKind, text: str) -> None:
@@ -206,6 +209,8 @@ class _Reading:
                         DefectKind.COUNT, f"the table of {profile} adds up to {found}, expected {line.count} rows"
                     )
                 self.vectors.append(line)
+            case SurfaceLine():
+                self.surfaces.append(line)
             case Header():
                 # Of two headers the first counts, so that a run put behind another one cannot speak for it.
                 self.header = self.header or line
@@ -275,6 +280,8 @@ def _parse(data: Mapping[str, Any]) -> Line:
         case "vectors":
             rows, found = tuple(body["table"]), tuple(body["counterexamples"])
             return Vectors(**{**body, "table": rows, "counterexamples": found})
+        case "surface":
+            return SurfaceLine(**body)
         case "footer":
             return Footer(**{**body, "finished": _instant(body["finished"])})
         case _:

@@ -193,6 +193,8 @@ class Redactor:
         if kind in ("log", "restart", "verdict"):
             kept = {name: data[name] for name in _NEVER_SECRET if name in data}
             return {**{name: self._freely(value) for name, value in data.items()}, **kept}
+        if kind == "surface":
+            return {**data, "problem": self._freely(data["problem"])}
         if kind == "vectors":
             # A runner's last words may hold anything; documents and answers are hexadecimal.
             return {**data, "counterexamples": self._freely(data["counterexamples"])}

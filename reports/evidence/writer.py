@@ -17,6 +17,7 @@ from typing import Any, Self
 from reports.evidence.errors import EvidenceError
 from reports.evidence.model import Exchange, Footer, Header, Log, Restart, Vectors, VerdictLine
 from reports.evidence.redact import Redactor
+from reports.evidence.surface import SurfaceLine
 from specs import strictjson
 from specs.errors import StrictJsonError
 
@@ -50,7 +51,7 @@ class EvidenceWriter:
         """Write the header, as the first line. Raises EvidenceError."""
         self._append(line.as_json(), first=True)
 
-    def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors) -> None:
+    def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine) -> None:
         """Append one line between header and footer. Raises EvidenceError."""
         self._append(line.as_json())
         if isinstance(line, VerdictLine):

@@ -16,6 +16,7 @@ from conformance.engine import filesystem_of
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from conformance.fitness.policy import CONTRACT, Policy
+from conformance.fitness.server import IDENTITY, identity_of_file
 from conformance.fitness.sqlite.live import BESIDE, MAIN, file_of, in_wal_mode, lines, read
 from specs.yamlfile import read_yaml
 
@@ -63,6 +64,7 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
     circumstances = {
         "version": sqlite3.sqlite_version,
         "files": {name: str(file) for name, file in found.items()},
+        IDENTITY: [identity_of_file(path)],
         "beside": beside,
         "broken": broken,
         "filesystems": {name: filesystem_of(file) for name, file in found.items()},

@@ -1,0 +1,101 @@
+"""Which server a surface lies on: what a proof names, what a gate expects, and what a registrar reads again.
+
+PostgreSQL says it itself (the query `identity`). A SQLite file has no identity of its own: its host, path and inode
+stand for one.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from conformance.fitness.model import Dialect, Evidence, EvidenceClass, Row, Snapshot
+
+# The circumstance of a snapshot that says which server it is; for PostgreSQL the name of the query.
+IDENTITY = "identity"
+# What makes a server and its database this one and no other. The rest of what is read says how far it has come.
+SAME = ("system_identifier", "database", "database_oid", "timeline", "replica")
+# Clocks of machines in one installation differ by seconds; and looking has to begin.
+_CLOCKS = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """`name` is what `--server` of the gate takes; `facts` is all that was read, by the name of the column."""
+
+    name: str
+    replica: bool
+    facts: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in a proof."""
+        return {"name": self.name, "replica": self.replica, "facts": dict(self.facts)}
+
+    def same_as(self, other: Server) -> bool:
+        """Whether both are one database of one server in one history."""
+        names = SAME if "system_identifier" in self.facts else ("host", "path", "inode", "device")
+        return all(self.facts.get(name) == other.facts.get(name) for name in names)
+
+    def clock_contradicts(self, made: datetime) -> bool:
+        """Whether the server's own clock said something else than `made` when it was looked at."""
+        text = self.facts.get("clock")
+        if text is None:
+            return False
+        try:
+            return abs(datetime.fromisoformat(str(text)).astimezone(UTC) - made) > _CLOCKS
+        except (ValueError, OverflowError):
+            return True
+
+
+def server_of(snapshot: Snapshot) -> Server | None:
+    """The server of a snapshot; None where nobody could read it."""
+    rows: Sequence[Row] = snapshot.circumstances.get(IDENTITY, ())
+    if len(rows) != 1:
+        return None
+    (row,) = rows
+    if snapshot.dialect is Dialect.SQLITE:
+        return Server(f"sqlite:{row['host']}:{row['path']}", replica=False, facts=row)
+    # The identifier is made of digits, so that a slash in the name of a database is no trouble.
+    return Server(f"{row['system_identifier']}/{row['database']}", replica=row["replica"] is not False, facts=row)
+
+
+def identity_of_file(path: Path) -> Mapping[str, str]:
+    """What stands for the identity of a SQLite file. Raises OSError."""
+    found = os.stat(path)
+    return {
+        "host": platform.node(),
+        "path": str(path.resolve()),
+        "inode": str(found.st_ino),
+        "device": str(found.st_dev),
+    }
+
+
+def identified(evidence: Evidence, again: Snapshot | None) -> Evidence:
+    """Evidence that proves nothing where its server cannot be named, is a replica, or was another one in the end.
+
+    `again` is the catalogue as it was read at the end; None where it is read once.
+    """
+    why = _unidentified(evidence.snapshot, again)
+    if not why:
+        return evidence
+    return replace(evidence, lost={**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why})
+
+
+def _unidentified(snapshot: Snapshot, again: Snapshot | None) -> str:
+    server = server_of(snapshot)
+    if server is None:
+        return (
+            "which server this is could not be read (pg_control_system, pg_control_checkpoint, pg_walfile_name); a "
+            "proof names its server: let this role EXECUTE them, as everybody may by default, and look again"
+        )
+    if server.replica:
+        return "this server is a replica, and consumed keys are held by its primary; look at the primary"
+    after = None if again is None else server_of(again)
+    if again is not None and (after is None or not server.same_as(after)):
+        return f"another server answered in the end than {server.name} in the beginning; name one server and look again"
+    return ""

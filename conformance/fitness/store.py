@@ -1,0 +1,141 @@
+"""The store that a run used, looked at where somebody said that it is: its schema, and whether a key lies in it.
+
+Nothing is written there, and no secret of a DSN leaves this module.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from conformance.fitness import gather, sqlite
+from conformance.fitness.errors import FitnessError
+from conformance.fitness.model import Dialect, Part, RelationName, Snapshot, Surface
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres import candidates, snapshot
+from conformance.fitness.sqlite.live import read
+from conformance.fitness.sqlite.snapshot import take
+from conformance.fitness.target import Target, target_of
+
+# Every value of a row as text, whatever its column is called: the key is long enough to be nothing else.
+_HOLDING = """
+SELECT count(*), count(*) FILTER (WHERE EXISTS (
+  SELECT FROM jsonb_each_text(to_jsonb(r)) e WHERE e.value IN (%(key)s, %(bytes)s)
+)) FROM {} r
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How many rows the effect relation has, and how many of them hold the key that was asked for."""
+
+    all: int
+    holding: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was read of a store: its relations and writer, and the catalogue."""
+
+    surface: Surface
+    snapshot: Snapshot
+
+
+class Store(Protocol):
+    """A store that can be looked at. Every method raises FitnessError."""
+
+    def rows(self, key: str) -> Rows:
+        """The rows of the effect relation at this moment."""
+
+    def look(self) -> Seen:
+        """The catalogue at this moment."""
+
+
+def store_at(place: Mapping[str, Any], workdir: Path) -> Store:
+    """The store at a place that fits surface.schema.json, for the session of `workdir`. Raises FitnessError."""
+    if "effect" not in place:
+        raise FitnessError("`surface` names no `effect`, the relation of the consumed keys; name it as schema.table")
+    texts = {part: place[part.value] for part in Part if part.value in place}
+    if "file" in place:
+        file = workdir / place["file"]
+        return _SqliteStore(file, {part: _in_workdir(text, file, workdir) for part, text in texts.items()})
+    if "dsn" not in place:
+        raise FitnessError("`surface` says neither `dsn` nor `file`; say where the store of the session is")
+    target = target_of(place["dsn"])
+    if "database" in place:
+        target = target_of(make_conninfo(target.dsn, dbname=place["database"]))
+    if not conninfo_to_dict(target.dsn).get("dbname"):
+        raise FitnessError("`surface` names no database, neither in `dsn` nor as `database`; name the session's own")
+    parts = {part: gather.relation_named(part, text) for part, text in texts.items()}
+    return _PostgresStore(target, parts, place.get("writer"))
+
+
+def _in_workdir(text: str, file: Path, workdir: Path) -> RelationName:
+    other, colon, table = text.rpartition(":")
+    return sqlite.relation_name(f"{workdir / other}:{table}" if colon else text, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _PostgresStore:
+    """Implements `Store`."""
+
+    target: Target
+    parts: Mapping[Part, RelationName]
+    writer: str | None
+
+    def rows(self, key: str) -> Rows:
+        """See `Store`."""
+        effect = self.parts[Part.EFFECT]
+        asked = sql.SQL(_HOLDING).format(sql.Identifier(effect.schema, effect.name))
+        with gather.reading(self.target) as connection:
+            found = connection.execute(asked, {"key": key, "bytes": f"\\x{key}"}).fetchone()
+        assert found is not None
+        return Rows(*found)
+
+    def look(self) -> Seen:
+        """See `Store`."""
+        with gather.reading(self.target) as connection:
+            writer = self.writer or candidates.writer(connection, self.parts[Part.EFFECT])
+            surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
+            seen = snapshot.take(connection, surface, Policy())
+        there = {(row["schema"], row["relation"]) for row in seen.structure.get("relations", ()) if row["named"]}
+        missing = [each for each in self.parts.values() if (each.schema, each.name) not in there]
+        if missing:
+            raise FitnessError(f"there is no relation {', '.join(map(str, missing))} in {self.target.described}")
+        return Seen(surface, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _SqliteStore:
+    """Implements `Store`."""
+
+    file: Path
+    parts: Mapping[Part, RelationName]
+
+    def rows(self, key: str) -> Rows:
+        """See `Store`."""
+        # No parameter can name a table.
+        name = '"' + self.parts[Part.EFFECT].name.replace('"', '""') + '"'
+
+        def counted(connection: sqlite3.Connection) -> Rows:
+            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
+            return Rows(len(rows), sum(key in row for row in rows))
+
+        return read(self.file, counted)
+
+    def look(self) -> Seen:
+        """See `Store`."""
+        surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
+        seen = take(self.file, surface, Policy())
+        return Seen(surface, seen)
+
+
+def dialect_of(seen: Seen) -> Dialect:
+    """In which kind of database it lies."""
+    return seen.snapshot.dialect
