@@ -36,6 +36,7 @@ _ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass con
 _NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
 # A circumstance of the proof that is looked at again, and its values that criterion (e) does not accept.
 _COMMIT_QUERY, _COMMIT, _SLEEP = "commit", "synchronous_commit", "session_replication_role"
+_IDENTITY_QUERY, _SAME_SERVER = "identity", ("system_identifier", "database", "database_oid")
 _FORGETS = ("off", "false", "no", "0")
 
 
@@ -60,6 +61,11 @@ class FitnessGuard:
         self.guard_columns(proof)
         self.guard_terms(proof, contract)
         self.guard_age(proof)
+        self.guard_clock(proof)
+        here = self.server_now(claim, connection)
+        self.guard_server(proof, here)
+        self.guard_primary(here)
+        self.guard_history(proof, here)
         self.guard_digest(proof, self.digest_now(proof, claim, connection))
         self.guard_commit(self.commit_now(claim, connection))
         self.guard_triggers(self.setting_now(_SLEEP, claim, connection))
@@ -172,6 +178,61 @@ class FitnessGuard:
             raise _unproven(
                 f"the proof was made at {proof['made']} and its policy lets it stand for {limit}; {_ADVICE}"
             )
+
+    def guard_clock(self, proof: Mapping[str, Any]) -> None:
+        """The date of a proof and the clock of its server at that moment were written by two machines: both say it."""
+        clock = (proof["server"] or {}).get("facts", {}).get("clock")
+        try:
+            apart = abs(datetime.fromisoformat(str(clock)) - datetime.fromisoformat(proof["made"]))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _unproven(f"the proof does not say what its server's clock said: {error}; {_ADVICE}") from error
+        if apart > _CLOCK_TOLERANCE:
+            raise _unproven(
+                f"the proof was made at {proof['made']}, and its server's clock said {clock} then: one of the two was "
+                f"edited, or the clocks differ; {_ADVICE}"
+            )
+
+    def server_now(self, claim: Claim, connection: Connection) -> Mapping[str, Any]:
+        """Which server and database this is, and how far it has come, through the query of the proof."""
+        try:
+            rows = read_circumstance(connection, _IDENTITY_QUERY, writer=claim.writer)
+        except (psycopg.Error, SpecError) as error:
+            raise _unproven(f"which server this is cannot be read: {type(error).__name__}") from error
+        if len(rows) != 1:
+            raise _unproven(f"which server this is cannot be read: {len(rows)} answers, expected one")
+        return rows[0]
+
+    def guard_server(self, proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+        """The proof must be of this database on this server: not of staging, not of what a dump was restored into."""
+        facts = (proof["server"] or {}).get("facts", {})
+        if differing := [name for name in _SAME_SERVER if facts.get(name) != here[name]]:
+            told = ", ".join(f"{name} {facts.get(name, 'unknown')}, here {here[name]}" for name in differing)
+            raise OpenRefusedError(_NOT_FIT, f"the proof is of another server or database ({told}); {_ADVICE}")
+
+    def guard_primary(self, here: Mapping[str, Any]) -> None:
+        """A replica has the identifier of its primary, which may have consumed keys that are not here yet."""
+        if here["replica"] is not False:
+            raise OpenRefusedError(_NOT_FIT, "this server is a replica; a registrar works on the primary")
+
+    def guard_history(self, proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+        """A server that was promoted, or was put back to before the proof, may have forgotten consumed keys."""
+        facts = (proof["server"] or {}).get("facts", {})
+        if facts.get("timeline") != here["timeline"]:
+            raise OpenRefusedError(
+                _NOT_FIT,
+                f"the proof is of timeline {facts.get('timeline')} of this server, which is on {here['timeline']} now: "
+                f"a replica was promoted, or a backup restored; {_ADVICE}",
+            )
+        for name in ("log_position", "next_transaction"):
+            seen = str(facts.get(name, ""))
+            if not (seen.isascii() and seen.isdigit()):
+                raise _unproven(f"the proof does not say what {name} its server was at; {_ADVICE}")
+            if int(seen) > int(here[name]):
+                raise OpenRefusedError(
+                    _NOT_FIT,
+                    f"the proof has seen this server at {name} {seen}, and it is at {here[name]}: it was put "
+                    f"back to an earlier state, and keys may be forgotten; {_ADVICE}",
+                )
 
     def digest_now(self, proof: Mapping[str, Any], claim: Claim, connection: Connection) -> str:
         """The digest of the surface as it is now, under the policy of the proof."""

@@ -22,7 +22,7 @@ from reference_impl.postgres import connect, describe, with_database
 from reference_impl.rs4a_replay.blueprint import REFERENCE
 from reference_impl.rs4a_replay.ddl import SCHEMA
 from reference_impl.rs4a_replay.entry import Rs4aReplay
-from reference_impl.rs4a_replay.fitness import CRITERIA, PARTS, FitnessGuard, read_structure
+from reference_impl.rs4a_replay.fitness import CRITERIA, PARTS, FitnessGuard, read_circumstance, read_structure
 from reference_impl.rs4a_replay.postgres_databases import clone, drop_database
 from reference_impl.session import OpenError, OpenRefusedError, OpenRequest, Session, StateWanted, SurfaceWanted
 from specs import load_terms, strictjson
@@ -31,6 +31,10 @@ from .conftest import NOW, WINDOW, Desk, submission
 
 Json = dict[str, Any]
 Edit = Callable[[Json], object]
+
+
+def _instant(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(slots=True)
@@ -42,6 +46,7 @@ class Live:
     writer: str
     folder: Path
     structure: Json
+    server: Json
 
     def proof(self, edit: Edit | None = None, *, name: str = "proof.json") -> Path:
         """A proof of this surface as it was made, then edited and sealed anew."""
@@ -65,8 +70,14 @@ class Live:
             "schema": 1,
             "kit": {"name": "holdfast", "version": "0.1.0", "digest": "sha256:" + "c" * 64},
             "contract": {"name": terms.name, "version": terms.version, "digest": terms.digest},
-            "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "made": _instant(datetime.now(UTC)),
             "target": "a test",
+            "server": {
+                "name": f"{self.server['system_identifier']}/{self.server['database']}",
+                "replica": False,
+                "facts": {**self.server, "clock": _instant(datetime.now(UTC))},
+            },
+            "challenge": None,
             "surface": {
                 "name": "prod",
                 "parts": {part: {"schema": SCHEMA, "name": relation} for part, relation in PARTS.items()},
@@ -114,7 +125,7 @@ class Live:
         return sum(int(str(count[0])) for count in counts if count is not None)
 
 
-def _made(launched: Launched, database: str, folder: Path) -> Live:
+def _surface(launched: Launched, database: str, folder: Path) -> Live:
     config = launched.ready.config
     with connect(with_database(config["dsn"], "postgres")) as connection:
         drop_database(connection, database)
@@ -123,7 +134,8 @@ def _made(launched: Launched, database: str, folder: Path) -> Live:
     writer = str(conninfo_to_dict(writer_dsn)["user"])
     with connect(writer_dsn) as connection:
         structure = read_structure(connection, writer=writer)
-    return Live(with_database(config["dsn"], database), writer_dsn, writer, folder, structure)
+        (server,) = read_circumstance(connection, "identity", writer=writer)
+    return Live(with_database(config["dsn"], database), writer_dsn, writer, folder, structure, server)
 
 
 def _dropped(launched: Launched, database: str) -> None:
@@ -134,7 +146,7 @@ def _dropped(launched: Launched, database: str) -> None:
 @pytest.fixture(scope="module")
 def shared(postgres: Launched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """One for all tests that leave it as it is."""
-    yield _made(postgres, "live_surface", tmp_path_factory.mktemp("live"))
+    yield _surface(postgres, "live_surface", tmp_path_factory.mktemp("live"))
     _dropped(postgres, "live_surface")
 
 
@@ -147,7 +159,7 @@ def live(shared: Live, tmp_path: Path) -> Iterator[Live]:
 @pytest.fixture
 def own(postgres: Launched, tmp_path: Path) -> Iterator[Live]:
     """One for a test that changes it."""
-    yield _made(postgres, "own_surface", tmp_path)
+    yield _surface(postgres, "own_surface", tmp_path)
     _dropped(postgres, "own_surface")
 
 
@@ -187,12 +199,26 @@ def _ledger(proof: Json) -> None:
     proof["surface"]["parts"]["effect"] = {"schema": "public", "name": "iu_route_attempt"}
 
 
-def _aged(proof: Json) -> None:
-    proof["made"] = (datetime.now(UTC) - timedelta(days=7, minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _dated(**apart: float) -> Edit:
+    """Both dates of a proof: its own, and what the clock of its server said."""
+
+    def apply(proof: Json) -> None:
+        proof["made"] = proof["server"]["facts"]["clock"] = _instant(datetime.now(UTC) + timedelta(**apart))
+
+    return apply
 
 
-def _from_the_future(proof: Json) -> None:
-    proof["made"] = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _made(**apart: float) -> Edit:
+    return lambda proof: proof.update(made=_instant(datetime.now(UTC) + timedelta(**apart)))
+
+
+def _facts(**changes: Any) -> Edit:
+    return lambda proof: proof["server"]["facts"].update(changes)
+
+
+def _beyond(name: str) -> Edit:
+    """The server had come further when it was looked at than it has now."""
+    return lambda proof: proof["server"]["facts"].update({name: str(10**15)})
 
 
 def _with_policy(**changes: Any) -> Edit:
@@ -214,8 +240,17 @@ DOUBTS: list[tuple[str, Edit, str]] = [
     ("guard_surface", _ledger, "REPLAY_SURFACE_NOT_FIT.*another surface.*iu_route_attempt"),
     ("guard_surface", lambda proof: proof["surface"]["parts"].pop("audit"), "another surface"),
     ("guard_surface", lambda proof: proof["surface"].update(writer="somebody"), "writer 'somebody'"),
-    ("guard_age", _aged, "lets it stand for 7 days"),
-    ("guard_age", _from_the_future, "lets it stand for 7 days"),
+    ("guard_age", _dated(days=-7, minutes=-1), "lets it stand for 7 days"),
+    ("guard_age", _dated(hours=1), "lets it stand for 7 days"),
+    ("guard_clock", _made(minutes=-10), "one of the two was edited"),
+    ("guard_clock", _facts(clock=None), "does not say what its server's clock said"),
+    ("guard_server", _facts(system_identifier="7000000000000000000"), "another server or database"),
+    ("guard_server", _facts(database="staging"), "another server or database"),
+    ("guard_server", _facts(database_oid="1"), "another server or database"),
+    ("guard_history", _facts(timeline=2), "a replica was promoted, or a backup restored"),
+    ("guard_history", _beyond("log_position"), "put back to an earlier state"),
+    ("guard_history", _beyond("next_transaction"), "put back to an earlier state"),
+    ("guard_history", _facts(next_transaction="soon"), "does not say what next_transaction"),
     ("guard_terms", _with_policy(operations=["register_dot", "erase_dot"]), "admits the operations erase_dot"),
     (
         "guard_terms",
@@ -305,6 +340,21 @@ def _opened_until_refused(live: Live, proof: Path) -> None:
     for _ in range(100):
         live.open(proof).close()
         time.sleep(0.02)
+
+
+def test_a_registrar_does_not_start_on_a_replica(live: Live) -> None:
+    class Standby(FitnessGuard):
+        def server_now(self, *given: Any) -> Any:
+            return {**super().server_now(*given), "replica": True}
+
+    with pytest.raises(OpenRefusedError, match="this server is a replica") as refused:
+        live.open(live.proof(), guard=Standby)
+    assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
+
+
+def test_a_proof_that_names_no_server_opens_nothing(live: Live) -> None:
+    with pytest.raises(OpenError, match="REPLAY_SURFACE_NOT_FIT"):
+        live.open(live.proof(lambda proof: proof.update(server=None)))
 
 
 def test_rows_make_a_surface_no_other_one(own: Live) -> None:
