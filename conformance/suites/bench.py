@@ -18,6 +18,8 @@ from conformance.verdict import Verdict
 from specs import Contract
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conformance.cases.drive import Driver
 
 # So many of a test's findings are told in words; the others are counted.
@@ -62,11 +64,15 @@ class Session:
         self.workers = workers
         self.now = START
         self.ended = False
-        # What the adapter said in its answer to the first `open`, and where the session's workdir is.
+        # What the adapter said in its answer to the first `open`.
         self.said: Any = None
-        self.workdir = driver.workdir
         for worker in range(workers):
             self._open(worker, "fresh" if worker == 0 else "existing")
+
+    @property
+    def workdir(self) -> Path:
+        """The folder of the session; only while it runs."""
+        return self._driver.workdir
 
     def _one(self, action: Action) -> Record:
         return self._bench.execute(self._driver, action)[0]

@@ -10,7 +10,7 @@ from conformance.fitness.gather import examine
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres.scratch import Scratch, bare_server, scratch
 from conformance.fitness.proof import Examination
-from tests.fitness.documented import DOCUMENTED, surface_ddl
+from tests.fitness.documented import DOCUMENTED, DOCUMENTED_AT, at, surface_ddl
 from tests.fitness.lives import LiveServer
 
 
@@ -30,7 +30,7 @@ def clones() -> Iterator[Scratch]:
 
 @pytest.fixture(scope="session")
 def documented(live_server: LiveServer, clones: Scratch) -> Examination:
-    """The surface of docs/fitness.md examined. Its database is gone again: roles are the server's."""
+    """The surface of docs/fitness.md examined, as of DOCUMENTED_AT. Its database is gone: roles are the server's."""
     with live_server.database("documented") as connection:
         connection.execute(surface_ddl())
-        return examine(live_server.dsn_of("documented"), DOCUMENTED, Policy(), server=clones)
+        return at(DOCUMENTED_AT, examine(live_server.dsn_of("documented"), DOCUMENTED, Policy(), server=clones))

@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from conformance.fitness.gather import Names
+from conformance.fitness.judge import judge
+from conformance.fitness.proof import Examination
+from conformance.fitness.tie import parts_of, schema_digest, schema_of
+from reports.evidence import SurfaceLine
+from reports.evidence.model import instant_text
 
 _PAGE = Path(__file__).parents[2] / "docs" / "fitness.md"
 DOCUMENTED = Names("surface.consumed_request", "surface.consumed_nonce", "surface.refusal_audit", "registrar")
 LEDGER = "public.iu_route_attempt"
+DOCUMENTED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def line_of(looked: Examination, **changed: Any) -> SurfaceLine:
+    """What a run says that was made on the very schema that was looked at, on another server; perhaps changed."""
+    assert looked.surface is not None
+    assert looked.evidence is not None
+    shot = looked.evidence.snapshot
+    schema = schema_of(shot, looked.surface.writer)
+    line = SurfaceLine(
+        contract="rs4a-replay",
+        source="adapter",
+        dialect=shot.dialect.value,
+        server="7111111111111111111/lab",
+        parts=parts_of(looked.surface, shot.dialect),
+        writer="lab_writer",
+        schema=schema,
+        schema_digest=schema_digest(schema),
+        used=True,
+        problem="",
+    )
+    return replace(line, **changed)
+
+
+def at(moment: datetime, looked: Examination) -> Examination:
+    """The same examination, by a server whose clock said `moment`."""
+    return identity_edited(looked, lambda row: row.update(clock=instant_text(moment)))
+
+
+def identity_edited(looked: Examination, edit: Callable[[dict[str, Any]], object]) -> Examination:
+    """The same examination of another server; judged again."""
+    assert looked.evidence is not None
+    shot = looked.evidence.snapshot
+    (row,) = shot.circumstances["identity"]
+    edit(row := dict(row))
+    circumstances = {**shot.circumstances, "identity": [row]}
+    evidence = replace(looked.evidence, snapshot=replace(shot, circumstances=circumstances))
+    return replace(looked, evidence=evidence, judgement=judge(evidence, looked.policy))
 
 
 def _blocks() -> tuple[str, str, str, str]:

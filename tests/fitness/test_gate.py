@@ -14,12 +14,14 @@ import pytest
 from conformance.fitness.judge import judge
 from conformance.fitness.policy import Policy, policy_of
 from conformance.fitness.proof import Examination, proof_json, write
+from conformance.fitness.tie import schema_digest
 from conformance.gate import Extent, FitnessProof, ReasonCode, Requirement
 from conformance.gate_cases import fitness_clauses
 from conformance.gate_fitness import of_fitness
 from conformance.verdict import Exit
 from reports.evidence import KitIdentity
 from specs import load_contract, strictjson
+from tests.fitness.documented import line_of
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -43,8 +45,12 @@ def asked(documented: Examination, tmp_path: Path) -> Asked:
             rest = {name: part for name, part in document.items() if name != "seal"}
             document = {**rest, "seal": strictjson.digest(rest)}
         write(document, path)
-        given = {"kit": KIT, "now": MADE + timedelta(hours=1), **changed}
-        return of_fitness(given.pop("required", REGISTRAR), FitnessProof(str(path), given.pop("name", NAME)), **given)
+        assert examination.server is not None
+        line = line_of(documented)
+        given = {"kit": KIT, "now": MADE + timedelta(hours=1), "surfaces": [line], **changed}
+        server = given.pop("server", examination.server.name)
+        proof = FitnessProof(str(path), given.pop("name", NAME), server, given.pop("challenge", None))
+        return of_fitness(given.pop("required", REGISTRAR), proof, **given)
 
     return ask
 
@@ -59,6 +65,7 @@ def test_a_proof_of_the_named_surface_leaves_nothing_to_hold_for(asked: Asked) -
     found = asked()
     assert found.reasons == ()
     told = "\n".join(found.notes)
+    assert "the run was made on 7111111111111111111/lab, by the word of the adapter" in told
     assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in told
     assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in told
     assert "superusers" in told
@@ -78,6 +85,9 @@ def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
     ("changed", "complaint"),
     [
         ({"name": "prod"}, "and 'prod' was asked for"),
+        ({"server": None}, "nobody said which server is expected"),
+        ({"server": "7000000000000000000/registry"}, "and 7000000000000000000/registry was expected"),
+        ({"challenge": "c0ffee"}, "expected the challenge 'c0ffee' in it, got none"),
         ({"now": MADE + timedelta(days=8)}, "lets it stand for 7 days"),
         ({"now": MADE - timedelta(hours=1)}, "in the future"),
         ({"kit": KitIdentity("holdfast", "0.2.0", KIT.digest)}, "installed is holdfast 0.2.0"),
@@ -94,6 +104,55 @@ def test_a_proof_of_anything_else_holds(asked: Asked, changed: dict[str, Any], c
     assert reason.exit is Exit.INCOMPLETE
     assert complaint in reason.text
     assert "rest on the fitness proof" not in "\n".join(asked(**changed).notes)
+
+
+OTHER = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"problem": "nobody said where the store is"}, "nobody said where the store is"),
+        ({"used": False}, "nothing that the adapter accepted was seen"),
+        ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
+        ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
+        (
+            {"parts": {"effect": {"schema": "lab", "name": "consumed_request"}}},
+            "used the relations effect lab.consumed",
+        ),
+    ],
+)
+def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(
+    asked: Asked, documented: Examination, changed: dict[str, Any], complaint: str
+) -> None:
+    found = asked(surfaces=[line_of(documented, **changed)])
+    (reason,) = found.reasons
+    assert (reason.code, reason.exit) == (ReasonCode.FITNESS_UNTIED, Exit.INCOMPLETE)
+    assert complaint in reason.text
+    assert "rest on the fitness proof" not in "\n".join(found.notes)
+
+
+def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Asked, documented: Examination) -> None:
+    schema = dict(line_of(documented).schema)
+    without = {name: digest for name, digest in schema.items() if name != "indexes"}
+    for other in ({**schema, "indexes": OTHER}, without, {**schema, "indexes2": OTHER}, {}):
+        (reason,) = asked(surfaces=[line_of(documented, schema=other, schema_digest=schema_digest(other))]).reasons
+        assert reason.code is ReasonCode.FITNESS_UNTIED
+        assert "another schema than the proof's: they differ in" in reason.text
+
+
+def test_a_run_that_does_not_say_which_store_it_used_or_says_it_twice_holds(
+    asked: Asked, documented: Examination
+) -> None:
+    line = line_of(documented)
+    for lines in ([], [line, line], [replace(line, contract="mesh-delivery")]):
+        (reason,) = asked(surfaces=lines).reasons
+        assert reason.code is ReasonCode.FITNESS_UNTIED
+        assert "which store it used, expected once" in reason.text
+
+
+def test_a_run_of_a_contract_without_a_surface_is_tied_to_nothing(asked: Asked) -> None:
+    assert asked(required=[Requirement(load_contract("jcs"), Extent.FULL)], surfaces=[]).reasons == ()
 
 
 def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:

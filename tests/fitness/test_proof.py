@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from conformance.fitness.model import EvidenceClass, Standing, Status
+from conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
 from conformance.fitness.policy import Policy
 from conformance.fitness.proof import (
     Examination,
+    Expected,
     Proof,
     ProofError,
     proof_json,
@@ -36,7 +37,11 @@ Edit = Callable[[Json], object]
 
 
 def reasons(proof: Proof, **changed: Any) -> tuple[str, ...]:
-    asked: Json = {"contract": load_contract("rs4a-replay"), "kit": KIT, "now": MADE, "surface": NAME}
+    """What the gate says where it expects this surface on the server that the proof names."""
+    server = proof.raw["server"] or {}
+    expected = {"surface": NAME, "server": server.get("name"), "challenge": None}
+    expected = {name: changed.pop(name, value) for name, value in expected.items()}
+    asked: Json = {"contract": load_contract("rs4a-replay"), "kit": KIT, "now": MADE, "expected": Expected(**expected)}
     return verify(proof, **{**asked, **changed})
 
 
@@ -205,7 +210,7 @@ def test_notes_that_were_taken_out_are_missed(forged: Callable[..., Proof]) -> N
         (lambda document: document["contract"].update(name="jcs"), "another text"),
         (lambda document: document["kit"].update(version="0.0.9"), "made by holdfast 0.0.9"),
         (lambda document: document["kit"].update(digest="sha256:" + "0" * 64), "made by other code"),
-        (lambda document: document["surface"].update(name="prod"), "and 'surface.consumed_request' was asked for"),
+        (lambda document: document["surface"].update(name="prod"), "call the surface 'surface.consumed_request'"),
         (lambda document: document.update(departures=["all is well"]), "about departures from the contract"),
         (
             lambda document: document.update(target="postgresql://u:hunter2@db/x"),
@@ -239,12 +244,93 @@ def test_no_policy_lets_a_proof_stand_for_years(forged: Callable[..., Proof]) ->
 
 def test_a_proof_of_one_surface_is_none_of_another(forged: Callable[..., Proof]) -> None:
     (said,) = reasons(forged(lambda _: None), surface="prod")
-    assert "speaks of the surface 'surface.consumed_request', and 'prod' was asked for" in said
+    assert "speaks of the relation 'surface.consumed_request', and 'prod' was asked for" in said
 
 
 def test_a_surface_cannot_be_renamed_without_its_policy(forged: Callable[..., Proof]) -> None:
-    (said,) = reasons(forged(lambda document: document["surface"].update(name="prod")), surface="prod")
-    assert "call the surface 'surface.consumed_request'" in said
+    said = reasons(forged(lambda document: document["surface"].update(name="prod")), surface="prod")
+    assert any("call the surface 'surface.consumed_request'" in text for text in said)
+
+
+def test_a_policy_cannot_give_a_table_the_name_of_the_live_one(documented: Examination, tmp_path: Path) -> None:
+    assert documented.surface is not None
+    lab = {Part.EFFECT: RelationName("lab", "try_1"), Part.NONCE: documented.surface.parts[Part.NONCE]}
+    policy = Policy(name=NAME)
+    surface = replace(documented.surface, name=NAME, parts=lab)
+    path = tmp_path / "lab.json"
+    write(proof_json(replace(documented, surface=surface, policy=policy), kit=KIT, made=MADE), path)
+    assert any("it speaks of the relation 'lab.try_1'" in text for text in reasons(read(path)))
+
+
+def test_an_alias_of_a_policy_is_no_name_that_the_gate_takes(documented: Examination, tmp_path: Path) -> None:
+    assert documented.surface is not None
+    assert documented.evidence is not None
+    policy, surface = Policy(name="prod"), replace(documented.surface, name="prod")
+    evidence = replace(documented.evidence, surface=surface)
+    path = tmp_path / "alias.json"
+    looked = replace(documented, surface=surface, policy=policy, evidence=evidence)
+    write(proof_json(looked, kit=KIT, made=MADE), path)
+    assert reasons(read(path)) == ()
+    (said,) = reasons(read(path), surface="prod")
+    assert f"it speaks of the relation {NAME!r}, and 'prod' was asked for" in said
+
+
+def _facts(**changes: Any) -> Edit:
+    """Edit what the server said of itself, in both places where a proof holds it."""
+
+    def apply(document: Json) -> None:
+        facts = {**document["server"]["facts"], **changes}
+        replica = facts["replica"] is not False
+        name = f"{facts['system_identifier']}/{facts['database']}"
+        document["server"] = {"name": name, "replica": replica, "facts": facts}
+        document["evidence"]["snapshot"]["circumstances"]["identity"] = [facts]
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected", "complaint"),
+    [
+        (lambda _: None, None, "nobody said which server is expected"),
+        (lambda _: None, "7000000000000000000/registry", "and 7000000000000000000/registry was expected"),
+        (_facts(replica=True), ..., "it was made on a replica"),
+        (_facts(replica=None), ..., "it was made on a replica"),
+        (lambda document: document.update(server=None), ..., "the server that it names is not the one of its evidence"),
+        (
+            lambda document: document["server"].update(name="1/prod"),
+            "1/prod",
+            "the server that it names is not the one of its evidence",
+        ),
+        (
+            lambda document: document["evidence"]["snapshot"]["circumstances"].update(identity=[]),
+            ...,
+            "it names no server",
+        ),
+        (_facts(clock="2026-02-20T12:00:00Z"), ..., "one of the two was edited"),
+        (_facts(clock="yesterday"), ..., "one of the two was edited"),
+        (lambda document: document.update(made="2026-03-01T11:00:00Z"), ..., "one of the two was edited"),
+    ],
+)
+def test_a_proof_of_another_server_a_replica_or_another_day_holds(
+    forged: Callable[..., Proof], edit: Edit, expected: Any, complaint: str
+) -> None:
+    said = reasons(forged(edit), **({} if expected is ... else {"server": expected}))
+    assert any(complaint in text for text in said), said
+
+
+def test_an_older_proof_does_not_hold_the_challenge_that_was_made_for_a_new_one(
+    documented: Examination, tmp_path: Path
+) -> None:
+    asked, path = "c0ffee", tmp_path / "challenged.json"
+    write(proof_json(documented, kit=KIT, made=MADE, challenge=asked), path)
+    proof = read(path)
+    assert reasons(proof) == reasons(proof, challenge=asked) == ()
+    for other in ("decaf", ""):
+        (said,) = reasons(proof, challenge=other)
+        assert f"expected the challenge {other!r}" in said
+    write(proof_json(documented, kit=KIT, made=MADE), path)
+    (said,) = reasons(read(path), challenge=asked)
+    assert "got none" in said
 
 
 def test_no_surface_proves_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from conformance.fitness.gather import Names, examine
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination, proof_json, read, verify, write
+from conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
 from conformance.gate import installed_kit
 from specs import load_contract
 from tests.fitness.documented import LEDGER, ledger_ddl
@@ -75,7 +75,9 @@ def test_the_references_own_surface_is_proven_fit_and_only_then_used(
             "kit": installed_kit(),
             "now": datetime.now(UTC),
         }
-        assert verify(read(proof), surface="rs4a_replay.registration", **asked) == ()
+        assert looked.server is not None
+        asked["expected"] = Expected("rs4a_replay.registration", looked.server.name)
+        assert verify(read(proof), **asked) == ()
         nonce = {
             "binding": {"principal": "agent-1"},
             "window": {"not_before": NOW, "not_after": "2026-01-01T01:00:00Z"},
