@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from conformance.fitness.model import Standing, Status
+from conformance.fitness.model import Evidence, Standing, Status
+from conformance.fitness.policy import Policy
 from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.postgres.snapshot import read, take
+from conformance.fitness.proof import Examination
+from conformance.fitness.server import server_of
+from conformance.fitness.tie import untied
 from tests.conftest import missing
+from tests.fitness.documented import line_of, surface_ddl
 from tests.fitness.lives import LiveServer
 from tests.fitness.releases import RELEASES, VARIABLE, Release, ReleaseError, server, verified
 from tests.fitness.schemas import DATABASE, Schema, schemas
@@ -87,6 +93,29 @@ def test_a_schema_is_judged_as_by_the_newest(schema: Schema, older: Older, clone
     assert schema.status is Status.NOT_PRESENT or standings == schema.standings, told
     codes = {letter: {r.code for r in judgement.reasons if r.criterion.value == letter} for letter in schema.codes}
     assert {letter: wanted - codes[letter] for letter, wanted in schema.codes.items() if wanted - codes[letter]} == {}
+
+
+def test_every_role_can_read_which_server_it_is(older: Older) -> None:
+    with older.live.database(DATABASE) as connection:
+        connection.execute("CREATE ROLE nobody_in_particular LOGIN")
+        with psycopg.connect(older.live.dsn_of(DATABASE, user="nobody_in_particular"), autocommit=True) as plain:
+            server = server_of(read(plain, [("public", "none")], None))
+    assert server is not None
+    assert not server.replica
+    assert server.name.endswith(f"/{DATABASE}")
+    assert all(server.facts[name] for name in ("system_identifier", "timeline", "log_position", "next_transaction"))
+
+
+def test_a_run_on_any_version_is_tied_to_a_proof_of_the_same_ddl_on_the_newest(
+    older: Older, documented: Examination
+) -> None:
+    assert documented.surface is not None
+    with older.live.database(DATABASE) as connection:
+        connection.execute(surface_ddl())
+        shot = take(connection, documented.surface, Policy())
+    evidence = Evidence(documented.surface, shot)
+    looked = replace(documented, evidence=evidence)
+    assert list(untied(documented, [line_of(looked)])) == []
 
 
 def test_a_package_that_is_not_what_was_pinned_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,228 @@
+"""Which store a run used: by the word of the launcher or the adapter, and by looking there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from conformance.engine import Engine, RunSettings
+from conformance.fitness.judge import judge
+from conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
+from conformance.fitness.policy import Policy
+from conformance.fitness.postgres import snapshot
+from conformance.fitness.proof import Examination
+from conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from conformance.fitness.tie import untied
+from conformance.surface import asks_for_one
+from reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
+from reports.evidence import SurfaceLine
+from specs import contract_names, load_contract, load_terms, schema
+from tests.fitness.documented import line_of
+from tests.fitness.lives import LiveServer
+
+CONTRACT = load_contract("rs4a-replay")
+REFERENCE = (sys.executable, "-P", "-m", "reference_impl")
+SAYS = Path(__file__).with_name("says.py")
+WRITER = "holdfast_registrar"
+OWN = {
+    Part.EFFECT: RelationName("rs4a_replay", "registration"),
+    Part.NONCE: RelationName("rs4a_replay", "nonce_consume"),
+    Part.AUDIT: RelationName("rs4a_replay", "audit"),
+}
+
+
+def seen(store: str, *, adapter: Sequence[str] = (*REFERENCE, "adapter"), mutant: str | None = None) -> SurfaceLine:
+    """What a run of the reference says of its store."""
+    words = () if mutant is None else ("--mutant", mutant)
+    settings = RunSettings(
+        adapter=tuple(adapter),
+        contracts=(CONTRACT.name,),
+        seed="5eed",
+        launcher=(*REFERENCE, "launch", *words),
+        config={"store": store},
+    )
+    with Engine(settings) as engine:
+        line = engine.surface(CONTRACT)
+    published = schema.published_schema("evidence")["$defs"]
+    held = schema.trusted_validator({**published["surface"], "$defs": published})
+    assert schema.explain(held, {**line.as_json(), "prev": "sha256:" + "0" * 64}) is None
+    return line
+
+
+@pytest.fixture(scope="module")
+def on_postgresql() -> SurfaceLine:
+    return seen("postgres")
+
+
+@pytest.fixture(scope="module")
+def on_sqlite() -> SurfaceLine:
+    return seen("sqlite")
+
+
+def looked_at(surface: Surface, shot: Snapshot) -> Examination:
+    """An examination that tried nothing: only what it is of counts here."""
+    evidence = Evidence(surface, shot)
+    return Examination("a test", Policy(), surface, evidence, judge(evidence, Policy()))
+
+
+@pytest.fixture(scope="module")
+def provisioned(live_server: LiveServer) -> Iterator[LiveServer]:
+    """A server of its own with the reference's surface, and a writer of another name than a run's."""
+    relations = load_terms(CONTRACT.name).relations
+    with live_server.database("own") as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(WRITER)))
+        provision_postgres(live_server.dsn_of("own"), relations, writer=WRITER)
+        connection.close()
+        yield live_server
+
+
+def own_surface(server: LiveServer, database: str) -> Examination:
+    with psycopg.connect(server.dsn_of(database), autocommit=True) as connection:
+        surface = Surface("own", OWN, WRITER)
+        return looked_at(surface, snapshot.take(connection, surface, Policy()))
+
+
+@pytest.fixture(scope="module")
+def own_live(provisioned: LiveServer) -> Examination:
+    return own_surface(provisioned, "own")
+
+
+@pytest.fixture
+def own_file(tmp_path: Path) -> Examination:
+    """The reference's surface in files of its own, elsewhere."""
+    provision_sqlite(tmp_path / "live", load_terms(CONTRACT.name).relations)
+    file, audit = sqlite_paths(tmp_path / "live")
+    parts = {part: RelationName("main", name.name) for part, name in OWN.items()}
+    parts[Part.AUDIT] = RelationName(str(audit), "audit")
+    surface = Surface("own", parts, None)
+    return looked_at(surface, sqlite_snapshot.take(file, surface, Policy()))
+
+
+def test_only_contracts_that_ask_for_fitness_ask_which_store_a_run_used() -> None:
+    assert [name for name in contract_names() if asks_for_one(load_contract(name))] == ["rs4a-replay"]
+
+
+def test_a_run_on_postgresql_is_tied_to_a_proof_of_the_same_ddl_on_another_server_with_another_writer(
+    on_postgresql: SurfaceLine, own_live: Examination
+) -> None:
+    assert (on_postgresql.problem, on_postgresql.used, on_postgresql.source) == ("", True, "adapter")
+    assert own_live.server is not None
+    assert on_postgresql.server != own_live.server.name
+    assert on_postgresql.writer != "holdfast_registrar"
+    assert list(untied(own_live, [on_postgresql])) == []
+
+
+def test_a_run_on_sqlite_is_tied_to_a_proof_of_the_same_ddl_in_another_file(
+    on_sqlite: SurfaceLine, own_file: Examination
+) -> None:
+    assert (on_sqlite.problem, on_sqlite.used, on_sqlite.source) == ("", True, "adapter")
+    assert list(untied(own_file, [on_sqlite])) == []
+
+
+def test_a_run_on_sqlite_is_not_tied_to_the_documented_table_of_postgresql(
+    on_sqlite: SurfaceLine, documented: Examination
+) -> None:
+    (said,) = untied(documented, [on_sqlite])
+    assert "made on sqlite, the proof is of postgresql" in said
+
+
+def test_a_run_on_one_surface_is_not_tied_to_a_proof_of_another(
+    on_postgresql: SurfaceLine, documented: Examination
+) -> None:
+    (said,) = untied(documented, [on_postgresql])
+    assert "the run used the relations effect rs4a_replay.registration" in said
+
+
+def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file: Examination) -> None:
+    line = seen("sqlite", mutant="key-unchecked")
+    assert line.used
+    (said,) = untied(own_file, [line])
+    assert "they differ in main.schema" in said
+
+
+@pytest.mark.parametrize(
+    ("statement", "query"),
+    [
+        # What was made and dropped again is as if it had never been.
+        ("CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None),
+        ("CREATE INDEX another ON {0}.registration (run_id)", "indexes"),
+        ("ALTER TABLE {0}.registration DROP CONSTRAINT replay_key_unique", "constraints, indexes"),
+        ("ALTER TABLE {0}.registration ADD COLUMN note text", "columns"),
+        ("ALTER TABLE {0}.registration ALTER COLUMN run_id DROP NOT NULL", "columns"),
+        ("ALTER TABLE {0}.nonce_consume SET UNLOGGED", "relations"),
+        ("ALTER TABLE {0}.registration DISABLE TRIGGER registration_no_truncate", "triggers"),
+        ("GRANT DELETE ON {0}.registration TO holdfast_registrar", "grants"),
+        ("GRANT INSERT ON {0}.registration TO PUBLIC", "grants"),
+        (
+            "CREATE OR REPLACE FUNCTION {0}.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE NOTICE 'no'; RETURN NEW; END $$",
+            "functions",
+        ),
+        # Whose they are, and who else may read them, belongs to the server.
+        ("CREATE ROLE auditor; GRANT USAGE ON SCHEMA {0} TO auditor; GRANT SELECT ON {0}.audit TO auditor", None),
+        (
+            "CREATE ROLE owner; ALTER TABLE {0}.registration OWNER TO owner; ALTER SCHEMA {0} OWNER TO owner; "
+            "ALTER FUNCTION {0}.refuse_change() OWNER TO owner",
+            None,
+        ),
+        ("ALTER ROLE holdfast_registrar SET statement_timeout = '5s'; CREATE VIEW public.v AS SELECT 1", None),
+    ],
+)
+def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_server(
+    provisioned: LiveServer, own_live: Examination, statement: str, query: str | None
+) -> None:
+    copy = sql.Identifier("changed")
+    with psycopg.connect(provisioned.dsn, autocommit=True) as keeper:
+        keeper.execute(sql.SQL("CREATE DATABASE {} TEMPLATE own").format(copy))
+        try:
+            with psycopg.connect(provisioned.dsn_of("changed"), autocommit=True) as connection:
+                connection.execute(statement.format("rs4a_replay"))
+            found = own_surface(provisioned, "changed")
+        finally:
+            keeper.execute(sql.SQL("DROP DATABASE {}").format(copy))
+    line = line_of(own_live)
+    said = list(untied(found, [line]))
+    assert len(said) == (0 if query is None else 1)
+    assert all(f"they differ in {query};" in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("how", "complaint"),
+    [
+        ("nothing", "neither the launcher nor the adapter said where the store of a session is"),
+        pytest.param(
+            "no-such-file",
+            "the store that the adapter names cannot be read: expected a SQLite database",
+            marks=pytest.mark.sweep,
+        ),
+        pytest.param("no-relation", "the store that the adapter names cannot be read", marks=pytest.mark.sweep),
+        pytest.param("no-effect", "names no `effect`", marks=pytest.mark.sweep),
+        ("misfit", "the adapter's `surface` does not fit surface.schema.json"),
+        ("dsn", "the store that the adapter names cannot be read"),
+    ],
+)
+def test_a_store_that_cannot_be_looked_at_is_a_problem_of_the_line_and_of_nothing_else(
+    own_file: Examination, how: str, complaint: str
+) -> None:
+    line = seen("sqlite", adapter=(sys.executable, str(SAYS), how))
+    assert complaint in line.problem
+    assert not line.used
+    assert "Pa55" not in json.dumps(line.as_json())
+    (said,) = untied(own_file, [line])
+    assert complaint in said
+
+
+def test_a_store_of_the_same_schema_into_which_nothing_goes_is_not_the_one_that_was_used(
+    own_file: Examination,
+) -> None:
+    line = seen("sqlite", adapter=(sys.executable, str(SAYS), "decoy"))
+    assert line.problem == ""
+    assert not line.used
+    (said,) = untied(own_file, [line])
+    assert "nothing that the adapter accepted was seen" in said
