@@ -40,6 +40,9 @@ def test_the_reference_conforms_in_every_case(
     run = read_evidence(folder / "holdfast-out" / "run.jsonl")
     planned = {case.id for name in contract_names() for case in plan_of(load_contract(name))}
     assert not run.defects
+    assert [(line.contract, line.source, line.used, line.problem) for line in run.surfaces] == [
+        ("rs4a-replay", "adapter", True, "")
+    ]
     assert {line.case for line in run.verdicts} == planned
     assert {line.verdict for line in run.verdicts} == {"conforms"}
 
@@ -75,18 +78,28 @@ def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
         dsn = server.dsn("postgres")
         assert holdfast("reference", "provision", "--dsn", dsn, folder=tmp_path).returncode == 0
         parts = ("--effect", "rs4a_replay.registration", "--nonce", "rs4a_replay.nonce_consume")
-        done = holdfast("fitness", dsn, *parts, "--audit", "rs4a_replay.audit", "--json", proof, folder=tmp_path)
+        words = ("fitness", dsn, *parts, "--audit", "rs4a_replay.audit", "--challenge", "c0ffee", "--json", proof)
+        done = holdfast(*words, folder=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     finally:
         server.stop()
+    name = json.loads(Path(proof).read_text(encoding="utf-8"))["server"]["name"]
+    assert f"server: {name}" in done.stdout
     asked = ("gate", "holdfast-out/run.jsonl", "--require", "rs4a-replay", "--fitness", proof, "--format", "json")
-    opened = holdfast(*asked, "--surface", "rs4a_replay.registration", folder=folder)
+    surface, expected = ("--surface", "rs4a_replay.registration"), ("--server", name)
+    opened = holdfast(*asked, *surface, *expected, "--challenge", "c0ffee", folder=folder)
     decision = json.loads(opened.stdout)
     assert (opened.returncode, decision["can_proceed"], decision["reasons"]) == (0, "YES", [])
     assert any("surface rs4a_replay.registration: FIT" in note for note in decision["notes"])
-    other = holdfast(*asked, "--surface", "prod", folder=folder)
-    assert other.returncode == 12
-    assert [reason["code"] for reason in json.loads(other.stdout)["reasons"]] == ["fitness_unverified"]
+    for words in (
+        ("--surface", "prod", *expected),
+        surface,
+        (*surface, "--server", f"{name}-staging"),
+        (*surface, *expected, "--challenge", "decaf"),
+    ):
+        held = holdfast(*asked, *words, folder=folder)
+        assert held.returncode == 12
+        assert [reason["code"] for reason in json.loads(held.stdout)["reasons"]] == ["fitness_unverified"]
 
 
 def test_the_gate_opens_a_contract_that_needs_no_fitness_proof(
