@@ -48,7 +48,8 @@ def observe(bench: Bench, launched: Mapping[str, Any] | None) -> SurfaceLine:
         with bench.session() as session:
             said = session.said.get(MEMBER) if isinstance(session.said, Mapping) else None
             found, place = _placed(found, launched, said)
-            return _looked(bench, session, found, place)
+            stated = isinstance(said, Mapping) and "dsn" in said
+            return _looked(bench, session, found, place, stated=stated)
     except _ProblemError as problem:
         return replace(found, problem=str(problem))
     except Finding as finding:
@@ -74,15 +75,17 @@ def _placed(line: SurfaceLine, launched: Any, said: Any) -> tuple[SurfaceLine, d
     return line, place
 
 
-def _looked(bench: Bench, session: Session, line: SurfaceLine, place: Mapping[str, Any]) -> SurfaceLine:
+def _looked(
+    bench: Bench, session: Session, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
+) -> SurfaceLine:
     # The drivers of databases are heavy, and most runs need none.
     from conformance.fitness.errors import FitnessError, LostError
     from conformance.fitness.server import server_of
-    from conformance.fitness.store import store_at
+    from conformance.fitness.store import Login, store_at
     from conformance.fitness.tie import TieError, parts_of, schema_digest, schema_of
 
     try:
-        store = store_at(place, session.workdir)
+        store = store_at(place, session.workdir, Login.AS_STATED if stated else Login.OF_THE_USER)
         used = _used(bench, session, store)
         seen = store.look()
         rows = schema_of(seen.snapshot, seen.surface.writer)

@@ -5,9 +5,11 @@ Nothing is written there, and no secret of a DSN leaves this module.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, unique
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from conformance.fitness import gather, sqlite
 from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Dialect, Part, RelationName, Snapshot, Surface
+from conformance.fitness.model import Part, RelationName, Snapshot, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import candidates, snapshot
 from conformance.fitness.sqlite.live import read
@@ -57,7 +59,15 @@ class Store(Protocol):
         """The catalogue at this moment."""
 
 
-def store_at(place: Mapping[str, Any], workdir: Path) -> Store:
+@unique
+class Login(Enum):
+    """With which password a DSN is used: that of the user's environment too, or only what stands in it."""
+
+    OF_THE_USER = "of the user"
+    AS_STATED = "as stated"
+
+
+def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> Store:
     """The store at a place that fits surface.schema.json, for the session of `workdir`. Raises FitnessError."""
     if "effect" not in place:
         raise FitnessError("`surface` names no `effect`, the relation of the consumed keys; name it as schema.table")
@@ -70,6 +80,10 @@ def store_at(place: Mapping[str, Any], workdir: Path) -> Store:
     target = target_of(place["dsn"])
     if "database" in place:
         target = target_of(make_conninfo(target.dsn, dbname=place["database"]))
+    if login is Login.AS_STATED:
+        # An adapter sees nothing of the user's passwords; naming a server of its own must not bring it one.
+        password = str(conninfo_to_dict(target.dsn).get("password") or "")
+        target = target_of(make_conninfo(target.dsn, password=password, passfile=os.devnull))
     if not conninfo_to_dict(target.dsn).get("dbname"):
         raise FitnessError("`surface` names no database, neither in `dsn` nor as `database`; name the session's own")
     parts = {part: gather.relation_named(part, text) for part, text in texts.items()}
@@ -134,8 +148,3 @@ class _SqliteStore:
         surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
         seen = take(self.file, surface, Policy())
         return Seen(surface, seen)
-
-
-def dialect_of(seen: Seen) -> Dialect:
-    """In which kind of database it lies."""
-    return seen.snapshot.dialect

@@ -277,7 +277,7 @@ def test_the_session_that_looks_cannot_write(tables: str) -> None:
         connection.execute("DROP TABLE twin")
     with (
         pytest.raises(FitnessError, match="read-only transaction"),
-        gather._reading(target_of(tables)) as reading,
+        gather.reading(target_of(tables)) as reading,
     ):
         reading.execute("CREATE TABLE made (id int)")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,12 +14,14 @@ import pytest
 from psycopg import sql
 
 from conformance.engine import Engine, RunSettings
+from conformance.fitness.errors import FitnessError
 from conformance.fitness.judge import judge
 from conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import snapshot
 from conformance.fitness.proof import Examination
 from conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from conformance.fitness.store import Login, store_at
 from conformance.fitness.tie import untied
 from conformance.surface import asks_for_one
 from reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
@@ -226,3 +230,29 @@ def test_a_store_of_the_same_schema_into_which_nothing_goes_is_not_the_one_that_
     assert not line.used
     (said,) = untied(own_file, [line])
     assert "nothing that the adapter accepted was seen" in said
+
+
+@pytest.mark.parametrize("login", list(Login))
+def test_a_password_of_the_users_is_not_sent_to_a_server_that_an_adapter_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, login: Login
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "s3cret-Pa55-word")
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def ask_for_a_password() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                size = int.from_bytes(connection.recv(4))
+                connection.recv(size - 4)
+                # AuthenticationCleartextPassword.
+                connection.sendall(b"R" + (8).to_bytes(4) + (3).to_bytes(4))
+                heard.append(connection.recv(1024))
+
+        server = threading.Thread(target=ask_for_a_password)
+        server.start()
+        dsn = f"host=127.0.0.1 port={listener.getsockname()[1]} dbname=x user=w sslmode=disable gssencmode=disable"
+        with pytest.raises(FitnessError):
+            store_at({"dsn": dsn, "effect": "s.t"}, tmp_path, login).look()
+        server.join()
+    assert (b"Pa55" in heard[0]) is (login is Login.OF_THE_USER)

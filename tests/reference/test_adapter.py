@@ -15,6 +15,7 @@ import pytest
 
 from reference_impl.launching import Launched
 from reference_impl.registry import contract_names
+from specs import schema
 from tests.reference.conftest import WINDOW, submission
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +79,12 @@ def test_a_whole_conversation_ends_with_status_zero(pipe: Pipe, sqlite: Launched
     hello = pipe.ask("hello", protocol=1, kit="holdfast/0", challenge="c-1")["ok"]
     assert (hello["protocol"], hello["challenge"], hello["limits"]) == (1, "c-1", {"workers": 16})
     assert [claim["contract"] for claim in hello["claims"]] == list(contract_names())
-    assert pipe.open(tmp_path, sqlite.ready.config) == {"outcome": "ok"}
+    opened = pipe.open(tmp_path, sqlite.ready.config)
+    assert opened["outcome"] == "ok"
+    # Where the session's store is, for whoever looks at it from outside (docs/adapter-protocol.md).
+    place = opened["value"]["surface"]
+    assert schema.explain(schema.published_validator("surface"), place) is None
+    assert (tmp_path / place["file"]).is_file()
     args = {"binding": {"principal": "agent-1"}, "window": WINDOW}
     nonce = pipe.ask("call", method="issue_nonce", args=args)["value"]["nonce"]
     registered = pipe.ask("call", method="register", args=submission(nonce))
