@@ -77,9 +77,9 @@ def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
     try:
         dsn = server.dsn("postgres")
         assert holdfast("reference", "provision", "--dsn", dsn, folder=tmp_path).returncode == 0
-        parts = ("--effect", "rs4a_replay.registration", "--nonce", "rs4a_replay.nonce_consume")
-        words = ("fitness", dsn, *parts, "--audit", "rs4a_replay.audit", "--challenge", "c0ffee", "--json", proof)
-        done = holdfast(*words, folder=tmp_path)
+        parts = ["--effect", "rs4a_replay.registration", "--nonce", "rs4a_replay.nonce_consume"]
+        parts += ["--audit", "rs4a_replay.audit", "--writer", "holdfast_registrar"]
+        done = holdfast("fitness", dsn, *parts, "--challenge", "c0ffee", "--json", proof, folder=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     finally:
         server.stop()
@@ -91,12 +91,13 @@ def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
     decision = json.loads(opened.stdout)
     assert (opened.returncode, decision["can_proceed"], decision["reasons"]) == (0, "YES", [])
     assert any("surface rs4a_replay.registration: FIT" in note for note in decision["notes"])
-    for words in (
-        ("--surface", "prod", *expected),
-        surface,
-        (*surface, "--server", f"{name}-staging"),
-        (*surface, *expected, "--challenge", "decaf"),
-    ):
+    others: list[list[str]] = [
+        ["--surface", "prod", *expected],
+        [*surface],
+        [*surface, "--server", f"{name}-staging"],
+        [*surface, *expected, "--challenge", "decaf"],
+    ]
+    for words in others:
         held = holdfast(*asked, *words, folder=folder)
         assert held.returncode == 12
         assert [reason["code"] for reason in json.loads(held.stdout)["reasons"]] == ["fitness_unverified"]

@@ -39,9 +39,11 @@ Edit = Callable[[Json], object]
 def reasons(proof: Proof, **changed: Any) -> tuple[str, ...]:
     """What the gate says where it expects this surface on the server that the proof names."""
     server = proof.raw["server"] or {}
-    expected = {"surface": NAME, "server": server.get("name"), "challenge": None}
-    expected = {name: changed.pop(name, value) for name, value in expected.items()}
-    asked: Json = {"contract": load_contract("rs4a-replay"), "kit": KIT, "now": MADE, "expected": Expected(**expected)}
+    expected = Expected(NAME, server.get("name"))
+    for name in ("surface", "server", "challenge"):
+        if name in changed:
+            expected = replace(expected, **{name: changed.pop(name)})
+    asked: Json = {"contract": load_contract("rs4a-replay"), "kit": KIT, "now": MADE, "expected": expected}
     return verify(proof, **{**asked, **changed})
 
 
