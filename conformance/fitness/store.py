@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -25,6 +26,9 @@ from conformance.fitness.sqlite.live import read
 from conformance.fitness.sqlite.snapshot import take
 from conformance.fitness.target import Target, target_of
 
+# The store of one session has a few rows.
+_LOOK_S = 10.0
+_INSTRUCTIONS = 100_000
 # Every value of a row as text, whatever its column is called: the key is long enough to be nothing else.
 _HOLDING = """
 SELECT count(*), count(*) FILTER (WHERE EXISTS (
@@ -138,8 +142,14 @@ class _SqliteStore:
         name = '"' + self.parts[Part.EFFECT].name.replace('"', '""') + '"'
 
         def counted(connection: sqlite3.Connection) -> Rows:
-            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
-            return Rows(len(rows), sum(key in row for row in rows))
+            # What is called a relation may be a view that never ends.
+            ends = time.monotonic() + _LOOK_S
+            connection.set_progress_handler(lambda: int(time.monotonic() > ends), _INSTRUCTIONS)
+            every = holding = 0
+            for row in connection.execute(f"SELECT * FROM {name}"):
+                every += 1
+                holding += key in row
+            return Rows(every, holding)
 
         return read(self.file, counted)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,12 @@ def said(how: str, surface: dict[str, Any], workdir: Path) -> Any:
         return {**surface, "file": "none.sqlite3"}
     if how == "no-effect":
         return {"file": surface["file"]}
+    if how == "endless":
+        with closing(sqlite3.connect(workdir / "endless.sqlite3")) as made:
+            made.execute(
+                "CREATE VIEW registration AS WITH n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT * FROM n"
+            )
+        return {**surface, "file": "endless.sqlite3"}
     if how == "no-relation":
         return {**surface, "effect": "iu_route_attempt"}
     if how == "misfit":

@@ -154,15 +154,25 @@ def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file
     ("statement", "query"),
     [
         # What was made and dropped again is as if it had never been.
-        ("CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None),
+        pytest.param(
+            "CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None, marks=pytest.mark.sweep
+        ),
         ("CREATE INDEX another ON {0}.registration (run_id)", "indexes"),
-        ("ALTER TABLE {0}.registration DROP CONSTRAINT replay_key_unique", "constraints, indexes"),
-        ("ALTER TABLE {0}.registration ADD COLUMN note text", "columns"),
-        ("ALTER TABLE {0}.registration ALTER COLUMN run_id DROP NOT NULL", "columns"),
-        ("ALTER TABLE {0}.nonce_consume SET UNLOGGED", "relations"),
-        ("ALTER TABLE {0}.registration DISABLE TRIGGER registration_no_truncate", "triggers"),
+        pytest.param(
+            "ALTER TABLE {0}.registration DROP CONSTRAINT replay_key_unique",
+            "constraints, indexes",
+            marks=pytest.mark.sweep,
+        ),
+        pytest.param("ALTER TABLE {0}.registration ADD COLUMN note text", "columns", marks=pytest.mark.sweep),
+        pytest.param(
+            "ALTER TABLE {0}.registration ALTER COLUMN run_id DROP NOT NULL", "columns", marks=pytest.mark.sweep
+        ),
+        pytest.param("ALTER TABLE {0}.nonce_consume SET UNLOGGED", "relations", marks=pytest.mark.sweep),
+        pytest.param(
+            "ALTER TABLE {0}.registration DISABLE TRIGGER registration_no_truncate", "triggers", marks=pytest.mark.sweep
+        ),
         ("GRANT DELETE ON {0}.registration TO holdfast_registrar", "grants"),
-        ("GRANT INSERT ON {0}.registration TO PUBLIC", "grants"),
+        pytest.param("GRANT INSERT ON {0}.registration TO PUBLIC", "grants", marks=pytest.mark.sweep),
         (
             "CREATE OR REPLACE FUNCTION {0}.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN RAISE NOTICE 'no'; RETURN NEW; END $$",
@@ -207,6 +217,7 @@ def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_s
         ),
         pytest.param("no-relation", "the store that the adapter names cannot be read", marks=pytest.mark.sweep),
         pytest.param("no-effect", "names no `effect`", marks=pytest.mark.sweep),
+        pytest.param("endless", "cannot be read as a SQLite database: interrupted", marks=pytest.mark.sweep),
         ("misfit", "the adapter's `surface` does not fit surface.schema.json"),
         ("dsn", "the store that the adapter names cannot be read"),
     ],
@@ -256,3 +267,12 @@ def test_a_password_of_the_users_is_not_sent_to_a_server_that_an_adapter_names(
             store_at({"dsn": dsn, "effect": "s.t"}, tmp_path, login).look()
         server.join()
     assert (b"Pa55" in heard[0]) is (login is Login.OF_THE_USER)
+
+
+@pytest.mark.sweep
+def test_what_a_launcher_alone_says_is_looked_at_too(own_live: Examination) -> None:
+    # The database that it names is the template, of which every session has a clone.
+    line = seen("postgres", adapter=(sys.executable, str(SAYS), "nothing"))
+    assert (line.problem, line.source, line.used) == ("", "launcher", False)
+    (said,) = untied(own_live, [line])
+    assert "in the store that the launcher named" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,12 +17,13 @@ import pytest
 from psycopg import sql
 
 from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import EvidenceClass, Standing, Status
+from conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import snapshot
 from conformance.fitness.postgres.scratch import Scratch
 from conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
 from conformance.fitness.server import Server, server_of
+from conformance.fitness.sqlite import snapshot as sqlite_snapshot
 from conformance.fitness.tie import untied
 from conformance.gate import installed_kit
 from reference_impl.cluster import Ending, Programs
@@ -28,7 +31,12 @@ from reference_impl.cluster import Server as Running
 from reference_impl.embedded import EmbeddedServer
 from reference_impl.postgres import connect
 from reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
-from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
+from reference_impl.rs4a_replay.provision import (
+    ensure_writer,
+    provision_postgres,
+    provision_sqlite,
+    sqlite_paths,
+)
 from reference_impl.session import OpenRefusedError
 from specs import load_contract, load_terms
 from tests.fitness.documented import DOCUMENTED, line_of, surface_ddl
@@ -76,6 +84,28 @@ def test_a_database_that_was_made_anew_under_the_name_of_the_proven_one_is_anoth
         keeper.execute(sql.SQL("DROP DATABASE {}").format(name))
     assert before.name == after.name
     assert not before.same_as(after)
+
+
+def test_a_sqlite_file_is_named_by_its_host_and_path_and_a_copy_is_another(tmp_path: Path) -> None:
+    def named(file: Path) -> Server:
+        surface = Surface("s", {Part.EFFECT: RelationName("main", "registration")}, None)
+        found = server_of(sqlite_snapshot.take(file, surface, Policy()))
+        assert found is not None
+        return found
+
+    provision_sqlite(tmp_path / "live", load_terms("rs4a-replay").relations)
+    file, _ = sqlite_paths(tmp_path / "live")
+    copied = Path(shutil.copyfile(file, tmp_path / "copied.sqlite3"))
+    live = named(file)
+    assert live.name == f"sqlite:{platform.node()}:{file}"
+    assert live.same_as(named(file))
+    assert named(copied).name != live.name
+    kept = file.rename(tmp_path / "kept.sqlite3")
+    copied.rename(file)
+    # The gate knows the place only; the inode in a proof says that another file lies there.
+    assert named(file).name == live.name
+    assert not live.same_as(named(file))
+    assert kept.exists()
 
 
 # Real servers: a standby, what was promoted, what was put back, what was restored

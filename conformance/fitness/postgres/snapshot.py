@@ -24,6 +24,9 @@ _UNREADABLE = (
     errors.InsufficientPrivilege,
     errors.UndefinedTable,
     errors.UndefinedColumn,
+    errors.UndefinedFunction,
+    # Services that speak PostgreSQL and are none: what they cannot say is not there.
+    errors.FeatureNotSupported,
     errors.CharacterNotInRepertoire,
 )
 
