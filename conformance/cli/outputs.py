@@ -1,0 +1,143 @@
+"""What `holdfast verify` writes beside the evidence, and whether it can: asked before the run, written after it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cli.options import Options
+from conformance.cli.places import unusable
+from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_junit, set_aside, set_results_aside
+from reports.evidence import Run
+from specs import Contract
+
+
+class ReportError(Exception):
+    """A report cannot be written though the run came to its end: the text says what was expected and what came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Where pytest's plugins write until the evidence is complete: a folder that goes with the run."""
+
+    junit: Path
+    allure: Path
+
+    @classmethod
+    def below(cls, root: Path) -> Reports:
+        """In a new folder below `root`. Raises OSError."""
+        folder = root / "reports"
+        folder.mkdir()
+        return cls(folder / "junit.xml", folder / "allure")
+
+
+def standing() -> bool:
+    """Whether the working directory is there."""
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
+
+
+def unusable_outputs(options: Options) -> str:
+    """Why the outputs that are asked for cannot be written, with what to do; empty if all can.
+
+    The file of the evidence itself is asked for by `reports.evidence.Place`.
+    """
+    return next(filter(None, _problems(options)), "")
+
+
+def publish(run: Run, contracts: Sequence[Contract], options: Options, made: Reports | None) -> None:  # noqa: ARG001
+    """Put the reports of a run in their places. `run` is what stands on the disk, complete, also of a failed start.
+
+    `made` is what pytest's plugins wrote, if it ran. Raises ReportError.
+    """
+    if made is None:
+        return
+    try:
+        if options.junitxml is not None:
+            _put_file(made.junit, options.junitxml)
+        if options.alluredir is not None:
+            _put_folder(made.allure, options.alluredir)
+    except (OSError, EarlierError) as error:
+        raise ReportError(
+            f"expected to write {options.junitxml or options.alluredir} at the end of the run, got: {error}; "
+            "the evidence is complete"
+        ) from error
+
+
+def _put_file(made: Path, path: Path) -> None:
+    """Raises OSError, EarlierError."""
+    set_aside(path)
+    real = Path(os.path.realpath(path))
+    real.parent.mkdir(parents=True, exist_ok=True)
+    partial = real.with_name(real.name + PARTIAL)
+    try:
+        shutil.copyfile(made, partial)
+        partial.replace(real)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def _put_folder(made: Path, path: Path) -> None:
+    """Raises OSError, EarlierError."""
+    set_results_aside(path)
+    path.mkdir(parents=True, exist_ok=True)
+    for one in sorted(made.iterdir()) if made.is_dir() else ():
+        shutil.copyfile(one, path / one.name)
+
+
+def _problems(options: Options) -> Iterator[str]:
+    """Each thing that stands in the way of an output."""
+    junit, allure = options.junitxml, options.alluredir
+    if junit is not None:
+        yield _no_file("--junitxml", junit)
+    if allure is not None:
+        yield _no_folder("--alluredir", allure)
+    yield _collision(options)
+
+
+def _no_file(option: str, path: Path) -> str:
+    real, advice = os.path.realpath(path), "name another file"
+    if real.endswith((PREVIOUS, PARTIAL)):
+        return f"{option}: expected another name than {path}; {PREVIOUS} and {PARTIAL} stand for files of other runs"
+    if os.path.islink(real):
+        return f"{option}: expected a file, got links that lead to each other at {path}; {advice}"
+    if os.path.isdir(real):
+        return f"{option}: expected a file name, got the folder {path}; name a file in it"
+    if os.path.lexists(real) and not os.path.isfile(real):
+        return f"{option}: expected a file that keeps what is written, got a device or a pipe at {path}; {advice}"
+    if os.path.lexists(real) and os.path.getsize(real) and not is_junit(real):
+        return f"{option}: {path} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
+    problem = unusable(Path(real).parent)
+    return f"{option}: {problem}; {advice}" if problem else ""
+
+
+def _no_folder(option: str, path: Path) -> str:
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        return f"{option}: expected a folder, got links that lead to each other at {path}; name another folder"
+    problem = unusable(real)
+    return f"{option}: expected a folder for results, but {problem}; name another folder" if problem else ""
+
+
+def _collision(options: Options) -> str:
+    """Two outputs under one name, or one below the file of another."""
+    named = {"--evidence": options.evidence, "--junitxml": options.junitxml, "--alluredir": options.alluredir}
+    real = {option: os.path.realpath(path) for option, path in named.items() if path is not None}
+    if options.settings.keep is not None:
+        real["states of a broken disk"] = os.path.realpath(options.settings.keep)
+    for option, file in real.items():
+        for other, path in real.items():
+            same = path == file and option < other
+            below = option in ("--evidence", "--junitxml") and path.startswith(file + os.sep)
+            if same or below:
+                return f"expected outputs in places of their own, got {file} for {option} and {path} for {other}"
+    return ""
