@@ -50,6 +50,9 @@ def set_aside_earlier(words: Sequence[str]) -> str:
                 step(place)
             except EarlierError as error:
                 problems.append(str(error))
+            except FileNotFoundError:
+                # The working directory has been removed, and with it all that has a relative path.
+                continue
     return "; ".join(problems)
 
 

@@ -99,7 +99,7 @@ def _problems(options: Options) -> Iterator[str]:
     junit, allure = options.junitxml, options.alluredir
     for option, path in (("--evidence", options.evidence), ("--junitxml", junit), ("--alluredir", allure)):
         if path is not None and str(path).startswith("-"):
-            yield f"{option}: expected a path, got {str(path)!r}, which reads like an option; say ./{path} if it is none"
+            yield f"{option}: expected a path, got {str(path)!r}, which reads like an option; say ./{path} if it is one"
     if junit is not None:
         yield _no_file("--junitxml", junit)
     if allure is not None:
