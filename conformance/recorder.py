@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from conformance import __version__
@@ -180,6 +179,11 @@ class Recorder:
         """Complete the run. Raises EvidenceError."""
         self._writer.finish(verdict=verdict, exit_status=exit_status)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._writer.is_complete
+
     def reread(self) -> Run:
         """The completed run, of the very bytes that were written. Raises EvidenceError."""
         return self._writer.reread()
@@ -195,9 +199,7 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

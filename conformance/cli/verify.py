@@ -175,6 +175,8 @@ def run(options: Options) -> Exit:
             Exit.USAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}; name a place you may write to"
         )
     except KeyboardInterrupt:
+        if recorder.is_complete:
+            stop(Exit.INCOMPLETE, "interrupted after the evidence was complete; `holdfast gate` judges it")
         stop(Exit.INCOMPLETE, "interrupted; the evidence has no footer and proves nothing")
 
 

@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_evidence, is_remnant, set_aside, withdraw
@@ -61,10 +60,13 @@ class Place:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file has its name."""
+        return self._completed
 
     @property
     def is_open(self) -> bool:
@@ -90,7 +92,7 @@ class Place:
         if _identity(os.lstat(self._partial)) != self._identity:
             raise self._lost("another file stands in the place of the one that was being written")
         try:
-            set_aside(self._real)
+            withdraw(self._real)
         except EarlierError as error:
             raise EvidenceError(str(error)) from error
         _must_be_free(self.path, self._real)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Self
 
 from reports.evidence.errors import EvidenceError
@@ -69,6 +68,11 @@ class EvidenceWriter:
             raise self._broken() from error
         return footer
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has come to its end and has its name."""
+        return self._place.is_complete
+
     def reread(self) -> Run:
         """The finished run as it stands on the disk, of the very bytes that were written. Raises EvidenceError."""
         self.confirm()
@@ -90,9 +94,7 @@ class EvidenceWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _append(self, data: Mapping[str, Any], *, first: bool = False) -> None:

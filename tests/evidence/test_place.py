@@ -140,15 +140,28 @@ def swapped(path: Path) -> None:
     other.replace(path)
 
 
+def swapped_for_a_link(path: Path) -> None:
+    """A link to another file of equal bytes."""
+    swapped(path)
+    path.rename("kept")
+    path.symlink_to("kept")
+
+
+def in_the_way(path: Path) -> None:
+    """A folder in the place of the file."""
+    path.unlink()
+    path.mkdir()
+
+
 SPOILT: dict[str, Callable[[Path], object]] = {
     "swapped for equal bytes": swapped,
-    "swapped for a link to equal bytes": lambda path: (swapped(path), path.rename("kept"), path.symlink_to("kept")),
+    "swapped for a link to equal bytes": swapped_for_a_link,
     "cut": lambda path: os.truncate(path, 3),
     "emptied": lambda path: os.truncate(path, 0),
     "changed": lambda path: path.write_bytes(b'{"adapter":2}\n'),
     "longer": lambda path: path.write_bytes(b'{"adapter":1}\n\n'),
-    "removed": lambda path: path.unlink(),
-    "in the way": lambda path: (path.unlink(), path.mkdir()),
+    "removed": Path.unlink,
+    "in the way": in_the_way,
 }
 
 
