@@ -7,6 +7,7 @@ but a little of the standard library.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -69,24 +70,33 @@ def withdraw(path: str | os.PathLike[str]) -> None:
 
 
 def set_results_aside(folder: str | os.PathLike[str]) -> None:
-    """Move the Allure results of older runs, with their attachments, out of `folder`. Raises EarlierError."""
+    """Move the Allure results of older runs, with their attachments, out of `folder`. Raises EarlierError.
+
+    Where they cannot be moved (the folder is mounted, or nothing may be made beside it), they are removed: they are
+    drawn from evidence, which stays.
+    """
     real = os.path.realpath(folder)
     found = _results(real)
-    if not found:
-        return
     aside = real + PREVIOUS
+    if found and os.path.isdir(aside):
+        _remove(aside, _results(aside))
     try:
-        os.makedirs(aside, exist_ok=True)
-        for name in _results(aside):
-            os.unlink(os.path.join(aside, name))
+        if found:
+            os.makedirs(aside, exist_ok=True)
         for name in found:
-            try:
-                os.replace(os.path.join(real, name), os.path.join(aside, name))
-            except FileNotFoundError:
-                continue
+            os.replace(os.path.join(real, name), os.path.join(aside, name))
+    except OSError:
+        _remove(real, found)
+
+
+def _remove(folder: str, names: list[str]) -> None:
+    try:
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
     except OSError as error:
         raise EarlierError(
-            f"{real}: expected to set the results of an older run aside in {aside}, got: {error.strerror}; "
+            f"{folder}: expected to set the results of an older run aside, got: {error.strerror}; "
             "remove them, or name another folder"
         ) from error
 

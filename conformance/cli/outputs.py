@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.cli.options import Options
 from conformance.cli.places import unusable
-from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_junit, set_aside, set_results_aside
+from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_junit, is_remnant, set_aside, set_results_aside
 from reports.evidence import Run
 from specs import Contract
 
@@ -117,8 +117,9 @@ def _no_file(option: str, path: Path) -> str:
         return f"{option}: expected a file name, got the folder {path}; name a file in it"
     if os.path.lexists(real) and not os.path.isfile(real):
         return f"{option}: expected a file that keeps what is written, got a device or a pipe at {path}; {advice}"
-    if os.path.lexists(real) and os.path.getsize(real) and not is_junit(real):
-        return f"{option}: {path} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
+    for name in (real, real + PARTIAL):
+        if os.path.lexists(name) and not (is_remnant(name) or is_junit(name)):
+            return f"{option}: {name} is there and is no JUnit file of holdfast's; it is left alone: {advice}"
     problem = unusable(Path(real).parent)
     return f"{option}: {problem}; {advice}" if problem else ""
 

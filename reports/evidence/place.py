@@ -18,6 +18,8 @@ from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_evidence, is_rem
 from reports.evidence.errors import EvidenceError
 
 _ADVICE = "name another file with --evidence"
+# What fsync says to a folder of a file system that has no such thing.
+_NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 # What leads to a stream of this process, be it a file or not.
 _STREAMS = ("/proc/", "/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 
@@ -99,9 +101,10 @@ class Place:
         os.rename(self._partial, self._real)
         try:
             os.fsync(self._folder)
-        except OSError:
-            os.rename(self._real, self._partial)
-            raise
+        except OSError as error:
+            if error.errno not in _NO_FSYNC:
+                os.rename(self._real, self._partial)
+                raise
         self._completed = True
 
     def confirm(self) -> None:

@@ -121,6 +121,7 @@ MORE = [
     way("the adapter hangs at hello", 13, "--slow 0.02", adapter=adapter("hang_at_start.py")),
     way("the adapter claims nothing", 13, adapter=adapter("lies_in_hello.py", "nothing")),
     way("the option of the evidence is misspelt", 64, f"--evidenc={RUN}"),
+    way("the expression is none", 64, "-k '('"),
     way("an option lacks its value", 64, "--evidence"),
     way("the value of an option is none", 64, "--jobs many"),
     way("the case is unknown", 64, "--case toy/no-such"),

@@ -149,6 +149,18 @@ def test_results_of_allure_are_set_aside_with_their_attachments_and_only_holdfas
     assert {path.name for path in Path("allure.previous").iterdir()} == {"newer-result.json", "newer-attachment.txt"}
 
 
+def test_results_that_cannot_move_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    result("own", {"framework": "holdfast"})
+    result("theirs", {"framework": "pytest"}, fullName="tests.test_x#test_y")
+
+    def elsewhere(_old: str, _new: str) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "replace", elsewhere)
+    set_results_aside("allure")
+    assert {path.name for path in Path("allure").iterdir()} == {"theirs-result.json", "theirs-attachment.txt"}
+
+
 def test_nothing_but_a_little_of_the_standard_library_is_loaded_for_it() -> None:
     code = (
         "import sys; import conformance.cli, conformance.cli.before; "
