@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.cli.options import Options
@@ -22,17 +21,18 @@ class ReportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Where pytest's plugins write until the evidence is complete: a folder that goes with the run."""
+    """What pytest's plugins wrote, if they were asked to: a JUnit file, and Allure's files by name."""
 
-    junit: Path
-    allure: Path
+    junit: bytes | None = None
+    allure: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
-    def below(cls, root: Path) -> Reports:
-        """In a new folder below `root`. Raises OSError."""
-        folder = root / "reports"
-        folder.mkdir()
-        return cls(folder / "junit.xml", folder / "allure")
+    def read(cls, junit: Path, allure: Path) -> Reports:
+        """From where they wrote it. Raises OSError."""
+        return cls(
+            junit.read_bytes() if junit.is_file() else None,
+            {path.name: path.read_bytes() for path in allure.iterdir()} if allure.is_dir() else {},
+        )
 
 
 def standing() -> bool:
@@ -52,17 +52,15 @@ def unusable_outputs(options: Options) -> str:
     return next(filter(None, _problems(options)), "")
 
 
-def publish(run: Run, contracts: Sequence[Contract], options: Options, made: Reports | None) -> None:  # noqa: ARG001
+def publish(run: Run, contracts: Sequence[Contract], options: Options, made: Reports) -> None:  # noqa: ARG001
     """Put the reports of a run in their places. `run` is what stands on the disk, complete, also of a failed start.
 
-    `made` is what pytest's plugins wrote, if it ran. Raises ReportError.
+    Every process of the adapter is gone. Raises ReportError.
     """
-    if made is None:
-        return
     try:
-        if options.junitxml is not None:
+        if options.junitxml is not None and made.junit is not None:
             _put_file(made.junit, options.junitxml)
-        if options.alluredir is not None:
+        if options.alluredir is not None and made.allure:
             _put_folder(made.allure, options.alluredir)
     except (OSError, EarlierError) as error:
         raise ReportError(
@@ -71,14 +69,14 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, made: Rep
         ) from error
 
 
-def _put_file(made: Path, path: Path) -> None:
+def _put_file(made: bytes, path: Path) -> None:
     """Raises OSError, EarlierError."""
     set_aside(path)
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True)
     partial = real.with_name(real.name + PARTIAL)
     try:
-        shutil.copyfile(made, partial)
+        partial.write_bytes(made)
         partial.replace(real)
     except OSError:
         with contextlib.suppress(OSError):
@@ -86,12 +84,12 @@ def _put_file(made: Path, path: Path) -> None:
         raise
 
 
-def _put_folder(made: Path, path: Path) -> None:
+def _put_folder(made: Mapping[str, bytes], path: Path) -> None:
     """Raises OSError, EarlierError."""
     set_results_aside(path)
     path.mkdir(parents=True, exist_ok=True)
-    for one in sorted(made.iterdir()) if made.is_dir() else ():
-        shutil.copyfile(one, path / one.name)
+    for name, content in made.items():
+        (path / name).write_bytes(content)
 
 
 def _problems(options: Options) -> Iterator[str]:

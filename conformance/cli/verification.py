@@ -18,7 +18,7 @@ from conformance.baselines import load_baseline
 from conformance.cli.console import Format, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
-from conformance.cli.outputs import Reports, publish
+from conformance.cli.outputs import Reports
 from conformance.engine import CaseResult, Engine
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
@@ -60,8 +60,9 @@ class Verification:
         )
         self._recorder = recorder
         self._recorder.begin(header)
-        # Reports that pytest's plugins write, until the evidence they belong to is complete.
-        self._reports = Reports.below(engine.root)
+        self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
+        # What pytest's plugins wrote, until the evidence that it belongs to is complete.
+        self.reports = Reports()
         self._face = Face(self._plan, quiet=options.format is Format.JSON)
 
     # Hooks of the pytest session
@@ -107,8 +108,8 @@ class Verification:
 
     # The run
 
-    def go(self) -> Exit:
-        """Run pytest, complete the evidence, publish the reports, print. Raises EvidenceError, KeyboardInterrupt."""
+    def go(self) -> None:
+        """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
         with self._face:
             status = self._pytest()
         if self._broken is not None:
@@ -120,7 +121,7 @@ class Verification:
                 Exit.USAGE,
                 f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
             )
-        return self._conclude(status)
+        self._conclude(status)
 
     def _pytest(self) -> int:
         options = self._options
@@ -152,14 +153,16 @@ class Verification:
             if options.jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(options.jobs), "--dist", "load"]
             if options.junitxml is not None:
-                words += [f"--junitxml={self._reports.junit}", "-o", "junit_suite_name=holdfast"]
+                words += [f"--junitxml={scratch}/junit.xml", "-o", "junit_suite_name=holdfast"]
             if options.alluredir is not None:
-                words += ["-p", "allure_pytest.plugin", f"--alluredir={self._reports.allure}"]
+                words += ["-p", "allure_pytest.plugin", f"--alluredir={scratch}/allure"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment():
-                return int(pytest.main(words, plugins=[self]))
+                status = int(pytest.main(words, plugins=[self]))
+            self.reports = Reports.read(Path(scratch, "junit.xml"), Path(scratch, "allure"))
+            return status
 
-    def _conclude(self, status: int) -> Exit:
+    def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None
         selected = self._selected if self._selected is not None else set()
         for planned in self._plan:
@@ -183,17 +186,17 @@ class Verification:
         )
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
-        run = self._recorder.reread()
-        publish(run, self._contracts, self._options, self._reports)
-        self._print(summary, applied, final, run)
-        return final
+        self._concluded = summary, applied, final
 
     def _pytest_went_well(self, status: int) -> bool:
         # With -x, xdist reports an interruption where pytest alone reports failures.
         stopped = status == pytest.ExitCode.INTERRUPTED and self._options.exit_first
         return stopped or status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
 
-    def _print(self, summary: Summary, applied: xfail.Applied, final: Exit, run: Run) -> None:
+    def say(self, run: Run) -> Exit:
+        """Print what came of it; `run` is the evidence as it stands on the disk."""
+        assert self._concluded is not None
+        summary, applied, final = self._concluded
         if self._options.format is Format.JSON:
             print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
         else:
@@ -206,6 +209,7 @@ class Verification:
                 contracts=self._contracts,
                 plan=self._plan,
             )
+        return final
 
     def _decision(self, run: Run) -> GateDecision:
         """What the gate says of the evidence as it stands on the disk."""

@@ -18,7 +18,7 @@ from conformance.cases.record import Judgement
 from conformance.cli.before import EVIDENCE
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
-from conformance.cli.outputs import ReportError, publish, standing, unusable_outputs
+from conformance.cli.outputs import ReportError, Reports, publish, standing, unusable_outputs
 from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
@@ -162,7 +162,6 @@ def run(options: Options) -> Exit:
     try:
         with recorder:
             status = _run(options, requested, expectations, recorder)
-            # Only now is every process of the adapter gone that could have changed it.
             recorder.confirm()
             return status
     except StartError as error:
@@ -184,7 +183,7 @@ def _run(
     options: Options, requested: Sequence[Contract], expectations: Sequence[xfail.Expectation], recorder: Recorder
 ) -> Exit:
     """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
-    contracts, greeting = list(requested), None
+    contracts, greeting, verification = list(requested), None, None
     with Engine(options.settings) as engine:
         try:
             greeting = _greet(engine)
@@ -195,8 +194,17 @@ def _run(
                 engine.provision(contract.name)
         except (StartError, _NeverStartedError) as error:
             failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
-            return _never_started(options, contracts, greeting, failure, recorder)
-        return Verification(options, contracts, greeting, expectations, engine, recorder).go()
+        else:
+            verification = Verification(options, contracts, greeting, expectations, engine, recorder)
+            verification.go()
+    if verification is None:
+        _record_failure(options, contracts, greeting, failure, recorder)
+    # Only now is every process of the adapter gone, which could have changed what it reads.
+    run = recorder.reread()
+    publish(run, contracts, options, Reports() if verification is None else verification.reports)
+    if verification is None:
+        stop(Exit.ADAPTER, f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
+    return verification.say(run)
 
 
 def _silent(detail: str, *, silence: Silence | None = None, advice: str = "") -> Judgement:
@@ -218,13 +226,13 @@ def _greet(engine: Engine) -> Greeting:
         raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
 
 
-def _never_started(
+def _record_failure(
     options: Options,
     contracts: Sequence[Contract],
     greeting: Greeting | None,
     failure: Judgement,
     recorder: Recorder,
-) -> Exit:
+) -> None:
     """The adapter failed before any case: no planned case has a verdict, and the evidence says so."""
     recorder.begin(header_of(options.settings, contracts, greeting, expression=options.narrowed, faults=False))
     unproven = replace(failure, detail=f"before any case: {failure.detail}")
@@ -232,8 +240,6 @@ def _never_started(
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
     recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
-    publish(recorder.reread(), contracts, options, None)
-    stop(Exit.ADAPTER, f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
 
 
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:

@@ -302,6 +302,7 @@ def test_a_run_does_not_end_well_whose_evidence_was(what: str, pipeline: Pipelin
     )
     status, said = pipeline.verify(Way("", frozenset(), adapter="./mine"))
     assert status == 12, said
+    assert "CAN_PROCEED" not in said
     assert pipeline.gate()[0] != 0
 
 
