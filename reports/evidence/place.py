@@ -122,7 +122,8 @@ class Place:
     def _compare(self) -> None:
         whole = hashlib.sha256()
         try:
-            with self.path.open("rb") as file:
+            # A pipe would wait for its writer.
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 found = os.fstat(file.fileno())
                 if _identity(found) != self._identity:
                     raise self._lost("another file stands there")

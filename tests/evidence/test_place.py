@@ -147,6 +147,12 @@ def swapped_for_a_link(path: Path) -> None:
     path.symlink_to("kept")
 
 
+def swapped_for_a_pipe(path: Path) -> None:
+    """A pipe in the place of the file."""
+    path.unlink()
+    os.mkfifo(path)
+
+
 def in_the_way(path: Path) -> None:
     """A folder in the place of the file."""
     path.unlink()
@@ -156,6 +162,7 @@ def in_the_way(path: Path) -> None:
 SPOILT: dict[str, Callable[[Path], object]] = {
     "swapped for equal bytes": swapped,
     "swapped for a link to equal bytes": swapped_for_a_link,
+    "swapped for a pipe": swapped_for_a_pipe,
     "cut": lambda path: os.truncate(path, 3),
     "emptied": lambda path: os.truncate(path, 0),
     "changed": lambda path: path.write_bytes(b'{"adapter":2}\n'),
