@@ -58,9 +58,15 @@ def pgbouncer(server: LiveServer, mode: str, settings: Mapping[str, str] | None 
         folder.chmod(0o755)
         (folder / "users").write_text("".join(f'"{user}" ""\n' for user in (parts["user"], "registrar", "auditor")))
         lines = {
-            "listen_addr": "127.0.0.1", "listen_port": str(port), "unix_socket_dir": "",
-            "auth_type": "trust", "auth_file": str(folder / "users"), "pool_mode": mode,
-            "default_pool_size": "1", "min_pool_size": "0", "server_idle_timeout": "600",
+            "listen_addr": "127.0.0.1",
+            "listen_port": str(port),
+            "unix_socket_dir": "",
+            "auth_type": "trust",
+            "auth_file": str(folder / "users"),
+            "pool_mode": mode,
+            "default_pool_size": "1",
+            "min_pool_size": "0",
+            "server_idle_timeout": "600",
             # It refuses to run as root.
             **({"user": "nobody"} if os.geteuid() == 0 else {}),
             **(settings or {}),
