@@ -24,12 +24,11 @@ from conformance.fitness.judge import judge
 from conformance.fitness.model import Candidate, Evidence, EvidenceClass, Part, Probe, RelationName, Snapshot, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import candidates as search
-from conformance.fitness.postgres import roles
+from conformance.fitness.postgres import poolers, roles
 from conformance.fitness.postgres.blockers import cause
 from conformance.fitness.postgres.clone import clone
 from conformance.fitness.postgres.connecting import Connection
 from conformance.fitness.postgres.live import live_connection, probe_live
-from conformance.fitness.postgres.poolers import must_be_direct
 from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.reading import errors_described, reading
 from conformance.fitness.postgres.roles import Household
@@ -83,11 +82,8 @@ def examine(
         return _on_sqlite(path, names, policy, live)
     deadline = Deadline.after(timeout)
     clones = deadline.earlier(min(_KEPT_S, timeout / 10))
-    with nullcontext() if live is None else errors_described(target_of(live)):
-        writer = None if live is None else must_be_direct(target_of(live), deadline)
-    target = target_of(dsn)
-    with errors_described(target):
-        target = must_be_direct(target, deadline)
+    writer = None if live is None else _directly(target_of(live), deadline)
+    target = _directly(target_of(dsn), deadline)
     return _on_postgres(target, names, policy, deadline, lambda: _server(server, clones), writer)
 
 
@@ -96,6 +92,12 @@ def examine(
 
 # A scratch server to be used, when it is time for it.
 Server: TypeAlias = Callable[[], AbstractContextManager[Scratch]]
+
+
+def _directly(target: Target, deadline: Deadline) -> Target:
+    """The target at the address that answered. Raises FitnessError if nobody does, or a pooler."""
+    with errors_described(target, poolers.PURPOSE):
+        return poolers.must_be_direct(target, deadline)
 
 
 def _server(lent: Scratch | None, deadline: Deadline) -> AbstractContextManager[Scratch]:
@@ -124,12 +126,10 @@ def _on_postgres(
     if live is not None:
         probes = (*evidence.probes, *_probed_live(live, surface, snapshot, policy, deadline))
         evidence = replace(evidence, probes=probes)
-    with reading(target, deadline, "the second reading of the catalogue") as connection:
-        after = take(connection, surface, policy)
-    if after.structure != snapshot.structure:
-        why = "the catalogue changed while it was looked at; look again when nobody changes it"
+    why = _changed(target, surface, snapshot, policy, deadline)
+    if why:
         lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
-        evidence = Evidence(surface, snapshot, evidence.probes, lost)
+        evidence = replace(evidence, lost=lost)
     return Examination(target.described, policy, surface, evidence, judge(evidence, policy), seen)
 
 
@@ -219,6 +219,18 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
     raise FitnessError(f"--writer {writer}: there is no such role in {target.described}; it has {shown}")
 
 
+def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, deadline: Deadline) -> str:
+    """Why the first reading of the catalogue may not be what was there all the time; empty if it is."""
+    try:
+        with reading(target, deadline, "the second reading of the catalogue") as connection:
+            after = take(connection, surface, policy)
+    except FitnessError as error:
+        return f"nobody can say whether the catalogue was changed while it was looked at: {error}"
+    if after.structure != snapshot.structure:
+        return "the catalogue changed while it was looked at; look again when nobody changes it"
+    return ""
+
+
 def _household(connection: Connection) -> Household | LostError:
     """What surrounds the database on its server, or why it cannot be read."""
     try:
@@ -280,7 +292,7 @@ def _probed_live(
     except psycopg.Error as error:
         raise FitnessError(
             f"{target.described}: the probe on the live tables ended early: {target.first_line(error)}"
-            f"{cause(error, '')}; nothing of it was kept; ask again without --probe-live"
+            f"{target.scrubbed(cause(error))}; nothing of it was kept; ask again without --probe-live"
         ) from None
 
 

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from conformance.fitness.deadline import Deadline
-from conformance.fitness.postgres.connecting import Connection, WaitedError
+from conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 from conformance.fitness.target import Target
 
 # Nobody waits long for the reason of a wait.
@@ -81,16 +81,15 @@ def holders(target: Target, deadline: Deadline, query: str, who: int | str) -> s
     return target.scrubbed(" ".join("; ".join(_described(rows)).split()))
 
 
-def cause(error: psycopg.Error, inquiry: str) -> str:
+def cause(error: psycopg.Error) -> str:
     """What may be done about an error of locks or time, and what is known of its cause; empty for any other error."""
     if not isinstance(error, _BUSY):
         return ""
     if isinstance(error, psycopg.errors.DeadlockDetected):
         known = " ".join((error.diag.message_detail or "").split())
         return f"; {known or 'the server said no more'}; look again when nobody changes the catalogue"
-    if inquiry:
-        said = "" if inquiry in str(error) else f"; {inquiry}"
-        return f"{said}; look again when that transaction is over, or ask its owner to end it"
+    if inquiry := inquiry_of(error):
+        return f"; {inquiry}; look again when that transaction is over, or ask its owner to end it"
     seen = "" if isinstance(error, WaitedError) else "no session was seen to be in its way: "
     return (
         f"; {seen}the server is stopped, overloaded or out of reach, or the network swallows what it sends; look again "
@@ -114,12 +113,12 @@ def _described(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _who(row: dict[str, Any]) -> str:
     if not row["pid"]:
         return "a prepared transaction (pg_prepared_xacts says which)"
-    who = f"process {row['pid']} of role {row['role'] or 'unknown'}"
+    who = f"process {row['pid']} of role {row['role']!r}"
     if row["application"]:
         who += f", application {row['application']!r}"
     if row["since"]:
-        who += f", {row['state'] or 'at work'} in a transaction since {row['since']}"
+        who += f", {row['state'] or 'at work'}, whose transaction began at {row['since']}"
     words = _FIRST_WORDS.match(row["query"] or "")
     if words and row["since"]:
-        who += f", whose last statement begins with {' '.join(words[1].split())!r}"
+        who += f", and whose last statement begins with {' '.join(words[1].split())!r}"
     return who if row["since"] else f"{who} (this role may not see what it does)"

@@ -44,6 +44,7 @@ _RESTORE = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=0", "--output=/dev/nu
 # Servers before it write the text of queries otherwise; what was dumped as that text was restored without an error.
 _SHORT_NAMES_SINCE = 160000
 _TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules", "rules_elsewhere")}
+_LATE = "the server did not answer it, or it has much to do; look again later, or with a longer --timeout"
 # What of a difference is told: how many rows, and how much of each.
 _SHOWN, _ROW_SHOWN = 6, 300
 
@@ -209,8 +210,7 @@ def _run(
                     out, said = child.communicate(given, timeout=until.left(SLOW_S))
                 except subprocess.TimeoutExpired:
                     if not until.left():
-                        why = f"; {inquiry}" if inquiry else ""
-                        raise LostError(f"{name} did not end in {allowed:.3g} s{why}") from None
+                        raise LostError(f"{name} did not end in {allowed:.3g} s; {inquiry or _LATE}") from None
                     inquiry = (inquire() if inquire is not None else "") or inquiry
                 else:
                     break

@@ -38,11 +38,16 @@ class WaitedError(psycopg.OperationalError):
     """There was no answer in time, and the connection is closed. The text says which wait it was."""
 
 
+def inquiry_of(error: BaseException) -> str:
+    """Who was in the way of the statement that ended with this error; empty if nobody is known."""
+    return "; ".join(getattr(error, "__notes__", ()))
+
+
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection whose every wait ends: after `longest` seconds, and at the deadline.
 
     `purpose` says what it is for, in the words of an error. `inquire` is called every `slow` seconds while a statement
-    is waited for; what it said last of a statement is in `inquiry`.
+    is waited for; what it said last is a note of the error that the statement ends with (`inquiry_of`).
     """
 
     purpose = "the conversation with the server"
@@ -50,21 +55,23 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     deadline = NEVER
     slow = SLOW_S
     inquire: Callable[[Connection], str] | None = None
-    inquiry = ""
     # What is done about a statement that nobody can cancel, before the connection is closed.
     end: Callable[[Connection], None] | None = None
 
     def wait(self, gen: PQGen[_T], interval: float = _POLL_S, timeout: float | None = None) -> _T:
         """See `psycopg.Connection`: everything that is sent or received passes here. Raises WaitedError."""
         longest = self.deadline.left(self.longest if timeout is None else min(timeout, self.longest))
-        self.inquiry = ""
+        inquiries: list[str] = []
         try:
-            return waiting.wait(self._watched(gen, longest), self.pgconn.socket, min(interval, _POLL_S))
-        except (WaitedError, KeyboardInterrupt):
-            self._give_up()
+            return waiting.wait(self._watched(gen, longest, inquiries), self.pgconn.socket, min(interval, _POLL_S))
+        except (psycopg.Error, KeyboardInterrupt) as error:
+            if inquiries:
+                error.add_note(inquiries[-1])
+            if not isinstance(error, psycopg.Error) or isinstance(error, WaitedError):
+                self._give_up()
             raise
 
-    def _watched(self, gen: PQGen[_T], longest: float) -> PQGen[_T]:
+    def _watched(self, gen: PQGen[_T], longest: float, inquiries: list[str]) -> PQGen[_T]:
         """The same generator, asked for the time whenever something came, and when nothing did."""
         began = time.monotonic()
         ask_at = began + self.slow
@@ -76,17 +83,14 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 now = time.monotonic()
                 if now >= began + longest:
                     over = " (the time of --timeout is over)" if not self.deadline.left() else ""
-                    raise WaitedError(f"{self.purpose}: no answer within {longest:.3g} s{over}{self._why()}")
+                    raise WaitedError(f"{self.purpose}: no answer within {longest:.3g} s{over}")
                 if self.inquire is not None and now >= ask_at:
                     # What was in the way before counts, too, if nobody is any more.
-                    self.inquiry = self.inquire(self) or self.inquiry
+                    inquiries += filter(None, [self.inquire(self)])
                     ask_at = time.monotonic() + self.slow
         except StopIteration as end:
             value: _T = end.value
             return value
-
-    def _why(self) -> str:
-        return f"; {self.inquiry}" if self.inquiry else ""
 
     def _give_up(self) -> None:
         """End the statement, which nobody waits for, and then the connection. Never raises."""
@@ -116,6 +120,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         """
         hosts = str(conninfo_to_dict(dsn).get("host") or "").count(",") + 1
         patience = deadline.left(hosts * _HOST_S + _NAMES_S)
+        if not patience:
+            raise WaitedError(f"{purpose}: no time was left for it (--timeout)")
         # Names are resolved, and tickets are fetched, in calls that nobody can interrupt: in a thread, which is left
         # to itself if it does not come back.
         coming: Future[Self] = Future()

@@ -25,20 +25,19 @@ _IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 @contextmanager
 def reading(target: Target, deadline: Deadline, purpose: str) -> Iterator[Connection]:
     """A transaction that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
-    with errors_described(target), closing(_reached(target, deadline, purpose)) as connection:
+    with errors_described(target, purpose), closing(_reached(target, deadline, purpose)) as connection:
         _must_be_known(connection, target)
-        try:
-            with moment(connection):
-                connection.execute(_IDLE)
-                yield connection
-        except psycopg.Error as error:
-            _must_not_be_late(target, purpose, error, connection.inquiry)
-            raise
+        with moment(connection):
+            connection.execute(_IDLE)
+            yield connection
 
 
 @contextmanager
-def errors_described(target: Target) -> Iterator[None]:
-    """Errors of the driver and the server as a FitnessError without secrets, with what to do about it."""
+def errors_described(target: Target, purpose: str) -> Iterator[None]:
+    """Errors of the driver and the server as a FitnessError without secrets, with what to do about it.
+
+    Of a wait that was too long it says for what `purpose`, and who was in the way.
+    """
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
@@ -47,18 +46,12 @@ def errors_described(target: Target) -> Iterator[None]:
             "connect as a role that may, such as the owner of the database"
         ) from None
     except psycopg.Error as error:
+        said, why = target.first_line(error), target.scrubbed(cause(error))
+        if why and not said.startswith(purpose):
+            said = f"{purpose}: {said}"
         raise FitnessError(
-            f"{target.described} cannot be asked: {target.first_line(error)}"
-            f"{cause(error, '') or '; check that the server runs and lets this role in'}"
+            f"{target.described} cannot be asked: {said}{why or '; check that the server runs and lets this role in'}"
         ) from None
-
-
-def _must_not_be_late(target: Target, purpose: str, error: psycopg.Error, inquiry: str) -> None:
-    """Raises FitnessError with the cause of a wait, if the error is one of locks or time."""
-    if why := cause(error, inquiry):
-        said = target.first_line(error)
-        where = said if said.startswith(purpose) else f"{purpose}: {said}"
-        raise FitnessError(f"{target.described} cannot be asked: {where}{target.scrubbed(why)}") from None
 
 
 def _reached(target: Target, deadline: Deadline, purpose: str) -> Connection:

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from conformance.fitness.deadline import NEVER, Deadline
 from conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
 from conformance.fitness.postgres.blockers import cause
-from conformance.fitness.postgres.connecting import Connection, WaitedError
+from conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
 # A probe is one small row. Whatever takes this long waits for something that will not come.
 STATEMENT_MS = 8000
@@ -55,12 +55,7 @@ class Session:
                 cursor.execute(text.encode(), statement.parameters or None)
                 return statement, _answer(cursor)
         except psycopg.Error as error:
-            return statement, _refusal(error, self._inquiry)
-
-    @property
-    def _inquiry(self) -> str:
-        """Who was in the way of the last statement, as far as somebody asked."""
-        return self._connection.inquiry if isinstance(self._connection, Connection) else ""
+            return statement, _refusal(error)
 
     def begin(self) -> None:
         """Begin what `rollback` undoes. Never raises: whatever follows says it."""
@@ -159,7 +154,7 @@ def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
     }
 
 
-def _refusal(error: psycopg.Error, inquiry: str) -> Answer:
+def _refusal(error: psycopg.Error) -> Answer:
     said = error.diag.message_primary or (str(error) if isinstance(error, WaitedError) else "the connection was lost")
-    said += cause(error, inquiry) if inquiry else ""
+    said += cause(error) if inquiry_of(error) else ""
     return Answer(sqlstate=error.sqlstate or _GONE, message=said, constraint=error.diag.constraint_name)
