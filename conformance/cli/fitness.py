@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from conformance.cli.console import Format, stop
+from conformance.fitness.deadline import TIMEOUT_S
 from conformance.verdict import Exit
 
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
@@ -52,7 +53,7 @@ def fitness(
     ] = False,
     live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = 120.0,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S,
 ) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
 

@@ -6,6 +6,9 @@ import math
 import time
 from dataclasses import dataclass
 
+# What an examination takes on a slow machine, several times over.
+TIMEOUT_S = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:

@@ -18,7 +18,7 @@ import psycopg
 from conformance.adapter.janitor import Janitor
 from conformance.fitness import sqlite
 from conformance.fitness.codes import Code
-from conformance.fitness.deadline import Deadline
+from conformance.fitness.deadline import TIMEOUT_S, Deadline
 from conformance.fitness.errors import FitnessError, LostError
 from conformance.fitness.judge import judge
 from conformance.fitness.model import Candidate, Evidence, EvidenceClass, Part, Probe, RelationName, Snapshot, Surface
@@ -37,8 +37,6 @@ from conformance.fitness.postgres.snapshot import take
 from conformance.fitness.proof import Examination, unproven_everywhere
 from conformance.fitness.target import Target, target_of
 
-# What an examination takes on a slow machine, several times over. Nobody waits for longer, whatever the server does.
-TIMEOUT_S = 120.0
 # What of it is kept for reading the catalogue again, however long the clone takes: a tenth, and no more than that.
 _KEPT_S = 15.0
 _OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}

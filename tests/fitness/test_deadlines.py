@@ -13,20 +13,24 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any, Self
 
 import psycopg
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from conformance.adapter.process import StartError
+from conformance.cli.fitness import fitness
 from conformance.fitness.deadline import NEVER, Deadline
 from conformance.fitness.errors import FitnessError, LostError
 from conformance.fitness.gather import Names, examine
 from conformance.fitness.model import EvidenceClass, Standing
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import clone as clones_of
+from conformance.fitness.postgres import connecting, sessions
 from conformance.fitness.postgres import live as live_of
-from conformance.fitness.postgres import sessions
 from conformance.fitness.postgres.connecting import Connection, WaitedError
 from conformance.fitness.postgres.live import live_connection
 from conformance.fitness.postgres.poolers import must_be_direct
@@ -57,6 +61,13 @@ def live(live_server: LiveServer) -> Iterator[LiveServer]:
         # Nothing of the surface: its catalogue can be read while this one is locked.
         connection.execute("CREATE TABLE bystander (n bigint)")
         yield live_server
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after a wait is short, too."""
+    monkeypatch.setattr(connecting, "_CANCEL_S", 0.2)
+    monkeypatch.setattr(clones_of, "_TERMINATE_S", 0.2)
 
 
 @pytest.fixture
@@ -99,12 +110,25 @@ def _whole(live: LiveServer, clones: Scratch) -> int:
         return counting.passed
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_server_that_stops_answering_is_waited_for_no_longer_than_was_said(live: LiveServer, clones: Scratch) -> None:
     # One while it is connected to, and one while its catalogue is read.
     for limit in (0, 20_000):
         _stalled(live, clones, limit, 1.0)
 
 
+def test_the_command_waits_no_longer_than_its_timeout_and_names_the_wait(live: LiveServer) -> None:
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(context_settings={"allow_extra_args": True})(fitness)
+    with relay(live, limit=0) as stalling:
+        result = CliRunner().invoke(app, [stalling.dsn_of(DATABASE), "--timeout", "1"])
+    assert result.exit_code == 64
+    said = " ".join(result.stderr.split())
+    assert "connecting, and asking whether a pooler is in between: no connection within 1 s" in said
+    assert "with a longer --timeout" in said
+
+
+@pytest.mark.usefixtures("hasty")
 def test_a_dump_of_a_server_that_stops_answering_is_given_up(live: LiveServer, clones: Scratch) -> None:
     with relay(live, limit=5_000) as stalling, pytest.raises(LostError, match="pg_dump did not end in"):
         clones_of._dump(target_of(stalling.dsn_of(DATABASE)), replace(clones, deadline=Deadline.after(0.5)))
@@ -174,7 +198,21 @@ def test_each_of_several_hosts_that_do_not_answer_is_given_up(dsn: str) -> None:
         assert time.monotonic() - began < _BEYOND_S
 
 
-def test_interrupting_a_wait_for_a_server_that_does_not_answer_ends_it(live: LiveServer) -> None:
+@pytest.mark.usefixtures("hasty")
+def test_interrupting_a_wait_for_a_session_that_does_not_answer_ends_it(dsn: str) -> None:
+    connection = Connection.reach(dsn, purpose="a reading", longest=60, deadline=NEVER)
+    soon = Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    began = time.monotonic()
+    with _stopped(connection.info.backend_pid):
+        soon.start()
+        with pytest.raises(KeyboardInterrupt):
+            connection.execute("SELECT 1")
+    assert connection.closed
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.sweep
+def test_interrupting_a_command_whose_server_does_not_answer_ends_it(live: LiveServer) -> None:
     with relay(live, limit=4000) as stalling:
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "conformance.cli", "fitness", stalling.dsn_of(DATABASE)],
@@ -191,6 +229,7 @@ def test_interrupting_a_wait_for_a_server_that_does_not_answer_ends_it(live: Liv
 # Programs and servers of its own
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_program_that_does_not_end_is_ended(tmp_path: Path, clones: Scratch, dsn: str) -> None:
     program = tmp_path / "pg_dump"
     program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ >{tmp_path}/process\nwhile :; do sleep 0.1; done\n")
