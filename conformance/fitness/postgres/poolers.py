@@ -65,7 +65,11 @@ def must_be_direct(target: Target, deadline: Deadline) -> Target:
     """
     try:
         session, bound = _asked(target, deadline)
-        signs = list(_signs(session)) or list(_outlives(bound, session, deadline))
+        if signs := list(_signs(session)):
+            # Once may be a clock that was set, or a machine that slept.
+            session, bound = _asked(bound, deadline)
+            signs = list(_signs(session))
+        signs = signs or list(_outlives(bound, session, deadline))
     except psycopg.Error as error:
         if any(words in str(error) for words in _POOLERS_WORDS):
             raise _refused(target, target.first_line(error), "the server itself") from None
