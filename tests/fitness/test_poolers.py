@@ -212,10 +212,10 @@ def test_a_server_itself_is_never_taken_for_a_pooler(live: LiveServer) -> None:
 def test_a_busy_server_is_never_taken_for_a_pooler(live: LiveServer) -> None:
     target = target_of(live.dsn_of(DATABASE))
     burn = [sys.executable, "-c", "while True: pass"]
-    burning = [subprocess.Popen(burn) for _ in range(8)]
+    burning = [subprocess.Popen(burn) for _ in range(4)]
     try:
         with relay(live, delay=0.2) as slow:
-            for _ in range(300):
+            for _ in range(100):
                 must_be_direct(target, NEVER)
             for _ in range(10):
                 must_be_direct(target_of(slow.dsn_of(DATABASE)), NEVER)
