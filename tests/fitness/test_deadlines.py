@@ -71,6 +71,14 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Whoever runs the tests in the background may have SIGINT ignored, and so would their children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def dsn(live: LiveServer) -> str:
     return live.dsn_of(DATABASE)
 
@@ -198,7 +206,7 @@ def test_each_of_several_hosts_that_do_not_answer_is_given_up(dsn: str) -> None:
         assert time.monotonic() - began < _BEYOND_S
 
 
-@pytest.mark.usefixtures("hasty")
+@pytest.mark.usefixtures("hasty", "interruptible")
 def test_interrupting_a_wait_for_a_session_that_does_not_answer_ends_it(dsn: str) -> None:
     connection = Connection.reach(dsn, purpose="a reading", longest=60, deadline=NEVER)
     soon = Timer(0.2, signal.raise_signal, (signal.SIGINT,))
@@ -212,6 +220,7 @@ def test_interrupting_a_wait_for_a_session_that_does_not_answer_ends_it(dsn: str
 
 
 @pytest.mark.sweep
+@pytest.mark.usefixtures("interruptible")
 def test_interrupting_a_command_whose_server_does_not_answer_ends_it(live: LiveServer) -> None:
     with relay(live, limit=4000) as stalling:
         child = subprocess.Popen(
