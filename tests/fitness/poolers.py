@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tests.conftest import missing
 from tests.fitness.lives import LiveServer
 
 _START_S = 10.0
@@ -48,9 +49,7 @@ class Pooler:
 def pgbouncer(server: LiveServer, mode: str, settings: Mapping[str, str] | None = None) -> Iterator[Pooler]:
     """Start one in `mode` (session, transaction, statement). Skips the test where there is none, and fails in CI."""
     if _PROGRAM is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI=true and not here: pgbouncer")
-        pytest.skip("pgbouncer is not installed (Debian: apt-get install pgbouncer)")
+        missing("pgbouncer (Debian: apt-get install pgbouncer)")
     parts = conninfo_to_dict(server.dsn)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="holdfast-pooler-") as name:
