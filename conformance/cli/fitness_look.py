@@ -46,6 +46,7 @@ class Asked:
     html: Path | None
     challenge: str | None
     format: Format
+    timeout: float
     beyond: Sequence[str]
 
 
@@ -70,7 +71,7 @@ def look(asked: Asked) -> Exit:
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
-        examination = examine(asked.dsn, asked.names, policy, live=live)
+        examination = examine(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
         document = proof_json(examination, kit=installed_kit(), made=made, challenge=asked.challenge)
         if asked.json is not None:
             write(document, asked.json)

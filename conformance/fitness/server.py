@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from conformance.fitness.model import Dialect, Evidence, EvidenceClass, Row, Snapshot
+from conformance.fitness.model import Dialect, Row, Snapshot
 
 # The circumstance of a snapshot that says which server it is; for PostgreSQL the name of the query.
 IDENTITY = "identity"
@@ -75,18 +75,11 @@ def identity_of_file(path: Path) -> Mapping[str, str]:
     }
 
 
-def identified(evidence: Evidence, again: Snapshot | None) -> Evidence:
-    """Evidence that proves nothing where its server cannot be named, is a replica, or was another one in the end.
+def unidentified(snapshot: Snapshot, again: Snapshot) -> str:
+    """Why evidence shows nothing of one live server: it cannot be named, is a replica, or was another one in the end.
 
-    `again` is the catalogue as it was read at the end; None where it is read once.
+    `again` is what was read at the end. Empty if it is one server.
     """
-    why = _unidentified(evidence.snapshot, again)
-    if not why:
-        return evidence
-    return replace(evidence, lost={**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why})
-
-
-def _unidentified(snapshot: Snapshot, again: Snapshot | None) -> str:
     server = server_of(snapshot)
     if server is None:
         return (
@@ -95,7 +88,7 @@ def _unidentified(snapshot: Snapshot, again: Snapshot | None) -> str:
         )
     if server.replica:
         return "this server is a replica, and consumed keys are held by its primary; look at the primary"
-    after = None if again is None else server_of(again)
-    if again is not None and (after is None or not server.same_as(after)):
+    after = server_of(again)
+    if after is None or not server.same_as(after):
         return f"another server answered in the end than {server.name} in the beginning; name one server and look again"
     return ""

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
@@ -18,16 +19,19 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from conformance.fitness import gather, sqlite
+from conformance.fitness.deadline import Deadline
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.model import Part, RelationName, Snapshot, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import candidates, snapshot
+from conformance.fitness.postgres.connecting import Connection
+from conformance.fitness.postgres.reading import reading
 from conformance.fitness.sqlite.live import read
 from conformance.fitness.sqlite.snapshot import take
 from conformance.fitness.target import Target, target_of
 
 # The store of one session has a few rows.
-_LOOK_S = 10.0
+_LOOK_S = 15.0
 _INSTRUCTIONS = 100_000
 # Every value of a row as text, whatever its column is called: the key is long enough to be nothing else.
 _HOLDING = """
@@ -107,18 +111,21 @@ class _PostgresStore:
     parts: Mapping[Part, RelationName]
     writer: str | None
 
+    def _reading(self) -> AbstractContextManager[Connection]:
+        return reading(self.target, Deadline.after(_LOOK_S), "looking at the store of the run")
+
     def rows(self, key: str) -> Rows:
         """See `Store`."""
         effect = self.parts[Part.EFFECT]
         asked = sql.SQL(_HOLDING).format(sql.Identifier(effect.schema, effect.name))
-        with gather.reading(self.target) as connection:
+        with self._reading() as connection:
             found = connection.execute(asked, {"key": key, "bytes": f"\\x{key}"}).fetchone()
         assert found is not None
         return Rows(*found)
 
     def look(self) -> Seen:
         """See `Store`."""
-        with gather.reading(self.target) as connection:
+        with self._reading() as connection:
             writer = self.writer or candidates.writer(connection, self.parts[Part.EFFECT])
             surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
             seen = snapshot.take(connection, surface, Policy())

@@ -20,10 +20,11 @@ from reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
+from reports.evidence.place import Place
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import MARK, Redactor
 from reports.evidence.surface import SurfaceLine
-from reports.evidence.writer import EvidenceWriter, remove_earlier
+from reports.evidence.writer import EvidenceWriter
 
 __all__ = [
     "MARK",
@@ -41,6 +42,7 @@ __all__ = [
     "KitIdentity",
     "Line",
     "Log",
+    "Place",
     "Redactor",
     "Restart",
     "Run",
@@ -49,5 +51,4 @@ __all__ = [
     "Vectors",
     "VerdictLine",
     "read_evidence",
-    "remove_earlier",
 ]
