@@ -251,9 +251,12 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path, clones: Scratch, d
 
 _DUMPING = """
 import sys
+from conformance.adapter.janitor import Janitor
 from conformance.fitness.deadline import NEVER
 from conformance.fitness.postgres.clone import _run
-_run(["sh", "-c", "echo $$ >" + sys.argv[1] + "; exec sleep 60"], environment={"PATH": sys.argv[2]}, deadline=NEVER)
+with Janitor() as janitor:
+    environment = {"PATH": sys.argv[2], **janitor.mark}
+    _run(["sh", "-c", "echo $$ >" + sys.argv[1] + "; exec sleep 60"], environment=environment, deadline=NEVER)
 """
 
 
