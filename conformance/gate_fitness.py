@@ -83,7 +83,7 @@ def _missing(required: Sequence[Requirement]) -> Iterator[GateReason]:
         if clauses:
             text = (
                 f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
-                "can be proven only of a named live surface: --fitness F --surface NAME"
+                "can be proven only of a named live surface: --fitness F --surface SCHEMA.TABLE --server ID/DATABASE"
             )
             yield GateReason(ReasonCode.FITNESS_MISSING, text, Exit.INCOMPLETE)
 
