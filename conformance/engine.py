@@ -107,7 +107,6 @@ class Engine:
         self._count = 0
         self._greeting: Greeting | None = None
         self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
-        # What launchers say of where the stores of sessions are, by contract.
         self._surfaces: dict[str, Mapping[str, Any] | None] = {}
         self._provings: dict[tuple[str, str], Proving] = {}
 
@@ -239,11 +238,8 @@ class Engine:
 
     def surface(self, contract: Contract) -> SurfaceLine:
         """Which store the sessions of `contract` use, seen in one of its own. What goes wrong is said in the line."""
-        if self.pool.exhausted:
-            return unseen(contract, "three workers in a row had died, so nobody looked at the store")
         bench = self._bench(contract, f"{contract.name}/surface")
         try:
-            # The launcher of this process speaks of its sessions.
             self.provision(contract.name)
             return observe(bench, self._surfaces.get(contract.name))
         except Exception as error:
