@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
 from conformance.faults.model import Data, Moved, Pending, Point, Profile, points
-from conformance.faults.model.disk import PAGE
+from conformance.faults.model.pending import PAGE
 from conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
 # Pixels: of the names of the lanes, of a lane, between two of them, of the room for one operation.
