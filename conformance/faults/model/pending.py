@@ -130,6 +130,10 @@ class Units(Sequence[OfFile]):
         more._every, more._count = self._every, self._count + 1
         return more
 
+    def since(self, before: Units) -> Sequence[OfFile] | None:
+        """What was added after an earlier point; None if more than that has changed."""
+        return self._every[before._count : self._count] if self._every is before._every else None
+
     def __len__(self) -> int:
         return self._count
 
