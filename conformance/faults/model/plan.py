@@ -115,8 +115,13 @@ class Plan:
 
     def tally(self, tried: int) -> str:
         """How much was done, in the words of the evidence."""
-        about = "" if len(self._exact) == len(Stage) else " at most"
+        about = " at most" if self.is_estimated else ""
         return f"{tried} of {self.count()} states{about}, seed {self.seed}"
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether `count` is an upper bound: not all stages were gone through."""
+        return len(self._exact) < len(Stage)
 
     @cached_property
     def _survey(self) -> Survey:
