@@ -133,6 +133,11 @@ class Dependencies:
         """
         return self.trial(Layer.SLOW).report(seconds)
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is what all layers but the last three begin with."""
+        return self._finished is not None
+
     def finished(self) -> Finished:
         """What all layers but the last three begin with; made once. Raises RunError."""
         if self._finished is None:

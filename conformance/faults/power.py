@@ -127,6 +127,6 @@ def _recovery(runs: Runs, first: Candidate) -> tuple[Recording, Path]:
         subject.start(folder, Fault().argv(out, folder))
     with suppress(SubjectError):
         subject.stop()
-    recording = read_whole(out)
+    recording = read_whole(out, runs.deadline)
     shutil.rmtree(folder, ignore_errors=True)
     return recording, out

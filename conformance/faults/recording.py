@@ -18,7 +18,7 @@ import json
 import os
 import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, overload
@@ -241,11 +241,14 @@ def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
     return _line({"ending": _plain(ending), "refused": list(refused)})
 
 
-def read(path: Path) -> Recording:
-    """The recording in a file, whose operations stay there. Raises RecordingError."""
+def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
+    """The recording in a file, whose operations stay there. Raises RecordingError, and whatever `check` raises.
+
+    It is called for each operation, now and whenever they are gone through.
+    """
     try:
         with path.open("rb") as stream:
-            return _read(stream, Operations(path))
+            return _read(stream, Operations(path, check), check)
     except OSError as error:
         raise RecordingError(f"{path}: expected a recording, got {error}") from error
     except RecordingError as error:
@@ -255,8 +258,12 @@ def read(path: Path) -> Recording:
 class Operations(Sequence[Operation]):
     """The operations of a recording's file, read from there each time: memory does not grow with what was written."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises OSError. The file stays open for as long as this one is there: it may lose its name before that."""
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
+        """`check` is called before each is read, and may raise to end it. Raises OSError.
+
+        The file stays open for as long as this one is there: it may lose its name before that.
+        """
+        self._check = check
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
         # Where each line begins, and where the last one ends.
@@ -281,17 +288,19 @@ class Operations(Sequence[Operation]):
         return map(self._at, range(len(self)))
 
     def _at(self, place: int) -> Operation:
+        self._check()
         begin, end = self._places[place : place + 2]
         return _operation(json.loads(os.pread(self._file, end - begin, begin)))
 
 
-def _read(stream: BinaryIO, operations: Operations) -> Recording:
+def _read(stream: BinaryIO, operations: Operations, check: Callable[[], None]) -> Recording:
     lines = _objects(stream)
     header = next(lines, None)
     if header is None or header.get("recording") != VERSION:
         raise RecordingError(f"expected the header of recording version {VERSION} in line 1")
     operations.add(stream.tell())
     for number, raw in enumerate(lines, start=2):
+        check()
         try:
             if "ending" in raw:
                 if next(lines, None) is not None:

@@ -72,8 +72,7 @@ class Report:
     what there is was tried, and from which seed.
 
     `beside` says in words why there is nothing to try: the layer does not apply. Empty wherever it does. `floor` is how
-    many tries a pass needs, or all that there are. `needed` is how many seconds more that takes, as far as the tries
-    that were made can show it, and 0 if it was reached.
+    many tries a pass needs, or all that there are; `short` how many of them the time did not suffice for.
     """
 
     layer: Layer
@@ -85,7 +84,7 @@ class Report:
     seconds: float = 0.0
     beside: str = ""
     floor: int = 0
-    needed: float = 0.0
+    short: int = 0
 
     @property
     def clean(self) -> bool:
@@ -174,7 +173,7 @@ class Trial:
             self._seconds,
             tally.beside,
             floor,
-            (floor - tally.tried) * self._seconds / max(1, tally.tried) if is_short else 0.0,
+            floor - tally.tried if is_short else 0,
         )
 
     def _next(self) -> None:

@@ -158,7 +158,7 @@ class Runs:
             finally:
                 with suppress(SubjectError):
                     subject.stop()
-            again = read_whole(out)
+            again = read_whole(out, self.deadline)
             read_again = {(one.device, one.inode) for one in again.ending.read}
             places += [f"the file {one.path}" for one in written if (one.device, one.inode) in read_again]
             shutil.rmtree(folder, ignore_errors=True)
@@ -212,7 +212,7 @@ class Runs:
             # Struck, it may end as it likes.
             with suppress(SubjectError):
                 subject.stop()
-        recording = read_whole(out)
+        recording = read_whole(out, self.deadline)
         return Run(folder, out, recording, history)
 
     def copied(self, folder: Path) -> Path | None:
@@ -239,10 +239,10 @@ def accepted(history: History) -> None:
             )
 
 
-def read_whole(out: Path) -> Recording:
-    """The recording in a file. Raises RunError for one that does not tell all."""
+def read_whole(out: Path, deadline: Deadline) -> Recording:
+    """The recording in a file. Raises RunError for one that does not tell all, OutOfTimeError."""
     try:
-        recording = read(out)
+        recording = read(out, deadline.check)
     except RecordingError as error:
         raise RunError(f"there is no whole recording: {error}") from error
     if recording.ending.untraced:
