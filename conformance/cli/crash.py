@@ -23,7 +23,7 @@ from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, plain, stop
 from conformance.cli.places import unusable
 from conformance.cli.target import found_here
-from conformance.faults.deadline import Deadline
+from conformance.faults.deadline import Deadline, OutOfTimeError
 from conformance.faults.dependencies import Dependencies, Promise
 from conformance.faults.layers import RECORDED
 from conformance.faults.lines import Limits, Lines, puts
@@ -42,7 +42,7 @@ _SLOWER = 10.0
 _FURTHER = 16
 # The time counts from the start of the process, if that was not longer ago.
 _MOST_START = 1.0
-# A picture is begun until so much of the time behind its end.
+# Pictures are drawn until so much of the time behind its end.
 _DRAWN_LATE = 0.05
 # More than the tries so far say, for those to come may take longer.
 _MARGIN = 1.25
@@ -162,7 +162,7 @@ def crash(
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     left_out = [name for name in _LAYERS if name not in wanted]
     status, needed = _status(reports), _needed(reports, seconds)
-    timeline = partial(_timeline, until=deadline.at + seconds * _DRAWN_LATE)
+    timeline = partial(_timeline, until=Deadline(deadline.left + seconds * _DRAWN_LATE))
     if format_ is Format.JSON:
         said = {"command": list(command), "seed": seed, "seconds": seconds, "needed": needed, "left_out": left_out}
         print(json.dumps({**said, **_json(reports, status, timeline)}, ensure_ascii=False))
@@ -332,14 +332,11 @@ def _explain(console: Console, layer: Layer, finding: Finding, timeline: _Timeli
         console.print(f"    timeline  {picture}", markup=False)
 
 
-def _timeline(layer: Layer, finding: Finding, *, until: float) -> str | None:
+def _timeline(layer: Layer, finding: Finding, *, until: Deadline) -> str | None:
     """Where the picture is put; without one everything that it shows is said in words all the same."""
-    if finding.kept is not None and time.monotonic() > until:
-        err().print("no timeline: the time is over", markup=False)
-        return None
     try:
-        picture = draw(layer, finding)
-    except (OSError, RecordingError) as error:
+        picture = draw(layer, finding, until)
+    except (OSError, RecordingError, OutOfTimeError) as error:
         err().print(f"no timeline: {error}", markup=False)
         return None
     return None if picture is None else str(picture)
