@@ -156,6 +156,7 @@ class _Maker:
         self._hashed: dict[Namespace, list[bytes]] = {}
         # Most states keep all of most files.
         self._built: dict[int, Content] = {}
+        self._prefixes: dict[int, Content] = {}
 
     @cached_property
     def _files(self) -> Mapping[int, Sequence[int]]:
@@ -177,7 +178,7 @@ class _Maker:
             Kind.TORN: self._torn,
             Kind.ALL_BUT_ONE: self._all_but_one,
             Kind.ONLY_ONE: self._only_one,
-            Kind.PREFIX: self._prefixes,
+            Kind.PREFIX: self._first_names,
             Kind.RANDOM: self._random,
         }
         return makers[kind]()
@@ -213,16 +214,29 @@ class _Maker:
         return hashlib.blake2b(b"".join(leaves), digest_size=16).hexdigest()
 
     def _content(self, file: int, places: Sequence[int], kept: Kept) -> Content:
-        point = self._point
         whole = kept.rest is Rest.WHOLE and not any(place in kept.parts for place in places)
         if whole and file in self._built:
             return self._built[file]
-        content = built(
-            point.durable.get(file, EMPTY), [(point.data[place], kept.of(place, point.data[place])) for place in places]
-        )
+        count = max(0, len(places) - MANY // 2) if kept.rest is Rest.WHOLE else 0
+        if any(place in kept.parts for place in places[:count]):
+            count = 0
+        content = self._build(self._begun(file, places, count), places[count:], kept)
         if whole:
             self._built[file] = content
         return content
+
+    def _begun(self, file: int, places: Sequence[int], count: int) -> Content:
+        """A file with the first so many of its pending operations: most states depart from all of them at the last."""
+        if not count:
+            return self._point.durable.get(file, EMPTY)
+        if file not in self._prefixes:
+            durable = self._point.durable.get(file, EMPTY)
+            self._prefixes[file] = self._build(durable, places[:count], EVERYTHING)
+        return self._prefixes[file]
+
+    def _build(self, content: Content, places: Iterable[int], kept: Kept) -> Content:
+        data = self._point.data
+        return built(content, [(data[place], kept.of(place, data[place])) for place in places])
 
     def _without(self, place: int) -> Content:
         """A file with all of its pending operations but one."""
@@ -282,7 +296,7 @@ class _Maker:
                 note = f"of what was pending only the names of operation {point.moves[place].operation} kept"
                 yield self._state(Kind.ONLY_ONE, [place], NOTHING, note)
 
-    def _prefixes(self) -> Iterator[State]:
+    def _first_names(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
             yield self._state(Kind.PREFIX, range(count), NOTHING)
             yield self._state(Kind.PREFIX, range(count), EVERYTHING)
