@@ -73,14 +73,6 @@ def test_a_layer_that_does_not_apply_proves_nothing_alone() -> None:
     assert status == 0
 
 
-def test_a_layer_that_does_not_apply_proves_nothing_alone() -> None:
-    status, said = crash("log-right", *layers("down"))
-    assert said["layers"][0]["beside"] == "does not apply: it starts no process of its own"
-    assert status == 12
-    status, said = crash("log-right", *layers("down", "missing"))
-    assert status == 0
-
-
 def test_without_namespaces_two_layers_are_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disks, "mounting", lambda: REFUSED)
     status, said = crash("log-right", *layers("readonly", "full"))
