@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,6 +36,8 @@ _VOLATILE = frozenset({"tmpfs", "ramfs"})
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
 # a power loss leaves at each acknowledgement is tried whatever time it takes.
 FAULT_SECONDS = 4.0
+# What a process of xdist has to say at its end: the files that its adapter was seen to have.
+LOADED = "holdfast_loaded"
 # By the file hierarchy standard what is here survives a reboot, so it lies on a disk.
 _ON_DISK = Path("/var/tmp")  # noqa: S108 - a new folder of our own is made there
 
@@ -109,6 +112,7 @@ class Engine:
 
     def __enter__(self) -> Engine:
         """Start what the run needs. Raises StartError, OSError."""
+        self.started = datetime.now(UTC)
         with contextlib.ExitStack() as stack:
             self._janitor = stack.enter_context(Janitor())
             parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
@@ -141,6 +145,10 @@ class Engine:
         if self._greeting is None:
             self._greeting = self.pool.get(0).greeting
         return self._greeting
+
+    def loaded(self) -> frozenset[str]:
+        """The files that the adapter's processes were seen to have so far."""
+        return self.pool.loaded()
 
     def _workdir(self) -> Path:
         self._count += 1

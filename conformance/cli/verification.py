@@ -9,16 +9,18 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import xfail
 from conformance.adapter.worker import Greeting
+from conformance.artefacts import Identity
 from conformance.baselines import load_baseline
 from conformance.cli.console import Format, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
-from conformance.engine import CaseResult, Engine
+from conformance.engine import LOADED, CaseResult, Engine
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
@@ -50,18 +52,26 @@ class Verification:
         greeting: Greeting,
         expectations: Sequence[xfail.Expectation],
         engine: Engine,
+        identity: Identity,
     ) -> None:
         self._options = options
         self._contracts = contracts
         self._expectations = expectations
         self._engine = engine
+        self._identity = identity
         self._plan = tuple(case for contract in contracts for case in plan_of(contract))
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
         named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
-            options.settings, contracts, greeting, expression=options.narrowed, faults=options.faults or named
+            options.settings,
+            contracts,
+            greeting,
+            caller=options.caller,
+            started=engine.started,
+            expression=options.narrowed,
+            faults=options.faults or named,
         )
         self._recorder = recorder_of(options)
         self._recorder.begin(header)
@@ -86,6 +96,11 @@ class Verification:
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
         """Note what is to run, where the processes of xdist collect; all of them collect the same."""
         self._select(name.rpartition("::")[2] for name in ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
+        """A process of xdist ended: note what it saw of its adapter."""
+        self._identity.saw(getattr(node, "workeroutput", {}).get(LOADED, ()))
 
     def _select(self, names: Iterable[str]) -> None:
         if self._selected is None:
@@ -184,7 +199,9 @@ class Verification:
             baselines={contract.name: load_baseline(contract) for contract in self._contracts},
         )
         final = gravest([summary.exit, applied.exit, *([] if _pytest_went_well(status) else [Exit.KIT])])
-        self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
+        self._identity.saw(self._engine.loaded())
+        artefacts = self._identity.conclude()
+        self._recorder.finish(artefacts, verdict=summary.verdict.value, exit_status=int(final))
         self._print(summary, applied, final)
         return final
 

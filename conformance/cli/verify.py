@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from conformance import xfail
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
+from conformance.artefacts import ArtefactError, Identity
 from conformance.cases.record import Judgement
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
@@ -20,14 +22,16 @@ from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification, recorder_of
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from conformance.plan import plan_of
-from conformance.recorder import header_of
+from conformance.recorder import Caller, header_of
 from conformance.verdict import Exit, Verdict
-from reports.evidence import EvidenceError
+from reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
 from specs import Contract, SpecError, contract_names, load_contract
 
 DEFAULT_EVIDENCE = Path("holdfast-out") / "run.jsonl"
 # Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
 _STATES = "faults"
+# What a caller may say of a run: enough for any revision, and for any random number in any spelling.
+MAX_NONCE, MAX_COMMIT = 128, 64
 
 
 def verify(
@@ -54,7 +58,17 @@ def verify(
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
-    seed: Annotated[str | None, typer.Option(help="fixes every random suffix; a new one by default")] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
+    ] = None,
+    nonce: Annotated[
+        str | None, typer.Option(help="known to you alone before; the seed is derived from it, the gate can ask for it")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the adapter was built from")] = None,
+    adapter_file: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="file or folder that is part of the adapter; its digest counts; repeat"),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="processes that run cases")] = 1,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
@@ -71,10 +85,11 @@ def verify(
     """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
     parsed = config_of(config or [])
     target = target_of(context.args, launcher=launcher)
+    used, origin = _seed(seed, nonce)
     settings = RunSettings(
         adapter=target.adapter,
         contracts=_contracts(contract or []),
-        seed=_seed(seed),
+        seed=used,
         launcher=target.launcher,
         config=parsed,
         slow=slow,
@@ -95,17 +110,41 @@ def verify(
         exit_first=exit_first,
         junitxml=junitxml,
         alluredir=alluredir,
+        caller=Caller(origin, nonce, commit),
+        adapter_files=tuple(adapter_file or ()),
         format=format_,
     )
+    _publishable(options)
     raise typer.Exit(int(run(options)))
 
 
-def _seed(text: str | None) -> str:
-    if text is None:
-        return secrets.token_hex(8)
-    if not text or not text.isascii() or not text.isprintable() or len(text) > 128:
-        stop(Exit.USAGE, f"expected a seed of 1 to 128 printable ASCII characters, got {text!r}")
-    return text
+def _seed(text: str | None, nonce: str | None) -> tuple[str, SeedOrigin]:
+    """The seed of the run, and where it came from."""
+    if text is not None:
+        _must_be_printable("--seed", text, most=128)
+        return text, SeedOrigin.CHOSEN
+    if nonce is not None:
+        _must_be_printable("--nonce", nonce, most=MAX_NONCE)
+        return seed_of_nonce(nonce), SeedOrigin.NONCE
+    return secrets.token_hex(16), SeedOrigin.FRESH
+
+
+def _publishable(options: Options) -> None:
+    """What the caller says stands in the evidence as it was said, so it must be short text and no secret."""
+    for option, text, most in (
+        ("--nonce", options.caller.nonce, MAX_NONCE),
+        ("--commit", options.caller.commit, MAX_COMMIT),
+    ):
+        if text is None:
+            continue
+        _must_be_printable(option, text, most=most)
+        if options.redactor.free(text) != text:
+            stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
+
+
+def _must_be_printable(option: str, text: str, *, most: int) -> None:
+    if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
+        stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
 
 
 def _contracts(names: Sequence[str]) -> tuple[str, ...]:
@@ -139,17 +178,27 @@ def run(options: Options) -> Exit:
     try:
         with Engine(settings) as engine:
             greeting, failure = _greet(engine)
+            identity = Identity(
+                settings.adapter,
+                started=engine.started,
+                named=options.adapter_files,
+                scratch=engine.root,
+                redactor=options.redactor,
+            )
             if greeting is None:
                 assert failure is not None
-                return _never_started(options, requested, failure)
+                return _never_started(options, requested, failure, identity, started=engine.started)
+            identity.saw(engine.loaded())
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
             _known_cases(options.cases, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
-            return Verification(options, contracts, greeting, expectations, engine).go()
+            return Verification(options, contracts, greeting, expectations, engine, identity).go()
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
+    except ArtefactError as error:
+        stop(Exit.USAGE, f"--adapter-file: {error}")
     except EvidenceError as error:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
@@ -173,15 +222,25 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
         return None, Judgement(Verdict.NO_VERDICT, None, "before any case: no worker could be started")
 
 
-def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
+def _never_started(
+    options: Options, contracts: Sequence[Contract], failure: Judgement, identity: Identity, *, started: datetime
+) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
-    header = header_of(options.settings, contracts, None, expression=options.narrowed, faults=False)
+    header = header_of(
+        options.settings,
+        contracts,
+        None,
+        caller=options.caller,
+        started=started,
+        expression=options.narrowed,
+        faults=False,
+    )
     recorder = recorder_of(options)
     recorder.begin(header)
     for contract in contracts:
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, failure, (), (), 0.0), excused=None)
-    recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
+    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
     stop(
         Exit.ADAPTER,
         f"the adapter failed {failure.detail}. Expected its answer to hello on standard output; "

@@ -1,6 +1,7 @@
 """`run.jsonl`: the only source of truth about a run (docs/evidence.md)."""
 
 from reports.evidence.errors import EvidenceError
+from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from reports.evidence.model import (
     AdapterIdentity,
     Claimed,
@@ -27,6 +28,8 @@ from reports.evidence.writer import EvidenceWriter, remove_earlier
 __all__ = [
     "MARK",
     "AdapterIdentity",
+    "Artefact",
+    "Artefacts",
     "Claimed",
     "ContractPin",
     "Defect",
@@ -40,12 +43,16 @@ __all__ = [
     "KitIdentity",
     "Line",
     "Log",
+    "NotHashed",
     "Redactor",
     "Restart",
     "Run",
+    "SeedOrigin",
     "Selection",
+    "Source",
     "Vectors",
     "VerdictLine",
     "read_evidence",
     "remove_earlier",
+    "seed_of_nonce",
 ]
