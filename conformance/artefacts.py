@@ -36,7 +36,9 @@ MAX_FILES = 50_000
 _ALWAYS = (
     NotHashed("folders of the system", "interpreters and libraries there belong to the machine, not to the adapter"),
     NotHashed("what was read and closed again", "imported modules above all; --adapter-file names them"),
-    NotHashed("what runs outside of the adapter's process group", "servers, containers and other machines are not seen"),
+    NotHashed(
+        "what runs outside of the adapter's process group", "servers, containers and other machines are not seen"
+    ),
 )
 
 

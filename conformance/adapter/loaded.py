@@ -13,8 +13,10 @@ from pathlib import Path
 # What an interpreter reads as a program. Of what a process has open, only such files are of interest: others are its
 # data, and the digest of a short secret is nearly the secret itself.
 CODE = frozenset(
-    ".bash .beam .cjs .class .clj .dll .ear .ex .exs .groovy .jar .js .jsx .kts .lua .mjs .node .php .phar .pl .pm .ps1 "
-    ".py .pyc .pyz .r .rb .scala .sh .so .tcl .ts .tsx .war .wasm .whl .zsh".split()
+    (
+        ".bash .beam .cjs .class .clj .dll .ear .ex .exs .groovy .jar .js .jsx .kts .lua .mjs .node .php .phar .pl "
+        ".pm .ps1 .py .pyc .pyz .r .rb .scala .sh .so .tcl .ts .tsx .war .wasm .whl .zsh"
+    ).split()
 )
 
 

@@ -26,7 +26,7 @@ from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
 from conformance.summary import Summary, missing_result, summarise
 from conformance.verdict import Exit, gravest
-from reports.evidence import EvidenceError, read_evidence
+from reports.evidence import Artefacts, EvidenceError, read_evidence
 from specs import Contract
 from specs.loader import contract_folders
 
@@ -85,7 +85,7 @@ class Verification:
 
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
         """The issue under which a result is expected."""
-        return xfail.excuse_of(self._expectations, result)
+        return xfail.excuse_of(self._expectations, result, self._engine.started.date())
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
@@ -188,6 +188,7 @@ class Verification:
         applied = xfail.apply(
             self._expectations,
             results,
+            self._engine.started.date(),
             not_run=[case.id for case in self._plan if narrowed and case.id not in self._results],
         )
         summary = summarise(
@@ -202,18 +203,20 @@ class Verification:
         self._identity.saw(self._engine.loaded())
         artefacts = self._identity.conclude()
         self._recorder.finish(artefacts, verdict=summary.verdict.value, exit_status=int(final))
-        self._print(summary, applied, final)
+        self._print(summary, applied, final, artefacts)
         return final
 
-    def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:
+    def _print(self, summary: Summary, applied: xfail.Applied, final: Exit, artefacts: Artefacts) -> None:
         if self._options.format is Format.JSON:
-            print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
+            said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=artefacts)
+            print(json.dumps(said, ensure_ascii=False))
         else:
             print_summary(
                 summary,
                 applied,
                 final,
                 decision=self._decision(),
+                artefacts=artefacts,
                 options=self._options,
                 contracts=self._contracts,
                 plan=self._plan,

@@ -58,7 +58,7 @@ MAX_SECONDS = 600.0
 def read_evidence(path: Path) -> Run:
     """Read the run at `path` with all its defects.
 
-    Raises EvidenceError when there is no file that can be read: none, a pipe, a device, or more than MAX_EVIDENCE bytes.
+    Raises EvidenceError when no file can be read: there is none, it is a pipe or a device, or it is too large.
     """
     try:
         with open_regular(path, limit=MAX_EVIDENCE) as stream:
