@@ -12,6 +12,7 @@ import pytest
 from reports.evidence import DefectKind, EvidenceError, EvidenceWriter, Header, Run, read_evidence
 from reports.evidence.reader import MAX_DEFECTS, MAX_LINE
 from specs import strictjson
+from tests.forger import resealed
 
 from .conftest import CASES, exchange, verdict
 
@@ -32,13 +33,7 @@ def rewritten(path: Path, change: Callable[[Lines], Lines | None]) -> Run:
 
 def chained(lines: Lines) -> Lines:
     """The lines with a chain computed anew, as a forger would."""
-    previous = None
-    result = []
-    for line in lines:
-        raw = strictjson.canonical({**json.loads(line), "prev": previous})
-        previous = strictjson.digest_bytes(raw)
-        result.append(raw)
-    return result
+    return resealed(map(json.loads, lines))
 
 
 def edited(line: bytes, **members: Any) -> bytes:
@@ -132,7 +127,7 @@ def test_two_runs_with_one_chain_are_still_not_one_run(run_path: Path) -> None:
 def test_counts_of_the_footer_that_do_not_fit_the_verdicts_are_found_whatever_the_chain(run_path: Path) -> None:
     run = rewritten(run_path, lambda lines: chained([*lines[:-1], edited(lines[-1], counts={"conforms": 3})]))
     assert [str(defect) for defect in run.defects] == [
-        "line 10: the footer counts 3 conforms, the verdict lines are 2 conforms"
+        "line 11: the footer counts 3 conforms, the verdict lines are 2 conforms"
     ]
 
 

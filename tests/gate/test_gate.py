@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from conformance.gate import Extent, FitnessProof, GateDecision, ReasonCode, Requirement, decide, parse_requirement
+from conformance.gate import (
+    Expected,
+    Extent,
+    FitnessProof,
+    GateDecision,
+    ReasonCode,
+    Requirement,
+    decide,
+    parse_requirement,
+)
 from conformance.verdict import Exit, Verdict
 from reports.evidence import Claimed, KitIdentity, Selection, read_evidence
 from specs import SpecError, load_contract
@@ -77,8 +86,21 @@ def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
     assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
 
 
-def test_an_excused_non_conformance_is_only_noted(bench: Bench) -> None:
-    decision = bench.decide(bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"}))
+def test_an_excused_must_holds_with_11_unless_that_is_allowed(bench: Bench) -> None:
+    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
+    held = bench.decide(path)
+    assert codes(held) == [ReasonCode.EXCUSED]
+    assert (held.exit, held.reasons[0].cases) == (Exit.NON_CONFORMING, (NONCE,))
+    decision = bench.decide(path, expected=Expected(allow_excused=True))
+    assert decision.can_proceed == "YES"
+    assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
+
+
+def test_an_excused_should_is_only_noted(bench: Bench) -> None:
+    clause = bench.contract.clauses["TOY-02"]
+    lenient = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-02": replace(clause, level=Level.SHOULD)})
+    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
+    decision = bench.decide(path, contract=lenient)
     assert decision.can_proceed == "YES"
     assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
 
@@ -86,7 +108,8 @@ def test_an_excused_non_conformance_is_only_noted(bench: Bench) -> None:
 def test_an_excused_fail_open_never_opens_the_gate(bench: Bench) -> None:
     open_before = bench.decide(bench.run(flaw="accepts duplicates"))
     excused = dict.fromkeys(open_before.reasons[0].cases, "issue 17")
-    decision = bench.decide(bench.run(flaw="accepts duplicates", excused=excused))
+    path = bench.run(flaw="accepts duplicates", excused=excused)
+    decision = bench.decide(path, expected=Expected(allow_excused=True))
     assert codes(decision) == [ReasonCode.EXCUSED_FAIL_OPEN]
     assert decision.exit is Exit.FAIL_OPEN
 
