@@ -103,6 +103,8 @@ class _Reading:
     artefacts: Artefacts | None = None
     defects: list[Defect] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
+    # The case whose exchanges stand here and whose verdict is yet to come.
+    awaited: str | None = None
     next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def run(self, stream: BinaryIO) -> Run:
@@ -194,6 +196,8 @@ class _Reading:
             self._note(DefectKind.ORDER, "the header is not the first line")
         if self.footers and kind != "footer":
             self._note(DefectKind.ORDER, f"expected nothing after the footer, got a {kind}")
+        elif self.artefacts is not None and kind != "footer":
+            self._note(DefectKind.ORDER, f"expected the footer after the artefacts, got a {kind}")
         if kind == "footer":
             self.footers += 1
             if self.footers > 1:
@@ -204,7 +208,7 @@ class _Reading:
         if problem is None:
             return True
         word = data.get("verdict")
-        if data["type"] in ("verdict", "footer") and word not in _verdict_words():
+        if data["type"] in ("verdict", "footer") and isinstance(word, str) and word not in _verdict_words():
             self._note(DefectKind.UNKNOWN_VERDICT, f"no verdict is called {word!r}; this version cannot judge the run")
         else:
             self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
@@ -216,6 +220,9 @@ class _Reading:
                 self._sequence(line)
                 self.exchanges.append(line)
             case VerdictLine():
+                if self.awaited not in (None, line.case):
+                    self._note(DefectKind.ORDER, f"expected the verdict of {self.awaited}, got that of {line.case}")
+                self.awaited = None
                 if line.case in self.judged:
                     first = self.judged[line.case]
                     self._note(DefectKind.DUPLICATE, f"a second verdict of {line.case}; the first is in line {first}")
@@ -228,8 +235,6 @@ class _Reading:
                     self._note(DefectKind.ORDER, f"expected restart {len(self.restarts) + 1}, got {line.count}")
                 self.restarts.append(line)
             case Artefacts():
-                if self.artefacts is not None:
-                    self._note(DefectKind.DUPLICATE, "a second list of artefacts")
                 if digest_of(line.files) != line.digest:
                     self._note(DefectKind.COUNT, "the digest of the artefacts is not that of the files listed")
                 self.artefacts = line
@@ -249,6 +254,9 @@ class _Reading:
     def _sequence(self, line: Exchange) -> None:
         if line.case in self.judged:
             self._note(DefectKind.ORDER, f"an exchange of {line.case} after its verdict")
+        if self.awaited not in (None, line.case):
+            self._note(DefectKind.ORDER, f"an exchange of {line.case} among those of {self.awaited}")
+        self.awaited = line.case
         place = (line.case, line.side)
         if line.n != self.next_n[place]:
             self._note(
