@@ -203,7 +203,7 @@ def _command_files(command: Sequence[str], redactor: Redactor, left_out: set[Not
             path = _real(Path(text)) if text else None
             if path is not None and path.is_file():
                 yield path
-            elif path is not None and path.is_dir() and number:
+            elif path is not None and path.is_dir() and number and word != _REFERENCE:
                 left_out.add(NotHashed(f"{shown}, a folder", "--adapter-file names what in it belongs to the adapter"))
 
 

@@ -80,7 +80,7 @@ class Artefacts:
 
 def digest_of(files: Iterable[Artefact]) -> str | None:
     """The digest of all files, None for none; the source of a file does not count."""
-    lines = sorted({f"{file.sha256}  {file.path}\n".encode() for file in files})
+    lines = sorted(f"{file.sha256}  {file.path}\n".encode() for file in files)
     return "sha256:" + hashlib.sha256(b"".join(lines)).hexdigest() if lines else None
 
 

@@ -235,6 +235,8 @@ class _Reading:
                     self._note(DefectKind.ORDER, f"expected restart {len(self.restarts) + 1}, got {line.count}")
                 self.restarts.append(line)
             case Artefacts():
+                if list(line.files) != sorted(set(line.files)):
+                    self._note(DefectKind.ORDER, "the artefacts do not stand in their order, each once")
                 if digest_of(line.files) != line.digest:
                     self._note(DefectKind.COUNT, "the digest of the artefacts is not that of the files listed")
                 self.artefacts = line

@@ -9,7 +9,6 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -45,13 +44,16 @@ _TEXTS = (
 )
 
 
-@dataclass(frozen=True)
 class Alteration:
-    """What was done, where, and the file that came of it."""
+    """What was done, where, and the file that came of it. No dataclass: Hypothesis would print the file as well."""
 
-    place: str
-    words: str
-    data: bytes = field(repr=False)
+    def __init__(self, place: str, words: str, data: bytes) -> None:
+        self.place = place
+        self.words = words
+        self.data = data
+
+    def __repr__(self) -> str:
+        return self.words
 
 
 def paths_of(value: object, before: Way = ()) -> list[Way]:
@@ -66,14 +68,15 @@ def paths_of(value: object, before: Way = ()) -> list[Way]:
     return found
 
 
-def place_of(line: Mapping[str, Any], path: Way) -> str:
-    """The place of a path in a line."""
+def place_of(line: Mapping[str, Any], path: Way, labels: Mapping[str, str]) -> str:
+    """The place of a path in a line. `labels` are words before the type of exchanges, by case."""
     kind = str(line["type"])
     if len(path) > 1 and (kind, path[0]) in _OPEN:
-        return f"{kind}.{path[0]}.*"
+        path = (path[0], 0)
     if kind == "header" and path[:2] == ("adapter", "claims"):
         path = path[:4] if len(path) > 3 and path[3] != "not_claimed" else (*path[:3], "not_claimed")[: len(path)]
-    return ".".join([kind, *("*" if isinstance(part, int) else part for part in path)])
+    label = labels.get(line["case"], "") if kind == "exchange" else ""
+    return ".".join([f"{label} {kind}".strip(), *("*" if isinstance(part, int) else part for part in path)])
 
 
 def _at(line: Any, path: Way) -> Any:
@@ -110,7 +113,7 @@ def other_values(value: object) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def edited_lines(draw: st.DrawFn, lines: Sequence[Line]) -> tuple[str, str, list[Line]]:
+def edited_lines(draw: st.DrawFn, lines: Sequence[Line], labels: Mapping[str, str]) -> tuple[str, str, list[Line]]:
     """The lines with one edit: a field, or whole lines."""
     kinds = sorted({line["type"] for line in lines})
     kind = draw(st.sampled_from(kinds))
@@ -128,20 +131,20 @@ def edited_lines(draw: st.DrawFn, lines: Sequence[Line]) -> tuple[str, str, list
         else:
             other = draw(st.sampled_from([number for number, line in enumerate(lines) if line["type"] == kind]))
             result[index] = dict(lines[other])
-        return kind, f"line {index + 1} {words}", result
+        return place_of(lines[index], (), labels), f"line {index + 1} {words}", result
     line = copy.deepcopy(lines[index])
     # By the first member, so that a long answer does not keep the others from being tried.
     member = draw(st.sampled_from([name for name in sorted(line) if name not in ("type", "prev", "seal")]))
     path = draw(st.sampled_from(paths_of(line[member], (member,))))
     value, parent = _at(line, path), _at(line, path[:-1])
-    place = place_of(line, path)
+    place = place_of(lines[index], path, labels)
     if what == "remove":
         del parent[path[-1]]
         words = "removed"
     elif what == "add" and isinstance(value, dict):
         name, added = draw(st.sampled_from(["x", "y"])), draw(other_values("x"))
         value[name] = added
-        place, words = place_of(line, (*path, name)), f"{name} = {added!r} added"
+        place, words = place_of(lines[index], (*path, name), labels), f"{name} = {added!r} added"
     else:
         parent[path[-1]] = draw(other_values(value))
         words = f"{value!r} becomes {parent[path[-1]]!r}"
@@ -150,9 +153,9 @@ def edited_lines(draw: st.DrawFn, lines: Sequence[Line]) -> tuple[str, str, list
 
 
 @st.composite
-def resealing(draw: st.DrawFn, lines: Sequence[Line]) -> Alteration:
+def resealing(draw: st.DrawFn, lines: Sequence[Line], labels: Mapping[str, str]) -> Alteration:
     """One edit, after which the forger brings the footer into line and computes chain and seal anew."""
-    place, words, changed = draw(edited_lines(lines))
+    place, words, changed = draw(edited_lines(lines, labels))
     if place.startswith("artefacts.files"):
         changed[-2] = _digested(changed[-2])
     if not place.startswith("footer.") and changed and changed[-1].get("type") == "footer":
@@ -196,7 +199,7 @@ def blind(draw: st.DrawFn, raws: Sequence[bytes]) -> Alteration:
     }
     what = draw(st.sampled_from([*edits, "edit", "edit", "edit", "edit"]))
     if what == "edit":
-        place, words, changed = draw(edited_lines(lines))
+        place, words, changed = draw(edited_lines(lines, {}))
         return Alteration(place, words, _file([_raw(line) for line in changed]))
     return Alteration("file", what, edits[what]())
 
