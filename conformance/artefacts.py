@@ -66,12 +66,11 @@ class Identity:
         *,
         started: datetime,
         named: Sequence[Path] = (),
-        scratch: Path | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        """Hash what is known at the start. `scratch` is the folder of the run's own files. Raises ArtefactError."""
+        """Hash what is known at the start of a run, which is aware. Raises ArtefactError."""
+        self.started = started
         self._started_ns = int(started.timestamp() * 1e9)
-        self._scratch = scratch
         self._redactor = redactor or Redactor()
         self._taken: dict[Path, _Taken] = {}
         self._not_hashed: set[NotHashed] = set(_ALWAYS)
@@ -87,8 +86,10 @@ class Identity:
         if _REFERENCE in command:
             self._take_reference()
 
-    def saw(self, paths: Iterable[str]) -> None:
-        """Count files that processes of the adapter were seen to have."""
+    def saw(self, paths: Iterable[str], *, scratch: Path | None = None) -> None:
+        """Count files that processes of the adapter were seen to have; those below `scratch` are of the run itself."""
+        if scratch is not None:
+            self._beside.append(scratch)
         found = sorted({path for text in paths if (path := self._loaded(text)) is not None})
         # An interpreter's library is known by its program, so programs go first.
         programs = [path for path in found if self._is_interpreter(path)]
@@ -128,8 +129,7 @@ class Identity:
 
     def _is_of_machine(self, path: Path) -> bool:
         """Whether it belongs to the system, to an interpreter, or to this run."""
-        own = () if self._scratch is None else (self._scratch,)
-        return any(path.is_relative_to(folder) for folder in (*SYSTEM, *self._beside, *own))
+        return any(path.is_relative_to(folder) for folder in (*SYSTEM, *self._beside))
 
     # Hashing
 

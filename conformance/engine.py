@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -112,7 +111,6 @@ class Engine:
 
     def __enter__(self) -> Engine:
         """Start what the run needs. Raises StartError, OSError."""
-        self.started = datetime.now(UTC)
         with contextlib.ExitStack() as stack:
             self._janitor = stack.enter_context(Janitor())
             parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)

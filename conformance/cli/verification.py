@@ -69,7 +69,7 @@ class Verification:
             contracts,
             greeting,
             caller=options.caller,
-            started=engine.started,
+            started=identity.started,
             expression=options.narrowed,
             faults=options.faults or named,
         )
@@ -85,7 +85,7 @@ class Verification:
 
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
         """The issue under which a result is expected."""
-        return xfail.excuse_of(self._expectations, result, self._engine.started.date())
+        return xfail.excuse_of(self._expectations, result, self._identity.started.date())
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
@@ -188,7 +188,7 @@ class Verification:
         applied = xfail.apply(
             self._expectations,
             results,
-            self._engine.started.date(),
+            self._identity.started.date(),
             not_run=[case.id for case in self._plan if narrowed and case.id not in self._results],
         )
         summary = summarise(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -173,22 +173,19 @@ def run(options: Options) -> Exit:
     try:
         expectations = () if options.xfail is None else xfail.read_xfail(options.xfail)
         requested = [load_contract(name) for name in settings.contracts]
+        started = datetime.now(UTC)
+        identity = Identity(settings.adapter, started=started, named=options.adapter_files, redactor=options.redactor)
     except (SpecError, xfail.XfailError) as error:
         stop(Exit.USAGE, str(error))
+    except ArtefactError as error:
+        stop(Exit.USAGE, f"--adapter-file: {error}")
     try:
         with Engine(settings) as engine:
             greeting, failure = _greet(engine)
-            identity = Identity(
-                settings.adapter,
-                started=engine.started,
-                named=options.adapter_files,
-                scratch=engine.root,
-                redactor=options.redactor,
-            )
             if greeting is None:
                 assert failure is not None
-                return _never_started(options, requested, failure, identity, started=engine.started)
-            identity.saw(engine.loaded())
+                return _never_started(options, requested, failure, identity)
+            identity.saw(engine.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
             _known_cases(options.cases, contracts)
@@ -197,8 +194,6 @@ def run(options: Options) -> Exit:
             return Verification(options, contracts, greeting, expectations, engine, identity).go()
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
-    except ArtefactError as error:
-        stop(Exit.USAGE, f"--adapter-file: {error}")
     except EvidenceError as error:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
@@ -222,16 +217,14 @@ def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
         return None, Judgement(Verdict.NO_VERDICT, None, "before any case: no worker could be started")
 
 
-def _never_started(
-    options: Options, contracts: Sequence[Contract], failure: Judgement, identity: Identity, *, started: datetime
-) -> Exit:
+def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement, identity: Identity) -> Exit:
     """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
     header = header_of(
         options.settings,
         contracts,
         None,
         caller=options.caller,
-        started=started,
+        started=identity.started,
         expression=options.narrowed,
         faults=False,
     )

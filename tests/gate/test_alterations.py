@@ -48,7 +48,6 @@ CASES: Mapping[str, Sequence[str]] = {
         "calyx-replay/key-3/every-process-computes-the-same-key",
         "calyx-replay/suite/any-envelope-has-the-derived-key-in-every-process",
         "calyx-replay/faults/power-loss",
-        "calyx-replay/faults/dependency-killed",
     ),
     "rs4a-replay": (
         "rs4a-replay/aud-1/a-refusal-is-on-record-after-a-kill",
