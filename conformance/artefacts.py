@@ -33,7 +33,8 @@ _SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".svn"})
 # A folder with more files is not what somebody ships; the bound keeps `--adapter-file /` from never ending.
 MAX_FILES = 50_000
 
-_ALWAYS = (
+# What is never hashed, of any adapter.
+ALWAYS = (
     NotHashed("folders of the system", "interpreters and libraries there belong to the machine, not to the adapter"),
     NotHashed("what was read and closed again", "imported modules above all; --adapter-file names them"),
     NotHashed(
@@ -73,7 +74,7 @@ class Identity:
         self._started_ns = int(started.timestamp() * 1e9)
         self._redactor = redactor or Redactor()
         self._taken: dict[Path, _Taken] = {}
-        self._not_hashed: set[NotHashed] = set(_ALWAYS)
+        self._not_hashed: set[NotHashed] = set(ALWAYS)
         self._beside: list[Path] = []
         self._bases: list[Path] = []
         words = list(_command_files(command, self._redactor, self._not_hashed))

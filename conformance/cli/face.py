@@ -15,12 +15,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from conformance.artefacts import ALWAYS
 from conformance.baselines import Policy
 from conformance.cases.record import Record
 from conformance.cases.values import at_path, is_missing
 from conformance.cli.console import err, out
 from conformance.durability.told import in_words
 from conformance.engine import FAULT_SECONDS, CaseResult
+from conformance.gate_model import some_of
 from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
 from conformance.verdict import Exit, Verdict
@@ -163,7 +165,9 @@ def artefacts_text(artefacts: Artefacts | None) -> str:
     if artefacts is None or artefacts.digest is None:
         return "no digest, for no file of it was hashed; --adapter-file names what belongs to it"
     count = len(artefacts.files)
-    return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'})"
+    left_out = [each.what for each in artefacts.not_hashed if each not in ALWAYS]
+    beside = f"; not hashed: {some_of(left_out)}" if left_out else ""
+    return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
 
 
 def _print_failure(

@@ -258,6 +258,8 @@ class _Reading:
             self._note(DefectKind.ORDER, f"an exchange of {line.case} after its verdict")
         if self.awaited not in (None, line.case):
             self._note(DefectKind.ORDER, f"an exchange of {line.case} among those of {self.awaited}")
+        if self.awaited == line.case and self.next_n[line.case, "twin"] and line.side == "main":
+            self._note(DefectKind.ORDER, f"an exchange of the main side of {line.case} after its twin")
         self.awaited = line.case
         place = (line.case, line.side)
         if line.n != self.next_n[place]:

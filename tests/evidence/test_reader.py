@@ -279,6 +279,13 @@ def test_exchanges_and_verdict_of_a_case_stand_together(run_path: Path) -> None:
     assert set(kinds(run)) == {DefectKind.ORDER}
 
 
+def test_the_main_side_stands_before_its_twin(run_path: Path) -> None:
+    def twin_first(lines: Lines) -> Lines:
+        return chained([lines[0], edited(lines[1], side="twin"), edited(lines[2], n=0), *lines[3:]])
+
+    assert kinds(rewritten(run_path, twin_first)) == [DefectKind.ORDER]
+
+
 def test_a_restart_that_was_taken_out_is_missed(run_path: Path) -> None:
     run = rewritten(run_path, lambda lines: chained([edited(x, count=2) if b'"restart"' in x else x for x in lines]))
     assert kinds(run) == [DefectKind.ORDER]

@@ -105,8 +105,8 @@ def other_values(value: object) -> st.SearchStrategy[Any]:
         ]
         return st.one_of(st.sampled_from(edits + digits), strange)
     if isinstance(value, list):
-        edits = [value[1:], value[:-1], value[::-1], [*value, *value[:1]], [*value, "x"]]
-        return st.one_of(st.sampled_from(edits), strange)
+        lists: list[Any] = [value[1:], value[:-1], value[::-1], [*value, *value[:1]], [*value, "x"]]
+        return st.one_of(st.sampled_from(lists), strange)
     if isinstance(value, dict):
         return st.one_of(st.just({**value, "x": "x"}), st.just({}), strange)
     return strange
