@@ -87,7 +87,7 @@ def _at(line: Any, path: Way) -> Any:
 
 def other_values(value: object) -> st.SearchStrategy[Any]:
     """Values that could stand where `value` stands: of its kind mostly, of another now and then."""
-    strange = st.sampled_from([None, True, 0, -1, 1.5, "", "x", [], {}])
+    strange: st.SearchStrategy[Any] = st.sampled_from([None, True, 0, -1, 1.5, "", "x", [], {}])
     if isinstance(value, bool):
         return st.one_of(st.just(not value), strange)
     if isinstance(value, int | float):
