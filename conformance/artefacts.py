@@ -36,7 +36,7 @@ MAX_FILES = 50_000
 # What is never hashed, of any adapter.
 ALWAYS = (
     NotHashed("folders of the system", "interpreters and libraries there belong to the machine, not to the adapter"),
-    NotHashed("what was read and closed again", "imported modules above all; --adapter-file names them"),
+    NotHashed("what was read and closed again", "modules and settings above all; --adapter-file names them"),
     NotHashed(
         "what runs outside of the adapter's process group", "servers, containers and other machines are not seen"
     ),
@@ -120,7 +120,8 @@ class Identity:
     def _is_interpreter(self, path: Path) -> bool:
         if _INTERPRETER.match(path.name) is None or not os.access(path, os.X_OK):
             return False
-        self._not_hashed.add(NotHashed(f"the interpreter {path.name}", "it belongs to the machine, not to the adapter"))
+        why = "it belongs to the machine, and a module is not seen once it is read; --adapter-file names your modules"
+        self._not_hashed.add(NotHashed(f"the interpreter {path.name} and what it imports", why))
         self._beside.append(path)
         for library in ("lib", "lib64"):
             folder = path.parent.parent / library

@@ -38,6 +38,8 @@ _TEXTS = (
     "main",
     "twin",
     "done",
+    "named",
+    "loaded",
     "null",
     "0",
     "sha256:" + "0" * 64,

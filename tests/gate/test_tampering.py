@@ -10,6 +10,7 @@ import pytest
 
 from conformance.gate import GateDecision, ReasonCode
 from conformance.verdict import Exit
+from reports.evidence.believed import believed_at
 
 from .conftest import NOW, Bench, Json, Lines, forge
 
@@ -268,6 +269,19 @@ def test_an_unknown_verdict_holds(bench: Bench) -> None:
 def test_a_missing_result_holds(bench: Bench) -> None:
     decision = bench.forged(lambda lines: [line for line in lines if line.get("case") != SECOND])
     assert SECOND in held(decision, ReasonCode.MISSING_RESULTS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "log", "worker": 0, "text": "all is well"},
+        {"type": "restart", "worker": 0, "cause": "crash: never", "count": 1},
+    ],
+)
+def test_logs_and_restarts_are_believed_as_the_documentation_says(bench: Bench, line: Json) -> None:
+    decision = bench.forged(lambda lines: [*lines[:-2], line, *lines[-2:]])
+    assert decision.can_proceed == "YES"
+    assert believed_at(line["type"]) is not None
 
 
 def test_a_result_that_nobody_planned_holds(bench: Bench) -> None:
