@@ -54,6 +54,8 @@ CASES: Mapping[str, Sequence[str]] = {
         "rs4a-replay/aud-2/nothing-is-told-unaudited",
         "rs4a-replay/s4-1/the-attempt-that-waited-collides-with-the-winner",
         "rs4a-replay/suite/fifty-issued-nonces-buy-one-effect",
+        # Does not apply to SQLite, which is said in words.
+        "rs4a-replay/faults/database-killed",
     ),
 }
 QUIET = settings(
@@ -191,8 +193,8 @@ def test_ten_thousand_alterations_find_all_that_the_table_lists_and_no_more(tmp_
     for name in CASES:
         altered = make(name, tmp_path)
         found |= accepted(altered, 10_000 // len(CASES) + 1)
-    # Not in every run: tests of tampering and of looks have them.
-    rare = {"log", "restart", "verdict.detail"}
+    # No such line stands in these runs; the tests of tampering put them in.
+    rare = {"log", "restart"}
     assert {row.place for row in BELIEVED if row.single} - rare <= found
 
 
