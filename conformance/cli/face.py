@@ -119,7 +119,7 @@ def print_summary(
     final: Exit,
     *,
     decision: GateDecision,
-    artefacts: Artefacts,
+    artefacts: Artefacts | None,
     options: Options,
     contracts: Sequence[Contract],
     plan: Sequence[PlannedCase],
@@ -315,14 +315,14 @@ def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contra
 
 
 def summary_json(
-    summary: Summary, final: Exit, evidence: Path, *, applied: Applied, artefacts: Artefacts
+    summary: Summary, final: Exit, evidence: Path, *, applied: Applied, artefacts: Artefacts | None
 ) -> dict[str, Any]:
     """The summary as JSON (`specs/schemas/verify.schema.json`)."""
     return {
         "verdict": summary.verdict.value,
         "exit": int(final),
         "evidence": str(evidence),
-        "adapter_digest": artefacts.digest,
+        "adapter_digest": None if artefacts is None else artefacts.digest,
         "excused": [
             {
                 "case": entry.id,

@@ -83,6 +83,7 @@ def gate(
         baseline=before,
         key=None if key is None else str(key),
         expected=expected,
+        path=run,
     )
     if format_ is Format.JSON:
         print(json.dumps(decision_json(decision, evidence, requirements, path=run), ensure_ascii=False))

@@ -23,6 +23,7 @@ from reports.evidence import (
     Header,
     Implementation,
     KitIdentity,
+    Place,
     Redactor,
     SeedOrigin,
     Selection,
@@ -68,12 +69,12 @@ def exit_of_result(result: Result) -> Exit:
     return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
 
 
-def record(result: Result, path: Path) -> Exit:
+def record(result: Result, where: Path | Place) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
     status = exit_of_result(result)
     header, command = _header(result), result.target.command.words
     redactor = Redactor.knowing(command=command)
-    with EvidenceWriter(path, redactor=redactor) as writer:
+    with EvidenceWriter(where, redactor=redactor) as writer:
         writer.header(header)
         writer.write(line_of(result))
         verdicts = []
@@ -83,6 +84,7 @@ def record(result: Result, path: Path) -> Exit:
             writer.write(_verdict_line(result, row, verdict))
         writer.write(Identity(command, started=header.started, redactor=redactor).conclude())
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
+        writer.confirm()
     return status
 
 

@@ -21,9 +21,10 @@ from reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
+from reports.evidence.place import Place
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import MARK, Redactor
-from reports.evidence.writer import EvidenceWriter, remove_earlier
+from reports.evidence.writer import EvidenceWriter
 
 __all__ = [
     "MARK",
@@ -44,6 +45,7 @@ __all__ = [
     "Line",
     "Log",
     "NotHashed",
+    "Place",
     "Redactor",
     "Restart",
     "Run",
@@ -53,6 +55,5 @@ __all__ = [
     "Vectors",
     "VerdictLine",
     "read_evidence",
-    "remove_earlier",
     "seed_of_nonce",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from reports.earlier import PARTIAL, PREVIOUS
 from reports.evidence.errors import EvidenceError
 from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, digest_of
 from reports.evidence.model import (
@@ -66,8 +68,19 @@ def read_evidence(path: Path) -> Run:
     except OSError as error:
         raise EvidenceError(
             f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror or error}; "
-            "`holdfast verify --evidence FILE` writes one"
+            f"{_beside(path) or '`holdfast verify --evidence FILE` writes one'}"
         ) from error
+
+
+def _beside(path: Path) -> str:
+    """What the last run left there instead of evidence; empty if nothing."""
+    real = os.path.realpath(path)
+    name = os.path.basename(real)
+    unfinished, older = os.path.exists(real + PARTIAL), os.path.exists(real + PREVIOUS)
+    if not (unfinished or older):
+        return ""
+    said = f"the last run has not come to its end ({name}{PARTIAL})" if unfinished else "the last run did not finish"
+    return said + (f"; {name}{PREVIOUS} is of an older run" if older else "") + ". Run again"
 
 
 @cache

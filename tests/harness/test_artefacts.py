@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from conformance.adapter.loaded import files_of_group
 from conformance.artefacts import ArtefactError, Identity
-from conformance.cli import app
+from conformance.cli.commands import app
 from reports.evidence import Artefacts, Redactor, Source
 
 LATER = timedelta(minutes=1)
