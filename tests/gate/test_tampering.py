@@ -284,6 +284,12 @@ def test_logs_and_restarts_are_believed_as_the_documentation_says(bench: Bench, 
     assert believed_at(line["type"]) is not None
 
 
+def test_how_a_file_came_to_be_counted_is_believed_and_the_file_is_not(bench: Bench) -> None:
+    assert bench.forged(lambda lines: lines[-2]["files"][0].update(source="named")).can_proceed == "YES"
+    assert believed_at("artefacts.files.*.source") is not believed_at("artefacts.files.*.path")
+    held(bench.forged(lambda lines: lines[-2]["files"][0].update(sha256="e" * 64)), ReasonCode.DAMAGED)
+
+
 def test_a_result_that_nobody_planned_holds(bench: Bench) -> None:
     def invent(lines: Lines) -> None:
         lines.insert(-2, {**of(lines, "verdict")[0], "case": "toy/once/invented"})
