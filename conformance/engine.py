@@ -37,6 +37,8 @@ _VOLATILE = frozenset({"tmpfs", "ramfs"})
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
 # a power loss leaves at each acknowledgement is tried whatever time it takes.
 FAULT_SECONDS = 4.0
+# What a process of xdist has to say at its end: the files that its adapter was seen to have.
+LOADED = "holdfast_loaded"
 # By the file hierarchy standard what is here survives a reboot, so it lies on a disk.
 _ON_DISK = Path("/var/tmp")  # noqa: S108 - a new folder of our own is made there
 
@@ -144,6 +146,10 @@ class Engine:
         if self._greeting is None:
             self._greeting = self.pool.get(0).greeting
         return self._greeting
+
+    def loaded(self) -> frozenset[str]:
+        """The files that the adapter's processes were seen to have so far."""
+        return self.pool.loaded()
 
     def _workdir(self) -> Path:
         self._count += 1

@@ -2,7 +2,8 @@
 
 The hash chain detects damage, not forgery. Against a forger who computes the chain anew, the plan, the digests and the
 judgement of the exchanges are derived again from what is installed; but who makes up whole exchanges that a conforming
-adapter could have had makes up a conforming run. Whoever fears that asks for a signature with `--key`.
+adapter could have had makes up a conforming run (docs/evidence.md has the table of what can be forged). Whoever fears
+that asks for a signature with `--key`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 from conformance import __version__
 from conformance.gate_cases import of_cases
 from conformance.gate_fitness import of_fitness
+from conformance.gate_identity import of_identity
 from conformance.gate_model import (
+    Expected,
     Extent,
     FitnessProof,
     GateDecision,
@@ -30,6 +33,7 @@ from specs import SpecError, load_contract
 
 __all__ = [
     "DEFAULT_MAX_AGE",
+    "Expected",
     "Extent",
     "FitnessProof",
     "GateDecision",
@@ -44,6 +48,7 @@ __all__ = [
 # A week: a run older than that speaks of dependencies and machines that may be other ones by now.
 DEFAULT_MAX_AGE = timedelta(days=7)
 _CORE_SUFFIX = "/core"
+_NOTHING_MORE = Expected()
 
 
 def _gravest_first() -> dict[Exit, int]:
@@ -80,6 +85,7 @@ def decide(
     fitness: FitnessProof | None = None,
     baseline: Run | None = None,
     key: str | None = None,
+    expected: Expected = _NOTHING_MORE,
     path: Path | None = None,
 ) -> GateDecision:
     """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
@@ -98,12 +104,13 @@ def decide(
         reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
     if header is not None:
         reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+        reasons += of_identity(run, header, expected)
         reasons += foreign_results(run, header)
     sides = run.sides()
     for requirement in required:
         if header is not None:
             reasons += of_contract(header, requirement)
-        found = of_cases(run, header, requirement, sides)
+        found = of_cases(run, header, requirement, sides, expected)
         reasons += found.reasons
         notes += found.notes
         left_out += found.left_out

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.cases.judge import judge_case
 from conformance.cases.record import Judgement, Record
 from conformance.gate_faults import doubt_of_fault, judge_fault
-from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
+from conformance.gate_model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
 from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
 from conformance.plan import PlannedCase, plan_of, uncovered
 from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
@@ -28,7 +28,9 @@ class CaseFindings:
     left_out: tuple[str, ...]
 
 
-def of_cases(run: Run, header: Header | None, requirement: Requirement, sides: Sides) -> CaseFindings:
+def of_cases(
+    run: Run, header: Header | None, requirement: Requirement, sides: Sides, expected: Expected
+) -> CaseFindings:
     """Every reason that the cases of the required contract give. `sides` are the exchanges of the run.
 
     A case that `/core` leaves out may be missing or unproven. That it failed open is not overlooked all the same.
@@ -42,11 +44,11 @@ def of_cases(run: Run, header: Header | None, requirement: Requirement, sides: S
     with_result = [(case, lines[case.id]) for case in plan if case.id in lines]
     reasons = [
         *_results(requirement, needed, lines),
-        *_by_verdict(requirement, with_result, frozenset(left_out)),
+        *_by_verdict(requirement, with_result, frozenset(left_out), expected),
         *(() if header is None else _judged_again(requirement, with_result, header, sides)),
         *_clauses(requirement, plan),
     ]
-    notes = [*_notes(requirement, with_result, plan), *_left_out(requirement, left_out)]
+    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, left_out)]
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
 
@@ -69,13 +71,16 @@ def _results(
 
 
 def _by_verdict(
-    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], left_out: frozenset[str]
+    requirement: Requirement,
+    results: Sequence[tuple[PlannedCase, VerdictLine]],
+    left_out: frozenset[str],
+    expected: Expected,
 ) -> Iterator[GateReason]:
     """One reason for each recorded verdict that holds, the gravest first."""
     groups: defaultdict[tuple[Verdict, bool], list[str]] = defaultdict(list)
     for case, line in results:
         verdict = Verdict(line.verdict)
-        if not _is_tolerated(requirement, case, line) and (verdict.is_open or case.id not in left_out):
+        if not _is_tolerated(requirement, case, line, expected) and (verdict.is_open or case.id not in left_out):
             groups[verdict, line.excused is not None].append(case.id)
     for verdict in Verdict:
         for excused in (False, True):
@@ -90,18 +95,23 @@ def _held(requirement: Requirement, verdict: Verdict, cases: tuple[str, ...], ex
         Exit.KIT: ReasonCode.KIT_FAULT,
         Exit.FAIL_OPEN: ReasonCode.EXCUSED_FAIL_OPEN if excuse else ReasonCode.FAIL_OPEN,
         Exit.INCOMPLETE: ReasonCode.NOT_PROVEN,
-    }.get(status, ReasonCode.NON_CONFORMING)
+    }.get(status, ReasonCode.EXCUSED if excuse else ReasonCode.NON_CONFORMING)
     what = " ".join(filter(None, (excuse, verdict.value)))
-    never = "; an excuse never opens the gate for it" if excuse else ""
+    never = "" if not excuse else "; an excuse never opens the gate for it"
+    if code is ReasonCode.EXCUSED:
+        never = "; it is a MUST, which an excuse opens the gate for only with --allow-excused"
     number = "1 case is" if len(cases) == 1 else f"{len(cases)} cases are"
     return GateReason(code, f"{requirement.name}: {number} {what} ({some_of(cases)}){never}", status, cases)
 
 
-def _is_tolerated(requirement: Requirement, case: PlannedCase, line: VerdictLine) -> bool:
-    """What is only noted: an excused non-conformance that opens nothing, and a SHOULD that is not supported."""
+def _is_tolerated(requirement: Requirement, case: PlannedCase, line: VerdictLine, expected: Expected) -> bool:
+    """What is only noted: a SHOULD that is excused or not supported, and an excused MUST if the caller allows it.
+
+    What failed open cannot be excused.
+    """
     verdict = Verdict(line.verdict)
     if can_be_excused(verdict):
-        return line.excused is not None
+        return line.excused is not None and (expected.allow_excused or not _binds(requirement, case))
     return verdict is Verdict.UNSUPPORTED and not _binds(requirement, case)
 
 
@@ -121,16 +131,30 @@ def _judged_again(
         if recorded is Verdict.KIT_FAULT:
             continue
         found = sides.get(planned.id, {})
+        again: Judgement | None = None
         if not planned.scripted:
             yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
         fault = requirement.contract.fault(planned.id)
         if fault is not None:
             records = tuple(map(_record, found.get("main", ())))
             again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
-            yield from _disputed(planned, line, again)
         elif not is_drawn(requirement.contract, planned):
             again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
+        if again is not None:
             yield from _disputed(planned, line, again)
+        yield from _embellished(planned, line, again)
+
+
+def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement | None) -> Iterator[GateReason]:
+    """What conforms has nothing beside it: no excuse, and no words but why it ended early or does not apply."""
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
+        return
+    said = [line.silence, line.expected, line.received, line.advice, line.excused]
+    if again is None or not again.detail:
+        said.append(line.detail)
+    if any(said):
+        text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
 
 
 def _disputed(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
@@ -220,10 +244,13 @@ def _clauses(requirement: Requirement, plan: Sequence[PlannedCase]) -> Iterator[
 
 
 def _notes(
-    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], plan: Sequence[PlannedCase]
+    requirement: Requirement,
+    results: Sequence[tuple[PlannedCase, VerdictLine]],
+    plan: Sequence[PlannedCase],
+    expected: Expected,
 ) -> Iterator[str]:
     for case, line in results:
-        if _is_tolerated(requirement, case, line):
+        if _is_tolerated(requirement, case, line, expected):
             why = f"excused by {line.excused}" if line.excused else "only a SHOULD"
             yield f"{case.id} is {line.verdict}, {why}"
     covered = {clause for case in plan for clause in case.clauses}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum, unique
 from typing import Any, Literal
 
@@ -45,6 +46,21 @@ class FitnessProof:
     challenge: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the caller knows of the run and asks for; None asks for nothing. `not_before` is aware.
+
+    `allow_seed` takes a run whose seed was chosen, `allow_excused` one with MUSTs that fail and are excused.
+    """
+
+    adapter_digest: str | None = None
+    commit: str | None = None
+    nonce: str | None = None
+    not_before: datetime | None = None
+    allow_seed: bool = False
+    allow_excused: bool = False
+
+
 @unique
 class ReasonCode(Enum):
     """Why the gate is held."""
@@ -63,6 +79,12 @@ class ReasonCode(Enum):
     NOT_CLAIMED = "not_claimed"
     OTHER_PLAN = "other_plan"
     NARROWED = "narrowed"
+    OTHER_ADAPTER = "other_adapter"
+    ADAPTER_CHANGED = "adapter_changed"
+    OTHER_COMMIT = "other_commit"
+    OTHER_NONCE = "other_nonce"
+    SEED_CHOSEN = "seed_chosen"
+    TOO_EARLY = "too_early"
     STALE = "stale"
     FUTURE = "future"
     ADAPTER_FAILED = "adapter_failed"
@@ -77,6 +99,7 @@ class ReasonCode(Enum):
     EXCUSED_FAIL_OPEN = "excused_fail_open"
     NOT_PROVEN = "not_proven"
     NON_CONFORMING = "non_conforming"
+    EXCUSED = "excused"
     # what no run can show, and what was true before
     CLAUSES_UNCOVERED = "clauses_uncovered"
     FITNESS_MISSING = "fitness_missing"

@@ -73,8 +73,23 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
             "(-k, --clause, --case, --no-faults)"
         )
         yield GateReason(ReasonCode.NARROWED, text, Exit.INCOMPLETE)
+    yield from _parts(run, header)
     yield from _age(run, header, now=now, max_age=max_age)
     yield from _end(run)
+
+
+def _parts(run: Run, header: Header) -> Iterator[GateReason]:
+    """That the parts of a header, and the kinds of its lines, belong together."""
+    names = [pin.contract for pin in header.contracts]
+    strange = [case for case in header.plan if case.partition("/")[0] not in names]
+    if len(set(names)) != len(names) or list(header.selection.contracts) != names or strange:
+        text = "the contracts that it selects, names and plans are not the same"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+    if run.vectors:
+        text = (
+            "results of generated documents stand in it, which `holdfast vectors verify` makes, not `holdfast verify`"
+        )
+        yield GateReason(ReasonCode.EXTRA_RESULTS, f"{text}; run again", Exit.INCOMPLETE)
 
 
 def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
@@ -86,9 +101,17 @@ def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iter
         yield GateReason(ReasonCode.FUTURE, f"{text}; set the clocks right and run again", Exit.INCOMPLETE)
     elif finished < header.started:
         yield GateReason(ReasonCode.DAMAGED, "the run finished before it started; run again", Exit.INCOMPLETE)
+    elif finished - header.started + CLOCK_TOLERANCE < timedelta(microseconds=_last_us(run)):
+        text = f"the run took {finished - header.started} by its clock, its exchanges took longer"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
     elif now - header.started > max_age:
         text = f"the run is {_span(now - header.started)} old, at most {_span(max_age)} are allowed; run again"
         yield GateReason(ReasonCode.STALE, text, Exit.INCOMPLETE)
+
+
+def _last_us(run: Run) -> int:
+    """When the last exchange was over, in microseconds since the run began."""
+    return max((line.received_us or line.sent_us or 0 for line in run.exchanges), default=0)
 
 
 def _span(span: timedelta) -> str:

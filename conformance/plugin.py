@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conformance.cases.record import Judgement, Record
-from conformance.engine import CaseResult, Engine, RunSettings
+from conformance.engine import LOADED, CaseResult, Engine, RunSettings
 from conformance.plan import Form, PlannedCase, plan_of, suite_tests
 from conformance.verdict import Silence, Verdict
 from specs import Contract, load_contract
@@ -124,6 +124,12 @@ class _Runner:
         data = getattr(report, _ATTRIBUTE, None)
         if report.when == "call" and data is not None:
             self._config.hook.pytest_holdfast_result(result=result_from(data))
+
+    def pytest_sessionfinish(self) -> None:
+        """A process of xdist hands over what it saw of its adapter; it has an engine of its own."""
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None and self._own is not None:
+            output[LOADED] = sorted(self._own.loaded())
 
     def pytest_unconfigure(self) -> None:
         """End what this process started."""

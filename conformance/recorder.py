@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -25,6 +24,7 @@ from conformance.engine import CaseResult, RunSettings
 from conformance.plan import plan_of
 from reports.evidence import (
     AdapterIdentity,
+    Artefacts,
     Claimed,
     ContractPin,
     EvidenceWriter,
@@ -36,12 +36,12 @@ from reports.evidence import (
     Redactor,
     Restart,
     Run,
+    SeedOrigin,
     Selection,
     SurfaceLine,
     VerdictLine,
 )
 from specs import Contract
-from specs.strictjson import digest_bytes
 
 _CODE = (".py", ".yaml", ".json", ".jsonl")
 
@@ -73,13 +73,13 @@ def pin_of(contract: Contract) -> ContractPin:
     return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
 
 
-def adapter_digest(argv: Sequence[str]) -> str | None:
-    """The digest of the adapter's program, if it is a file that can be read."""
-    program = shutil.which(argv[0])
-    try:
-        return None if program is None else digest_bytes(Path(program).read_bytes())
-    except OSError:
-        return None
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the caller of a run says of it: where its seed came from, a nonce and a revision if there are any."""
+
+    seed_origin: SeedOrigin
+    nonce: str | None = None
+    commit: str | None = None
 
 
 def header_of(
@@ -87,10 +87,12 @@ def header_of(
     contracts: Sequence[Contract],
     greeting: Greeting | None,
     *,
+    caller: Caller,
+    started: datetime,
     expression: str | None,
     faults: bool,
 ) -> Header:
-    """The header of a run; `greeting` is None if the adapter did not come as far as hello.
+    """The header of a run; `greeting` is None if the adapter did not come as far as hello. `started` is aware.
 
     `faults`: whether any are to strike, so that what can be tried here is told.
     """
@@ -100,7 +102,7 @@ def header_of(
         contracts=tuple(map(pin_of, contracts)),
         adapter=AdapterIdentity(
             command=settings.adapter,
-            digest=adapter_digest(settings.adapter),
+            commit=caller.commit,
             implementation=None if said is None else Implementation(said["name"], said["version"], said["language"]),
             claims=()
             if greeting is None
@@ -109,8 +111,10 @@ def header_of(
         environment={**environment(), **(_abilities(contracts) if faults else {})},
         config=dict(settings.config),
         seed=settings.seed,
+        seed_origin=caller.seed_origin,
+        nonce=caller.nonce,
         deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},
-        started=datetime.now(UTC),
+        started=started,
         plan=tuple(case.id for contract in contracts for case in plan_of(contract)),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
     )
@@ -180,8 +184,9 @@ class Recorder:
         """Say which store the run used. Raises EvidenceError."""
         self._writer.write(line)
 
-    def finish(self, *, verdict: str, exit_status: int) -> None:
-        """Complete the run. Raises EvidenceError."""
+    def finish(self, artefacts: Artefacts, *, verdict: str, exit_status: int) -> None:
+        """Say what ran, and complete the run. Raises EvidenceError."""
+        self._writer.write(artefacts)
         self._writer.finish(verdict=verdict, exit_status=exit_status)
 
     @property

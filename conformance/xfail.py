@@ -8,8 +8,8 @@
     issue = "https://example.org/issues/17"
     expires = 2026-03-31            # the last day
 
-An entry that no longer says the truth (its case passes, fails otherwise, is not in the plan) or is past its day is a
-problem of its own: a list of excuses that nobody prunes hides the next failure.
+An entry that no longer says the truth (its case passes, fails otherwise, is not in the plan), is past its day, or names
+a day more than 90 days away is a problem of its own: a list of excuses that nobody prunes hides the next failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum, unique
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,13 @@ from typing import Any
 from conformance.engine import CaseResult
 from conformance.verdict import Exit, Verdict
 from specs import schema
+from specs.files import read_regular
 
 _ADVICE = "see specs/schemas/xfail.schema.json"
+# A list of excuses that somebody keeps by hand is a few kilobytes.
+_LONGEST = 1024 * 1024
+# A quarter of a year: what nobody mended by then is looked at again.
+MOST_DAYS = timedelta(days=90)
 
 
 class XfailError(Exception):
@@ -53,6 +58,7 @@ class ProblemKind(Enum):
 
     UNMATCHED = "unmatched"
     EXPIRED = "expired"
+    TOO_LONG = "too_long"
     PASSING = "passing"
     OTHER_FAILURE = "other_failure"
 
@@ -79,31 +85,16 @@ class Applied:
         return Exit.EXPECTATION if self.problems else Exit.OK
 
     @property
-    def excused_open(self) -> tuple[Expectation, ...]:
-        """Excused failures of the fail-open class; they stay on top of every report and hold the gate."""
-        return tuple(entry for entry in self.excused.values() if entry.verdict.is_open)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What a report says: excused fail-opens first, then what is wrong with the file, then the other excuses."""
-        opened = self.excused_open
-        others = [entry for entry in self.excused.values() if entry not in opened]
-        return (
-            *(f"EXCUSED {_excuse(entry)}; the gate stays shut" for entry in opened),
-            *(f"expected failures: {problem.text}" for problem in self.problems),
-            *(f"excused {_excuse(entry)}" for entry in others),
-        )
-
-
-def _excuse(entry: Expectation) -> str:
-    return f"{entry.verdict.value}: {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
+    def listed(self) -> tuple[Expectation, ...]:
+        """What is excused, the gravest first; it stays on top of every report."""
+        order = list(Verdict)
+        return tuple(sorted(self.excused.values(), key=lambda entry: order.index(entry.verdict)))
 
 
 def read_xfail(path: Path) -> tuple[Expectation, ...]:
     """Read an `xfail.toml`. Raises XfailError."""
     try:
-        with path.open("rb") as stream:
-            raw = tomllib.load(stream)
+        raw = tomllib.loads(read_regular(path, limit=_LONGEST).decode("utf-8"))
     except OSError as error:
         raise XfailError(
             f"{path}: expected a file of expected failures, got: {error.strerror}; check --xfail"
@@ -148,9 +139,9 @@ def _expectation(entry: Mapping[str, Any], path: Path) -> Expectation:
 
 
 def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date | None = None) -> str | None:
-    """The issue under which `result` is excused on the day `today` (in UTC; the present one if not given)."""
+    """The issue under which `result` is excused in a run of the day `today` (in UTC; the present one if not given)."""
     day = today or datetime.now(UTC).date()
-    return next((e.issue for e in expectations if _matches(e, result) and day <= e.expires), None)
+    return next((e.issue for e in expectations if _matches(e, result) and day <= e.expires <= day + MOST_DAYS), None)
 
 
 def apply(
@@ -204,6 +195,9 @@ def _problem(entry: Expectation, result: CaseResult | None, today: date, *, left
     if today > entry.expires:
         text = f"excused until {entry.expires}, today is {today}; {entry.owner} mends it ({entry.issue}) or extends it"
         return _said(ProblemKind.EXPIRED, entry, text)
+    if entry.expires > today + MOST_DAYS:
+        text = f"excused until {entry.expires}; name a day within {MOST_DAYS.days} days, at most {today + MOST_DAYS}"
+        return _said(ProblemKind.TOO_LONG, entry, text)
     return None
 
 

@@ -14,7 +14,11 @@ from typing import Any, ClassVar
 import yaml
 
 from specs.errors import SpecError
+from specs.files import read_regular
 from specs.strictjson import MAX_SAFE_INTEGER
+
+# A contract's longest file has some hundred kilobytes.
+_LONGEST = 16 * 1024 * 1024
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -92,7 +96,7 @@ def parse_yaml(text: str, *, name: str) -> Any:
 def read_yaml(path: Path) -> Any:
     """Read and parse the YAML file at `path`. Raises SpecError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, limit=_LONGEST).decode("utf-8")
     except FileNotFoundError as error:
         raise SpecError(f"{path}: expected a YAML file, found nothing; check the name") from error
     except (OSError, UnicodeDecodeError) as error:

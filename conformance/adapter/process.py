@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from conformance.adapter.janitor import Janitor
+from conformance.adapter.loaded import files_of_group
 from conformance.adapter.messages import MAX_LINE, Event
 from conformance.verdict import Silence
 
@@ -130,6 +131,10 @@ class AdapterProcess:
                 room = MAX_STDERR - len(self._stderr)
                 self._stderr += chunk[:room]
                 self._stderr_dropped += max(0, len(chunk) - room)
+
+    def loaded(self) -> frozenset[str]:
+        """The files that the processes of its group have now."""
+        return frozenset() if self._ended else files_of_group(self.pid)
 
     @property
     def log(self) -> str:

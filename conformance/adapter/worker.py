@@ -173,6 +173,10 @@ class Worker:
         """Let it go on."""
         self._process.resume()
 
+    def loaded(self) -> frozenset[str]:
+        """The files that its processes have now."""
+        return self._process.loaded()
+
     @property
     def log(self) -> str:
         """Standard error so far."""
@@ -217,6 +221,7 @@ class WorkerPool:
         self._workers: dict[int, Worker] = {}
         self._dead_in_a_row = 0
         self._logs: list[tuple[int, str]] = []
+        self._loaded: set[str] = set()
         self.epoch_ns = time.monotonic_ns()
         self.replaced: list[tuple[int, str]] = []
 
@@ -250,6 +255,8 @@ class WorkerPool:
         worker = self._start(number)
         worker.await_greeting()
         self._workers[number] = worker
+        if not self._loaded:
+            self._loaded |= worker.loaded()
         return worker
 
     def _start(self, number: int) -> Worker:
@@ -271,6 +278,15 @@ class WorkerPool:
                 # They started together, so one deadline holds for all of them.
                 worker.await_greeting(timeout=max(0.0, ends - time.monotonic()))
                 self._workers[worker.number] = worker
+
+    def loaded(self) -> frozenset[str]:
+        """The files that processes of workers were seen to have: the first after its hello, all that are there now.
+
+        Never asked before a kill: the time that it takes would be a grace to write what was only acknowledged.
+        """
+        for worker in self._workers.values():
+            self._loaded |= worker.loaded()
+        return frozenset(self._loaded)
 
     def current(self, number: int) -> Worker | None:
         """Worker `number` as it stands, dead or alive; never starts one."""

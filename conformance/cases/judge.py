@@ -85,6 +85,8 @@ def judge_side(
 
 def unlike(action: Action, index: int, record: Record) -> str | None:
     """Why the record cannot be what came of the action; None if it can."""
+    if record.action != action.note:
+        return f"it is of [{record.action}], the case is at [{action.note}]"
     worker, request = action.requests[index] if action.requests else (action.worker, None)
     if record.worker != worker:
         return f"it is of worker {record.worker}, the case turns to worker {worker}"
@@ -107,6 +109,8 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
             read(action.verb, record.event.get("detail") if record.event else None, action.operand)
         except SeenError as error:
             return str(error)
+    if kind == "done" and action.verb.value not in TELLING and record.event and record.event.get("detail"):
+        return f"{action.verb.value} tells nothing, and here it does"
     awaited = _SILENT if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
     return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
 

@@ -15,15 +15,18 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from conformance.artefacts import ALWAYS
 from conformance.baselines import Policy
 from conformance.cases.record import Record
 from conformance.cases.values import at_path, is_missing
 from conformance.cli.console import err, out
 from conformance.durability.told import in_words
 from conformance.engine import FAULT_SECONDS, CaseResult
+from conformance.gate_model import some_of
 from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
 from conformance.verdict import Exit, Verdict
+from reports.evidence import Artefacts
 from specs import Case, Contract
 from specs.model import Proof
 from specs.strictjson import canonical
@@ -116,6 +119,7 @@ def print_summary(
     final: Exit,
     *,
     decision: GateDecision,
+    artefacts: Artefacts | None,
     options: Options,
     contracts: Sequence[Contract],
     plan: Sequence[PlannedCase],
@@ -129,8 +133,10 @@ def print_summary(
         (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS),
         key=lambda result: order.index(result.judgement.verdict),
     )
-    for entry in applied.excused_open:
-        console.print(f"[bold red]excused, and open:[/] {escape(entry.id)} ({entry.owner}, {entry.issue})")
+    for entry in applied.listed:
+        console.print("excused, and open" if entry.verdict.is_open else "excused", style="bold red", end=": ")
+        said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
+        console.print(said, markup=False)
     for result in failing[:MAX_FAILURES]:
         planned = by_id[result.case]
         _print_failure(console, result, planned, by_name[planned.contract], options)
@@ -144,6 +150,7 @@ def print_summary(
         console.print(f"xfail: {problem.text}", markup=False, style="yellow")
     _print_counts(console, summary, contracts)
     console.print(f"evidence: {options.evidence}", markup=False)
+    console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
     console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
     for reason in decision.reasons[:MAX_REASONS]:
         console.print(f"  {reason.code.value}: {reason.text}", markup=False)
@@ -151,6 +158,16 @@ def print_summary(
         console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
     colour = "green" if final is Exit.OK else "red"
     console.print(f"verdict:  {styled(summary.verdict)}   exit [{colour}]{int(final)}[/]")
+
+
+def artefacts_text(artefacts: Artefacts | None) -> str:
+    """The digest of the adapter, and what it is of."""
+    if artefacts is None or artefacts.digest is None:
+        return "no digest, for no file of it was hashed; --adapter-file names what belongs to it"
+    count = len(artefacts.files)
+    left_out = [each.what for each in artefacts.not_hashed if each not in ALWAYS]
+    beside = f"; not hashed: {some_of(left_out)}" if left_out else ""
+    return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
 
 
 def _print_failure(
@@ -297,12 +314,25 @@ def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contra
         console.print(f"state:    self-reported by the adapter ({', '.join(self_reported)})")
 
 
-def summary_json(summary: Summary, final: Exit, evidence: Path) -> dict[str, Any]:
+def summary_json(
+    summary: Summary, final: Exit, evidence: Path, *, applied: Applied, artefacts: Artefacts | None
+) -> dict[str, Any]:
     """The summary as JSON (`specs/schemas/verify.schema.json`)."""
     return {
         "verdict": summary.verdict.value,
         "exit": int(final),
         "evidence": str(evidence),
+        "adapter_digest": None if artefacts is None else artefacts.digest,
+        "excused": [
+            {
+                "case": entry.id,
+                "verdict": entry.verdict.value,
+                "issue": entry.issue,
+                "owner": entry.owner,
+                "expires": entry.expires.isoformat(),
+            }
+            for entry in applied.listed
+        ],
         "counts": {verdict.value: count for verdict, count in summary.counts.items()},
         "notes": list(summary.notes),
         "clauses": [

@@ -13,7 +13,9 @@ import typer
 from rich.console import Console
 
 from conformance.cli.console import Format, out, stop
+from conformance.cli.face import artefacts_text
 from conformance.gate import (
+    Expected,
     FitnessProof,
     GateDecision,
     Requirement,
@@ -25,6 +27,7 @@ from reports.evidence import EvidenceError, Run, read_evidence
 from reports.evidence.model import instant_text
 from specs import SpecError
 
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _AGE = re.compile(r"([1-9][0-9]{0,5})([mhd])\Z")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _COLOUR = {Exit.KIT: "magenta", Exit.FAIL_OPEN: "bold red"}
@@ -45,6 +48,18 @@ def gate(
         str | None, typer.Option(help="what was given to `holdfast fitness --challenge`; needs --fitness")
     ] = None,
     baseline: Annotated[Path | None, typer.Option(help="an earlier run; no claim of it may be dropped")] = None,
+    adapter_digest: Annotated[
+        str | None, typer.Option(metavar="sha256:…", help="digest of the adapter's files that the run must have")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the run must be of")] = None,
+    nonce: Annotated[str | None, typer.Option(help="nonce that the run must have been asked for with")] = None,
+    not_before: Annotated[
+        str | None, typer.Option(metavar="INSTANT", help="RFC 3339; the run must have started then or later")
+    ] = None,
+    allow_seed: Annotated[bool, typer.Option("--allow-seed", help="take a run whose seed was chosen")] = False,
+    allow_excused: Annotated[
+        bool, typer.Option("--allow-excused", help="take a run with excused MUSTs; one that failed open stays held")
+    ] = False,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
     key: Annotated[Path | None, typer.Option(help="public key of the signature that is asked for")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
@@ -53,6 +68,14 @@ def gate(
     requirements = _requirements(require)
     age = _age(max_age)
     proof = _proof(fitness, surface, server, challenge)
+    expected = Expected(
+        adapter_digest=_digest(adapter_digest),
+        commit=commit,
+        nonce=nonce,
+        not_before=_instant(not_before),
+        allow_seed=allow_seed,
+        allow_excused=allow_excused,
+    )
     if key is not None:
         _must_be_file("--key", key)
     try:
@@ -68,6 +91,7 @@ def gate(
         fitness=proof,
         baseline=before,
         key=None if key is None else str(key),
+        expected=expected,
         path=run,
     )
     if format_ is Format.JSON:
@@ -91,6 +115,25 @@ def _age(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
+def _digest(text: str | None) -> str | None:
+    if text is not None and _DIGEST.match(text) is None:
+        stop(Exit.USAGE, f"--adapter-digest: expected sha256: and 64 hexadecimal digits in lower case, got {text!r}")
+    return text
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        example = instant_text(datetime.now(UTC).replace(microsecond=0))
+        stop(Exit.USAGE, f"--not-before: expected an instant with its zone, such as {example}, got {text!r}")
+    return moment
+
+
 def _proof(fitness: Path | None, surface: str | None, server: str | None, challenge: str | None) -> FitnessProof | None:
     if fitness is None:
         given = {"--surface": surface, "--server": server, "--challenge": challenge}
@@ -112,11 +155,17 @@ def decision_json(
     decision: GateDecision, evidence: Run, requirements: Sequence[Requirement], *, path: Path
 ) -> dict[str, Any]:
     """The decision as JSON (`specs/schemas/gate.schema.json`)."""
+    header = evidence.header
     return {
         "run": {
             "path": str(path),
             "digest": evidence.digest,
-            "started": None if evidence.header is None else instant_text(evidence.header.started),
+            "started": None if header is None else instant_text(header.started),
+            "finished": None if evidence.footer is None else instant_text(evidence.footer.finished),
+            "adapter_digest": None if evidence.artefacts is None else evidence.artefacts.digest,
+            "commit": None if header is None else header.adapter.commit,
+            "nonce": None if header is None else header.nonce,
+            "seed_origin": None if header is None else header.seed_origin.value,
         },
         "required": [
             {"contract": r.contract.name, "version": r.contract.version, "extent": r.extent.value} for r in requirements
@@ -142,4 +191,6 @@ def _print(
         made = evidence.header.adapter.implementation
         whose = "an adapter that never said hello" if made is None else f"{made.name} {made.version} ({made.language})"
         console.print(f"run:      {path} of {instant_text(evidence.header.started)}, {whose}", markup=False)
+        told = f", commit {evidence.header.adapter.commit}" if evidence.header.adapter.commit else ""
+        console.print(f"adapter:  {artefacts_text(evidence.artefacts)}{told}", markup=False)
     console.print(f"exit:     {int(decision.exit)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.cli.console import Format
 from conformance.engine import RunSettings
+from conformance.recorder import Caller
 from reports.evidence import Redactor
 
 
@@ -26,6 +27,8 @@ class Options:
     exit_first: bool
     junitxml: Path | None
     alluredir: Path | None
+    caller: Caller
+    adapter_files: tuple[Path, ...]
     format: Format
 
     @property

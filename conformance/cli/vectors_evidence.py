@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
+from conformance.artefacts import Identity
 from conformance.cli.vectors_words import answer_text, reproduction, shown
-from conformance.recorder import adapter_digest, environment, kit_digest, pin_of
+from conformance.recorder import environment, kit_digest, pin_of
 from conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
 from reports.evidence import (
     AdapterIdentity,
@@ -24,6 +25,7 @@ from reports.evidence import (
     KitIdentity,
     Place,
     Redactor,
+    SeedOrigin,
     Selection,
     Vectors,
     VerdictLine,
@@ -70,14 +72,17 @@ def exit_of_result(result: Result) -> Exit:
 def record(result: Result, where: Path | Place) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
     status = exit_of_result(result)
-    with EvidenceWriter(where, redactor=Redactor.knowing(command=result.target.command.words)) as writer:
-        writer.header(_header(result))
+    header, command = _header(result), result.target.command.words
+    redactor = Redactor.knowing(command=command)
+    with EvidenceWriter(where, redactor=redactor) as writer:
+        writer.header(header)
         writer.write(line_of(result))
         verdicts = []
         for row in result.lines:
             verdict = verdict_of_row(result, row)
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
+        writer.write(Identity(command, started=header.started, redactor=redactor).conclude())
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
         writer.confirm()
     return status
@@ -97,13 +102,15 @@ def _header(result: Result) -> Header:
         contracts=(pin_of(load_contract(CONTRACT)),),
         adapter=AdapterIdentity(
             command=target.command.words,
-            digest=adapter_digest(target.command.words),
+            commit=None,
             implementation=said,
             claims=(),
         ),
         environment=environment(),
         config={"profile": result.profile.value},
         seed=str(result.seed),
+        seed_origin=SeedOrigin.CHOSEN,
+        nonce=None,
         deadlines={"answer": target.command.deadline, "start": target.command.start},
         started=datetime.now(UTC),
         plan=tuple(_case(result, row) for row in result.lines),

@@ -9,16 +9,18 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import xfail
 from conformance.adapter.worker import Greeting
+from conformance.artefacts import Identity
 from conformance.baselines import load_baseline
 from conformance.cli.console import Format, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
-from conformance.engine import CaseResult, Engine
+from conformance.engine import LOADED, CaseResult, Engine
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
@@ -43,12 +45,14 @@ class Verification:
         greeting: Greeting,
         expectations: Sequence[xfail.Expectation],
         engine: Engine,
+        identity: Identity,
         recorder: Recorder,
     ) -> None:
         self._options = options
         self._contracts = contracts
         self._expectations = expectations
         self._engine = engine
+        self._identity = identity
         self._plan = tuple(case for contract in contracts for case in plan_of(contract))
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
@@ -56,7 +60,13 @@ class Verification:
         self._ended_by_user = False
         named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
-            options.settings, contracts, greeting, expression=options.narrowed, faults=options.faults or named
+            options.settings,
+            contracts,
+            greeting,
+            caller=options.caller,
+            started=identity.started,
+            expression=options.narrowed,
+            faults=options.faults or named,
         )
         self._recorder = recorder
         self._recorder.begin(header)
@@ -71,7 +81,7 @@ class Verification:
 
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
         """The issue under which a result is expected."""
-        return xfail.excuse_of(self._expectations, result)
+        return xfail.excuse_of(self._expectations, result, self._identity.started.date())
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
@@ -82,6 +92,11 @@ class Verification:
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
         """Note what is to run, where the processes of xdist collect; all of them collect the same."""
         self._select(name.rpartition("::")[2] for name in ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
+        """A process of xdist ended: note what it saw of its adapter."""
+        self._identity.saw(getattr(node, "workeroutput", {}).get(LOADED, ()))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note whether a user ended the session: xdist ends it, for `-x`, by a subclass of KeyboardInterrupt."""
@@ -166,6 +181,7 @@ class Verification:
         applied = xfail.apply(
             self._expectations,
             results,
+            self._identity.started.date(),
             not_run=[case.id for case in self._plan if narrowed and case.id not in self._results],
         )
         summary = summarise(
@@ -178,7 +194,8 @@ class Verification:
         )
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._say_surfaces()
-        self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
+        self._identity.saw(self._engine.loaded())
+        self._recorder.finish(self._identity.conclude(), verdict=summary.verdict.value, exit_status=int(final))
         self._concluded = summary, applied, final
 
     def _say_surfaces(self) -> None:
@@ -198,13 +215,15 @@ class Verification:
         assert self._concluded is not None
         summary, applied, final = self._concluded
         if self._options.format is Format.JSON:
-            print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
+            said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
+            print(json.dumps(said, ensure_ascii=False))
         else:
             print_summary(
                 summary,
                 applied,
                 final,
                 decision=self._decision(run),
+                artefacts=run.artefacts,
                 options=self._options,
                 contracts=self._contracts,
                 plan=self._plan,

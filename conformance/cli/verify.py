@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 from conformance import xfail
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
+from conformance.artefacts import ArtefactError, Identity
 from conformance.cases.record import Judgement
 from conformance.cli.before import EVIDENCE
 from conformance.cli.console import Format, err, stop
@@ -23,14 +25,16 @@ from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from conformance.plan import plan_of
-from conformance.recorder import Recorder, header_of
+from conformance.recorder import Caller, Recorder, header_of
 from conformance.verdict import Exit, Silence, Verdict
-from reports.evidence import EvidenceError
+from reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
 from specs import Contract, SpecError, contract_names, load_contract
 
 DEFAULT_EVIDENCE = Path(EVIDENCE)
 # Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
 _STATES = "faults"
+# What a caller may say of a run: enough for any revision, and for any random number in any spelling.
+MAX_NONCE, MAX_COMMIT = 128, 64
 
 
 def verify(
@@ -57,7 +61,17 @@ def verify(
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
-    seed: Annotated[str | None, typer.Option(help="fixes every random suffix; a new one by default")] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
+    ] = None,
+    nonce: Annotated[
+        str | None, typer.Option(help="known to you alone before; the seed is derived from it, the gate can ask for it")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the adapter was built from")] = None,
+    adapter_file: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="file or folder that is part of the adapter; its digest counts; repeat"),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="processes that run cases")] = 1,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
@@ -79,10 +93,11 @@ def verify(
         )
     parsed = config_of(config or [])
     target = target_of(context.args, launcher=launcher)
+    used, origin = _seed(seed, nonce)
     settings = RunSettings(
         adapter=target.adapter,
         contracts=_contracts(contract or []),
-        seed=_seed(seed),
+        seed=used,
         launcher=target.launcher,
         config=parsed,
         slow=slow,
@@ -103,17 +118,41 @@ def verify(
         exit_first=exit_first,
         junitxml=junitxml,
         alluredir=alluredir,
+        caller=Caller(origin, nonce, commit),
+        adapter_files=tuple(adapter_file or ()),
         format=format_,
     )
+    _publishable(options)
     raise typer.Exit(int(run(options)))
 
 
-def _seed(text: str | None) -> str:
-    if text is None:
-        return secrets.token_hex(8)
-    if not text or not text.isascii() or not text.isprintable() or len(text) > 128:
-        stop(Exit.USAGE, f"expected a seed of 1 to 128 printable ASCII characters, got {text!r}")
-    return text
+def _seed(text: str | None, nonce: str | None) -> tuple[str, SeedOrigin]:
+    """The seed of the run, and where it came from."""
+    if text is not None:
+        _must_be_printable("--seed", text, most=128)
+        return text, SeedOrigin.CHOSEN
+    if nonce is not None:
+        _must_be_printable("--nonce", nonce, most=MAX_NONCE)
+        return seed_of_nonce(nonce), SeedOrigin.NONCE
+    return secrets.token_hex(16), SeedOrigin.FRESH
+
+
+def _publishable(options: Options) -> None:
+    """What the caller says stands in the evidence as it was said, so it must be short text and no secret."""
+    for option, text, most in (
+        ("--nonce", options.caller.nonce, MAX_NONCE),
+        ("--commit", options.caller.commit, MAX_COMMIT),
+    ):
+        if text is None:
+            continue
+        _must_be_printable(option, text, most=most)
+        if options.redactor.free(text) != text:
+            stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
+
+
+def _must_be_printable(option: str, text: str, *, most: int) -> None:
+    if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
+        stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
 
 
 def _contracts(names: Sequence[str]) -> tuple[str, ...]:
@@ -150,8 +189,12 @@ def run(options: Options) -> Exit:
     try:
         expectations = () if options.xfail is None else xfail.read_xfail(options.xfail)
         requested = [load_contract(name) for name in settings.contracts]
+        started = datetime.now(UTC)
+        identity = Identity(settings.adapter, started=started, named=options.adapter_files, redactor=options.redactor)
     except (SpecError, xfail.XfailError) as error:
         stop(Exit.USAGE, str(error))
+    except ArtefactError as error:
+        stop(Exit.USAGE, f"--adapter-file: {error}")
     problem = unusable_outputs(options)
     if problem:
         stop(Exit.USAGE, problem)
@@ -161,7 +204,7 @@ def run(options: Options) -> Exit:
         stop(Exit.USAGE, str(error))
     try:
         with recorder:
-            status = _run(options, requested, expectations, recorder)
+            status = _run(options, requested, expectations, identity, recorder)
             recorder.confirm()
             return status
     except StartError as error:
@@ -180,13 +223,18 @@ def run(options: Options) -> Exit:
 
 
 def _run(
-    options: Options, requested: Sequence[Contract], expectations: Sequence[xfail.Expectation], recorder: Recorder
+    options: Options,
+    requested: Sequence[Contract],
+    expectations: Sequence[xfail.Expectation],
+    identity: Identity,
+    recorder: Recorder,
 ) -> Exit:
     """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
     contracts, greeting, verification = list(requested), None, None
     with Engine(options.settings) as engine:
         try:
             greeting = _greet(engine)
+            identity.saw(engine.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
             _known_cases(options.cases, contracts)
@@ -195,10 +243,10 @@ def _run(
         except (StartError, _NeverStartedError) as error:
             failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
         else:
-            verification = Verification(options, contracts, greeting, expectations, engine, recorder)
+            verification = Verification(options, contracts, greeting, expectations, engine, identity, recorder)
             verification.go()
     if verification is None:
-        _record_failure(options, contracts, greeting, failure, recorder)
+        _record_failure(options, contracts, greeting, failure, identity, recorder)
     # Only now is every process of the adapter gone, which could have changed what it reads.
     run = recorder.reread()
     publish(run, contracts, options, problem=failure.detail if verification is None else "")
@@ -231,15 +279,25 @@ def _record_failure(
     contracts: Sequence[Contract],
     greeting: Greeting | None,
     failure: Judgement,
+    identity: Identity,
     recorder: Recorder,
 ) -> None:
     """The adapter failed before any case: no planned case has a verdict, and the evidence says so."""
-    recorder.begin(header_of(options.settings, contracts, greeting, expression=options.narrowed, faults=False))
+    header = header_of(
+        options.settings,
+        contracts,
+        greeting,
+        caller=options.caller,
+        started=identity.started,
+        expression=options.narrowed,
+        faults=False,
+    )
+    recorder.begin(header)
     unproven = replace(failure, detail=f"before any case: {failure.detail}")
     for contract in contracts:
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
-    recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
+    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
 
 
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:

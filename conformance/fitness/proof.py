@@ -38,6 +38,7 @@ from reports.evidence import KitIdentity
 from reports.evidence.model import instant_text
 from specs import Contract, load_terms, schema, strictjson
 from specs.errors import StrictJsonError
+from specs.files import read_regular
 
 SCHEMA = 1
 # Clocks of machines in one installation differ by seconds; by more, a proof claims to be from the future.
@@ -151,12 +152,9 @@ def write(document: Mapping[str, Any], path: Path) -> None:
 def read(path: Path) -> Proof:
     """Read a proof strictly: bytes, JSON, schema and seal. Raises ProofError. Nothing is believed yet: see `verify`."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_LONGEST + 1)
+        data = read_regular(path, limit=_LONGEST)
     except OSError as error:
         raise ProofError(f"{path}: expected a fitness proof, got: {error.strerror}; check the name") from error
-    if len(data) > _LONGEST:
-        raise ProofError(f"{path}: expected a fitness proof of at most {_LONGEST} bytes, got more")
     try:
         raw = strictjson.loads(data)
     except StrictJsonError as error:

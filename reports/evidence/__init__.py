@@ -1,6 +1,7 @@
 """`run.jsonl`: the only source of truth about a run (docs/evidence.md)."""
 
 from reports.evidence.errors import EvidenceError
+from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from reports.evidence.model import (
     AdapterIdentity,
     Claimed,
@@ -29,6 +30,8 @@ from reports.evidence.writer import EvidenceWriter
 __all__ = [
     "MARK",
     "AdapterIdentity",
+    "Artefact",
+    "Artefacts",
     "Claimed",
     "ContractPin",
     "Defect",
@@ -42,13 +45,17 @@ __all__ = [
     "KitIdentity",
     "Line",
     "Log",
+    "NotHashed",
     "Place",
     "Redactor",
     "Restart",
     "Run",
+    "SeedOrigin",
     "Selection",
+    "Source",
     "SurfaceLine",
     "Vectors",
     "VerdictLine",
     "read_evidence",
+    "seed_of_nonce",
 ]

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from enum import Enum, unique
 from typing import Any
 
+from reports.evidence.identity import Artefacts, SeedOrigin
 from reports.evidence.surface import SurfaceLine
+from specs import strictjson
 
 # Version of the line format.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def instant_text(moment: datetime) -> str:
@@ -87,11 +89,12 @@ class Claimed:
 class AdapterIdentity:
     """The adapter: how it was started and what it said in its hello.
 
-    `digest` is None where there is no file to digest, `implementation` None if it did not come as far as hello.
+    `implementation` is None if it did not come as far as hello. `commit` is the revision that the caller says it was
+    built from, None if the caller said nothing. What its files were stands in the line `artefacts`.
     """
 
     command: tuple[str, ...]
-    digest: str | None
+    commit: str | None
     implementation: Implementation | None
     claims: tuple[Claimed, ...]
 
@@ -99,7 +102,7 @@ class AdapterIdentity:
         """As it stands in the header."""
         return {
             "command": list(self.command),
-            "digest": self.digest,
+            "commit": self.commit,
             "implementation": None if self.implementation is None else self.implementation.as_json(),
             "claims": [claim.as_json() for claim in self.claims],
         }
@@ -119,7 +122,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line. `plan` is every case id in order, whatever was selected; `deadlines` are seconds by name."""
+    """The first line. `plan` is every case id in order, whatever was selected; `deadlines` are seconds by name.
+
+    `nonce` is what the caller of the run gave to know it again, None if nothing.
+    """
 
     kit: KitIdentity
     contracts: tuple[ContractPin, ...]
@@ -127,6 +133,8 @@ class Header:
     environment: Mapping[str, str]
     config: Mapping[str, str]
     seed: str
+    seed_origin: SeedOrigin
+    nonce: str | None
     deadlines: Mapping[str, float]
     started: datetime
     plan: tuple[str, ...]
@@ -143,6 +151,8 @@ class Header:
             "environment": dict(self.environment),
             "config": dict(self.config),
             "seed": self.seed,
+            "seed_origin": self.seed_origin.value,
+            "nonce": self.nonce,
             "deadlines": dict(self.deadlines),
             "started": instant_text(self.started),
             "plan": list(self.plan),
@@ -294,7 +304,10 @@ FINDINGS = ("accepted_must_refuse", "wrong_bytes", "no_verdict", "over_refusal",
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The last line: the run's verdict and exit status, verdict lines by verdict, and how many lines precede it."""
+    """The last line: the run's verdict and exit status, verdict lines by verdict, and how many lines precede it.
+
+    In the file it has a `seal` besides, see `sealed`.
+    """
 
     verdict: str
     exit: int
@@ -314,7 +327,13 @@ class Footer:
         }
 
 
-Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Footer
+def sealed(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A footer with its `prev`, and the digest of all of it as `seal`: so no field of the last line is free either."""
+    bare = {name: value for name, value in line.items() if name != "seal"}
+    return {**bare, "seal": strictjson.digest(bare)}
+
+
+Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
 
 
 @unique
@@ -361,6 +380,7 @@ class Run:
     digest: str
     vectors: tuple[Vectors, ...] = ()
     surfaces: tuple[SurfaceLine, ...] = ()
+    artefacts: Artefacts | None = None
 
     def sides(self) -> Mapping[str, Mapping[str, tuple[Exchange, ...]]]:
         """The exchanges by case id and by side, each in the order of the file."""

@@ -5,8 +5,10 @@ The reader goes on after a defect, so that a report can show what is there and s
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,9 @@ from typing import Any, BinaryIO
 
 from reports.earlier import PARTIAL, PREVIOUS
 from reports.evidence.errors import EvidenceError
+from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, digest_of
 from reports.evidence.model import (
+    SCHEMA,
     AdapterIdentity,
     Claimed,
     ContractPin,
@@ -35,26 +39,36 @@ from reports.evidence.model import (
     Selection,
     Vectors,
     VerdictLine,
+    sealed,
 )
 from reports.evidence.surface import SurfaceLine
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
+from specs.files import open_regular
 from specs.schema import Validator
 
 # An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
 MAX_LINE = 4 * 1024 * 1024
 # What is wrong with a file is clear after so many findings; a file of another kind would give one for each line.
 MAX_DEFECTS = 100
+# A run of all contracts is some tens of megabytes. What is read stays in memory, several times its size: ten times such
+# a run still fits into a small machine of a CI.
+MAX_EVIDENCE = 512 * 1024 * 1024
+# That much is read in less than a minute; a file that somebody goes on writing to would keep the reader for ever.
+MAX_SECONDS = 600.0
 
 
 def read_evidence(path: Path) -> Run:
-    """Read the run at `path` with all its defects. Raises EvidenceError when there is no file that can be read."""
+    """Read the run at `path` with all its defects.
+
+    Raises EvidenceError when no file can be read: there is none, it is a pipe or a device, or it is too large.
+    """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path, limit=MAX_EVIDENCE) as stream:
             return _Reading().run(stream)
     except OSError as error:
         raise EvidenceError(
-            f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror}; "
+            f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror or error}; "
             f"{_beside(path) or '`holdfast verify --evidence FILE` writes one'}"
         ) from error
 
@@ -101,16 +115,23 @@ class _Reading:
     verdicts: list[VerdictLine] = field(default_factory=list)
     vectors: list[Vectors] = field(default_factory=list)
     surfaces: list[SurfaceLine] = field(default_factory=list)
+    artefacts: Artefacts | None = None
     defects: list[Defect] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
+    # The case whose exchanges stand here and whose verdict is yet to come.
+    awaited: str | None = None
     next_n: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def run(self, stream: BinaryIO) -> Run:
         whole = hashlib.sha256()
         previous: str | None = None
+        size, ends = 0, time.monotonic() + MAX_SECONDS
         # One byte more than a line and its newline may have: so a longer one is seen without being held in memory.
         while piece := stream.readline(MAX_LINE + 2):
             whole.update(piece)
+            size += len(piece)
+            if size > MAX_EVIDENCE or time.monotonic() > ends:
+                raise OSError(errno.EFBIG, f"a file that grows, {size} bytes so far")
             if len(self.defects) >= MAX_DEFECTS:
                 continue
             self.number += 1
@@ -134,6 +155,7 @@ class _Reading:
             digest="sha256:" + whole.hexdigest(),
             vectors=tuple(self.vectors),
             surfaces=tuple(self.surfaces),
+            artefacts=self.artefacts,
         )
 
     def _note(self, kind: DefectKind, text: str) -> None:
@@ -158,8 +180,13 @@ class _Reading:
             self._note(DefectKind.SCHEMA, f"expected one of the types {', '.join(_validators())}, got {kind!r}")
             return
         self._place(kind)
+        if kind == "header" and data.get("schema") != SCHEMA:
+            self._note(DefectKind.SCHEMA, _other_schema(data.get("schema")))
+            return
         if not self._fits(data, validator):
             return
+        if kind == "footer" and sealed(data)["seal"] != data["seal"]:
+            self._note(DefectKind.CHAIN, "the footer does not have the digest that it is sealed with: it was changed")
         try:
             self._keep(_parse(data))
         except ValueError as error:
@@ -185,6 +212,8 @@ class _Reading:
             self._note(DefectKind.ORDER, "the header is not the first line")
         if self.footers and kind != "footer":
             self._note(DefectKind.ORDER, f"expected nothing after the footer, got a {kind}")
+        elif self.artefacts is not None and kind != "footer":
+            self._note(DefectKind.ORDER, f"expected the footer after the artefacts, got a {kind}")
         if kind == "footer":
             self.footers += 1
             if self.footers > 1:
@@ -195,7 +224,7 @@ class _Reading:
         if problem is None:
             return True
         word = data.get("verdict")
-        if data["type"] in ("verdict", "footer") and word not in _verdict_words():
+        if data["type"] in ("verdict", "footer") and isinstance(word, str) and word not in _verdict_words():
             self._note(DefectKind.UNKNOWN_VERDICT, f"no verdict is called {word!r}; this version cannot judge the run")
         else:
             self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
@@ -207,6 +236,9 @@ class _Reading:
                 self._sequence(line)
                 self.exchanges.append(line)
             case VerdictLine():
+                if self.awaited not in (None, line.case):
+                    self._note(DefectKind.ORDER, f"expected the verdict of {self.awaited}, got that of {line.case}")
+                self.awaited = None
                 if line.case in self.judged:
                     first = self.judged[line.case]
                     self._note(DefectKind.DUPLICATE, f"a second verdict of {line.case}; the first is in line {first}")
@@ -215,7 +247,15 @@ class _Reading:
             case Log():
                 self.logs.append(line)
             case Restart():
+                if line.count != len(self.restarts) + 1:
+                    self._note(DefectKind.ORDER, f"expected restart {len(self.restarts) + 1}, got {line.count}")
                 self.restarts.append(line)
+            case Artefacts():
+                if list(line.files) != sorted(set(line.files)):
+                    self._note(DefectKind.ORDER, "the artefacts do not stand in their order, each once")
+                if digest_of(line.files) != line.digest:
+                    self._note(DefectKind.COUNT, "the digest of the artefacts is not that of the files listed")
+                self.artefacts = line
             case Vectors():
                 for profile, found in line.unbalanced().items():
                     self._note(
@@ -234,6 +274,11 @@ class _Reading:
     def _sequence(self, line: Exchange) -> None:
         if line.case in self.judged:
             self._note(DefectKind.ORDER, f"an exchange of {line.case} after its verdict")
+        if self.awaited not in (None, line.case):
+            self._note(DefectKind.ORDER, f"an exchange of {line.case} among those of {self.awaited}")
+        if self.awaited == line.case and self.next_n[line.case, "twin"] and line.side == "main":
+            self._note(DefectKind.ORDER, f"an exchange of the main side of {line.case} after its twin")
+        self.awaited = line.case
         place = (line.case, line.side)
         if line.n != self.next_n[place]:
             self._note(
@@ -263,6 +308,13 @@ class _Reading:
             self.defects.append(Defect(DefectKind.CUT_OFF, None, "there is no footer: the run was cut off"))
 
 
+def _other_schema(found: object) -> str:
+    """What to do about a run whose lines are of another version."""
+    if isinstance(found, int) and found < SCHEMA:
+        return f"an older holdfast wrote this run (schema {found}, expected {SCHEMA}); run again with the installed one"
+    return f"expected evidence of schema {SCHEMA}, got {found!r}; read it with the holdfast that wrote it"
+
+
 def _shown(raw: bytes) -> str:
     return repr(raw[:80].decode("utf-8", "replace") + ("…" if len(raw) > 80 else ""))
 
@@ -280,7 +332,7 @@ def _instant(text: str) -> datetime:
 
 def _parse(data: Mapping[str, Any]) -> Line:
     """One line that fits the schema. Raises ValueError for an instant that does not exist."""
-    body = {name: value for name, value in data.items() if name not in ("type", "prev")}
+    body = {name: value for name, value in data.items() if name not in ("type", "prev", "seal")}
     match data["type"]:
         case "exchange":
             return Exchange(**body)
@@ -295,6 +347,13 @@ def _parse(data: Mapping[str, Any]) -> Line:
             return Vectors(**{**body, "table": rows, "counterexamples": found})
         case "surface":
             return SurfaceLine(**body)
+        case "artefacts":
+            return Artefacts(
+                files=tuple(Artefact(one["path"], one["sha256"], Source(one["source"])) for one in body["files"]),
+                not_hashed=tuple(NotHashed(**one) for one in body["not_hashed"]),
+                changed=tuple(body["changed"]),
+                digest=body["digest"],
+            )
         case "footer":
             return Footer(**{**body, "finished": _instant(body["finished"])})
         case _:
@@ -309,13 +368,15 @@ def _parse_header(body: Mapping[str, Any]) -> Header:
         contracts=tuple(ContractPin(**pin) for pin in body["contracts"]),
         adapter=AdapterIdentity(
             command=tuple(adapter["command"]),
-            digest=adapter["digest"],
+            commit=adapter["commit"],
             implementation=None if said is None else Implementation(**said),
             claims=tuple(Claimed(**claim) for claim in adapter["claims"]),
         ),
         environment=body["environment"],
         config=body["config"],
         seed=body["seed"],
+        seed_origin=SeedOrigin(body["seed_origin"]),
+        nonce=body["nonce"],
         deadlines=body["deadlines"],
         started=_instant(body["started"]),
         plan=tuple(body["plan"]),

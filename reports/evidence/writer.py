@@ -10,7 +10,8 @@ from threading import Lock
 from typing import Any, Self
 
 from reports.evidence.errors import EvidenceError
-from reports.evidence.model import Exchange, Footer, Header, Log, Restart, Run, Vectors, VerdictLine
+from reports.evidence.identity import Artefacts
+from reports.evidence.model import Exchange, Footer, Header, Log, Restart, Run, Vectors, VerdictLine, sealed
 from reports.evidence.place import Place
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import Redactor
@@ -42,7 +43,7 @@ class EvidenceWriter:
         """Write the header, as the first line. Raises EvidenceError."""
         self._append(line.as_json(), first=True)
 
-    def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine) -> None:
+    def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts) -> None:
         """Append one line between header and footer. Raises EvidenceError."""
         self._append(line.as_json())
         if isinstance(line, VerdictLine):
@@ -102,7 +103,8 @@ class EvidenceWriter:
         with self._lock:
             self._check_open(data["type"], first=first)
             try:
-                raw = strictjson.canonical({**self._redactor.line(data), "prev": self._previous})
+                line = {**self._redactor.line(data), "prev": self._previous}
+                raw = strictjson.canonical(sealed(line) if data["type"] == "footer" else line)
             except StrictJsonError as error:
                 self._failed = f"a line of type {data['type']} is not JSON: {error}"
                 raise self._broken() from error

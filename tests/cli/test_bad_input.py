@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,21 @@ def test_expected_failures_that_match_nothing_are_stale(tmp_path: Path) -> None:
     outcome = verify(HONEST, options=["--xfail", str(expected)], cwd=tmp_path)
     assert outcome.exit == 14, outcome.stdout + outcome.stderr
     assert "toy/no/such-case" in outcome.stdout + outcome.stderr
+
+
+def test_what_is_excused_stands_on_top_of_the_report_and_holds_the_gate(tmp_path: Path) -> None:
+    cases = [f"toy/once/{name}" for name in ("a-second-put-of-a-key-is-refused", "an-empty-key-is-malformed")]
+    expires = datetime.now(UTC).date() + timedelta(days=30)
+    expected = tmp_path / "xfail.toml"
+    entry = '[[expected]]\nid = "{}"\nverdict = "wrong_reason"\nowner = "me"\nissue = "issue 17"\nexpires = {}\n'
+    expected.write_text("".join(entry.format(case, expires) for case in cases), encoding="utf-8")
+    words = [sys.executable, str(HERE / "adapters" / "wrong_reason.py")]
+    narrowed = [word for case in cases for word in ("--case", case)]
+    outcome = verify(words, options=["--xfail", str(expected), *narrowed], cwd=tmp_path)
+    top = outcome.stdout.splitlines()[:2]
+    assert all(line.startswith("excused: wrong_reason ") and "issue 17" in line for line in top), outcome.stdout
+    assert {case for case in cases for line in top if case in line} == set(cases)
+    assert "excused: toy: 2 cases are excused" in outcome.stdout
 
 
 @pytest.mark.parametrize("text", ["[[expected]\n", '[[expected]]\nid = "x"\n', "unknown = 1\n"])

@@ -13,6 +13,8 @@ from conformance.cli.console import Format
 from conformance.cli.options import Options
 from conformance.cli.outputs import unusable_outputs
 from conformance.engine import RunSettings
+from conformance.recorder import Caller
+from reports.evidence import SeedOrigin
 
 
 @pytest.fixture
@@ -31,6 +33,8 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
         exit_first=False,
         junitxml=Path("reports/junit.xml"),
         alluredir=Path("reports/allure"),
+        caller=Caller(SeedOrigin.CHOSEN),
+        adapter_files=(),
         format=Format.TEXT,
     )
 

@@ -10,6 +10,8 @@ import pytest
 
 from reports.evidence import (
     AdapterIdentity,
+    Artefact,
+    Artefacts,
     Claimed,
     ContractPin,
     EvidenceWriter,
@@ -18,12 +20,16 @@ from reports.evidence import (
     Implementation,
     KitIdentity,
     Log,
+    NotHashed,
     Restart,
+    SeedOrigin,
     Selection,
+    Source,
     VerdictLine,
 )
 
 DIGEST = "sha256:" + "0" * 64
+ARTEFACTS = Artefacts.of([Artefact("guard", "0" * 64, Source.COMMAND)], not_hashed=[NotHashed("lib", "gone")])
 CASES = ("toy/once/one", "toy/once/two")
 
 
@@ -35,13 +41,15 @@ def header() -> Header:
         contracts=(ContractPin("toy", "0.1.0", DIGEST, DIGEST),),
         adapter=AdapterIdentity(
             ("acme-guard", "--adapter"),
-            DIGEST,
+            "c0ffee",
             Implementation("acme-guard", "2.1.0", "go"),
             (Claimed("toy", "0.1.0", {"clock": "system clock only"}),),
         ),
         environment={"python": "3.11.7"},
         config={"isolation": "serializable"},
         seed="5eed",
+        seed_origin=SeedOrigin.CHOSEN,
+        nonce=None,
         deadlines={"op": 2.0},
         started=datetime(2026, 1, 1, tzinfo=UTC),
         plan=CASES,
@@ -84,6 +92,7 @@ def write_run(tmp_path: Path, header: Header) -> Callable[[], Path]:
                 writer.write(verdict(case))
             writer.write(Log(0, "started\n"))
             writer.write(Restart(0, "crash", 1))
+            writer.write(ARTEFACTS)
             writer.finish(verdict="conforms", exit_status=0, finished=datetime(2026, 1, 1, 0, 1, tzinfo=UTC))
         return path
 

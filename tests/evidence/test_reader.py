@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.evidence import DefectKind, EvidenceError, EvidenceWriter, Header, Run, read_evidence
+from reports.evidence import DefectKind, EvidenceError, EvidenceWriter, Header, Run, read_evidence, reader
 from reports.evidence.reader import MAX_DEFECTS, MAX_LINE
 from specs import strictjson
+from tests.forger import resealed
 
 from .conftest import CASES, exchange, verdict
 
@@ -32,13 +34,7 @@ def rewritten(path: Path, change: Callable[[Lines], Lines | None]) -> Run:
 
 def chained(lines: Lines) -> Lines:
     """The lines with a chain computed anew, as a forger would."""
-    previous = None
-    result = []
-    for line in lines:
-        raw = strictjson.canonical({**json.loads(line), "prev": previous})
-        previous = strictjson.digest_bytes(raw)
-        result.append(raw)
-    return result
+    return resealed(map(json.loads, lines))
 
 
 def edited(line: bytes, **members: Any) -> bytes:
@@ -132,7 +128,7 @@ def test_two_runs_with_one_chain_are_still_not_one_run(run_path: Path) -> None:
 def test_counts_of_the_footer_that_do_not_fit_the_verdicts_are_found_whatever_the_chain(run_path: Path) -> None:
     run = rewritten(run_path, lambda lines: chained([*lines[:-1], edited(lines[-1], counts={"conforms": 3})]))
     assert [str(defect) for defect in run.defects] == [
-        "line 10: the footer counts 3 conforms, the verdict lines are 2 conforms"
+        "line 11: the footer counts 3 conforms, the verdict lines are 2 conforms"
     ]
 
 
@@ -164,7 +160,7 @@ def test_an_exchange_that_was_taken_out_is_missed_whatever_the_chain(run_path: P
 
 def test_an_exchange_after_its_verdict_is_found(run_path: Path) -> None:
     run = rewritten(run_path, lambda lines: chained([*lines[:2], lines[3], lines[2], *lines[4:]]))
-    assert kinds(run) == [DefectKind.ORDER]
+    assert set(kinds(run)) == {DefectKind.ORDER}
 
 
 @pytest.mark.parametrize(
@@ -212,6 +208,93 @@ def test_a_file_of_another_kind_ends_in_a_bounded_list(tmp_path: Path) -> None:
 def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match=r"expected the evidence of a run .*No such file"):
         read_evidence(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("growing", [True, False])
+def test_a_file_beyond_the_limit_or_that_grows_beyond_it_is_refused(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch, growing: bool
+) -> None:
+    size = run_path.stat().st_size
+    assert read_evidence(run_path).defects == ()
+    monkeypatch.setattr(reader, "MAX_EVIDENCE", size - 1)
+    if growing:
+        # As if it had been small enough when it was opened.
+        monkeypatch.setattr(reader, "open_regular", lambda path, **_: path.open("rb"))
+    with pytest.raises(EvidenceError, match="expected the evidence of a run"):
+        read_evidence(run_path)
+
+
+def test_reading_ends_when_its_time_is_over(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_SECONDS", -1.0)
+    with pytest.raises(EvidenceError):
+        read_evidence(run_path)
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.jsonl")
+    with pytest.raises(EvidenceError, match="a pipe where a regular file is expected"):
+        read_evidence(tmp_path / "run.jsonl")
+
+
+def test_any_change_of_the_footer_breaks_its_seal(run_path: Path) -> None:
+    last = json.loads(run_path.read_bytes().splitlines()[-1])
+    for member, value in (("finished", "2026-01-01T00:02:00.000000Z"), ("exit", 12), ("seal", "sha256:" + "0" * 64)):
+        run = rewritten(run_path, lambda lines: [*lines[:-1], strictjson.canonical({**last, member: value})])  # noqa: B023
+        assert DefectKind.CHAIN in kinds(run), member
+
+
+def test_a_run_of_another_schema_says_to_run_again(run_path: Path) -> None:
+    run = rewritten(run_path, lambda lines: chained([edited(lines[0], schema=1), *lines[1:]]))
+    assert "an older holdfast wrote this run" in str(run.defects[0])
+    assert (run.header, len(run.verdicts)) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digest": "sha256:" + "1" * 64},
+        {"digest": None},
+        {"files": []},
+        {"files": [{"path": "guard", "sha256": "1" * 64, "source": "command"}]},
+    ],
+)
+def test_artefacts_whose_digest_is_not_theirs_are_a_defect(run_path: Path, change: dict[str, Any]) -> None:
+    run = rewritten(run_path, lambda lines: chained([*lines[:-2], edited(lines[-2], **change), lines[-1]]))
+    assert kinds(run) == [DefectKind.COUNT]
+
+
+def test_artefacts_stand_once_and_last(run_path: Path) -> None:
+    twice = rewritten(run_path, lambda lines: chained([*lines[:-1], lines[-2], lines[-1]]))
+    assert DefectKind.ORDER in kinds(twice)
+
+
+def test_artefacts_before_a_case_are_a_defect(run_path: Path) -> None:
+    early = rewritten(run_path, lambda lines: chained([lines[0], lines[-2], *lines[1:-2], lines[-1]]))
+    assert DefectKind.ORDER in kinds(early)
+
+
+def test_exchanges_and_verdict_of_a_case_stand_together(run_path: Path) -> None:
+    # The second case's exchanges before the first one's verdict, both in their own order.
+    run = rewritten(run_path, lambda lines: chained([*lines[:3], *lines[4:6], lines[3], *lines[6:]]))
+    assert set(kinds(run)) == {DefectKind.ORDER}
+
+
+def test_the_main_side_stands_before_its_twin(run_path: Path) -> None:
+    def twin_first(lines: Lines) -> Lines:
+        return chained([lines[0], edited(lines[1], side="twin"), edited(lines[2], n=0), *lines[3:]])
+
+    assert kinds(rewritten(run_path, twin_first)) == [DefectKind.ORDER]
+
+
+def test_a_restart_that_was_taken_out_is_missed(run_path: Path) -> None:
+    run = rewritten(run_path, lambda lines: chained([edited(x, count=2) if b'"restart"' in x else x for x in lines]))
+    assert kinds(run) == [DefectKind.ORDER]
+
+
+@pytest.mark.parametrize("verdict", [[], {}, None, 7])
+def test_a_verdict_that_is_no_word_is_a_defect(run_path: Path, verdict: object) -> None:
+    run = rewritten(run_path, lambda lines: chained([*lines[:3], edited(lines[3], verdict=verdict), *lines[4:]]))
+    assert DefectKind.SCHEMA in kinds(run)
 
 
 def test_a_run_of_ten_thousand_exchanges_is_read_in_seconds(tmp_path: Path, header: Header) -> None:

@@ -20,5 +20,13 @@ def test_the_schema_knows_exactly_the_verdicts_silences_and_exits_of_the_code() 
 def test_every_line_that_is_written_fits_the_published_schema(run_path: Path) -> None:
     validator = schema.published_validator("evidence")
     lines = [json.loads(line) for line in run_path.read_bytes().splitlines()]
-    assert {line["type"] for line in lines} == {"header", "exchange", "verdict", "log", "restart", "footer"}
+    assert {line["type"] for line in lines} == {
+        "header",
+        "exchange",
+        "verdict",
+        "log",
+        "restart",
+        "artefacts",
+        "footer",
+    }
     assert [schema.explain(validator, line) for line in lines] == [None] * len(lines)

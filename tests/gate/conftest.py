@@ -24,24 +24,33 @@ from conformance.recorder import exchange_of
 from conformance.verdict import Verdict, can_be_excused, exit_of, worst
 from reports.evidence import (
     AdapterIdentity,
+    Artefact,
+    Artefacts,
     Claimed,
     ContractPin,
     EvidenceWriter,
     Header,
     Implementation,
     KitIdentity,
+    SeedOrigin,
     Selection,
+    Source,
     VerdictLine,
     read_evidence,
+    seed_of_nonce,
 )
-from specs import Case, Contract, strictjson
+from specs import Case, Contract
 from specs.loader import read_contract
+from tests.forger import resealed
 
 TOY = Path(__file__).parents[1] / "toycontract"
-SEED = "5eed"
+NONCE = "ticket 17"
+SEED = seed_of_nonce(NONCE)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STARTED = NOW - timedelta(hours=1)
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
+
+ARTEFACTS = Artefacts.of([Artefact("shelf", "f" * 64, Source.COMMAND)])
 
 Json = dict[str, Any]
 Lines = list[Json]
@@ -136,10 +145,12 @@ class Bench:
             environment={},
             config={},
             seed=SEED,
+            seed_origin=SeedOrigin.NONCE,
+            nonce=NONCE,
             deadlines={"op": 2.0},
             started=STARTED,
             plan=tuple(case.id for case in plan_of(contract)),
-            selection=Selection(("toy",), None),
+            selection=Selection((contract.name,), None),
         )
 
     def run(
@@ -150,6 +161,7 @@ class Bench:
         forced: Mapping[str, Verdict] | None = None,
         name: str = "run.jsonl",
         finished: datetime = STARTED + timedelta(minutes=1),
+        artefacts: Artefacts = ARTEFACTS,
         **changes: Any,
     ) -> Path:
         """Write a run of every case. `changes` are to the header; `forced` cases end so without an exchange."""
@@ -189,6 +201,7 @@ class Bench:
                 )
             shown = worst(found)
             counted = worst(verdict for verdict in bearing) if bearing else Verdict.CONFORMS
+            writer.write(artefacts)
             writer.finish(verdict=shown.value, exit_status=int(exit_of(counted)), finished=finished)
         return path
 
@@ -221,13 +234,7 @@ def forge(path: Path, edit: Edit) -> Path:
         lines[-1]["lines"] = len(lines) - 1
         known = [Verdict(word) for word in words if word in {verdict.value for verdict in Verdict}]
         lines[-1]["verdict"] = worst(known).value
-    previous = None
-    raws = []
-    for line in lines:
-        raw = strictjson.canonical({**line, "prev": previous})
-        previous = strictjson.digest_bytes(raw)
-        raws.append(raw + b"\n")
-    path.write_bytes(b"".join(raws))
+    path.write_bytes(b"".join(raw + b"\n" for raw in resealed(lines)))
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from conformance.gate_model import GateReason
 from conformance.verdict import Exit
 from specs import schema
 
-from .conftest import TOY, Bench
+from .conftest import ARTEFACTS, NONCE, TOY, Bench
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command()(gate)
@@ -109,6 +110,9 @@ def test_the_schema_knows_every_reason_of_the_code() -> None:
         (["RUN", "--require", "toy", "--server", "1/prod"], "--server: expected --fitness too"),
         (["RUN", "--require", "toy", "--challenge", "c0ffee"], "--challenge: expected --fitness too"),
         (["RUN", "--require", "toy", "--fitness", "none.json", "--surface", "prod"], "expected a file, found none"),
+        (["RUN", "--require", "toy", "--adapter-digest", "f" * 64], "expected sha256: and 64 hexadecimal digits"),
+        (["RUN", "--require", "toy", "--not-before", "yesterday"], "expected an instant with its zone"),
+        (["RUN", "--require", "toy", "--not-before", "2026-01-01T00:00:00"], "expected an instant with its zone"),
         (["RUN", "--require", "toy", "--key", "none.pub"], "expected a file, found none"),
         (["RUN", "--require", "toy", "--baseline", "none.jsonl"], "expected the evidence of a run"),
     ],
@@ -125,6 +129,10 @@ def test_bad_usage_is_64_and_says_what_was_expected(good: str, words: list[str],
         (["--fitness", "RUN", "--surface", "prod"], "fitness_unverified"),
         (["--key", "RUN"], "unsigned"),
         (["--max-age", "1m"], "stale"),
+        (["--adapter-digest", "sha256:" + "e" * 64], "other_adapter"),
+        (["--commit", "c0ffee"], "other_commit"),
+        (["--nonce", "another"], "other_nonce"),
+        (["--not-before", "2999-01-01T00:00:00+01:00"], "too_early"),
         (["--baseline", "RUN"], "baseline_unusable"),
     ],
 )
@@ -132,6 +140,25 @@ def test_each_option_can_hold_the_gate(good: str, options: list[str], code: str)
     result = call(good, "--require", "toy", *(good if word == "RUN" else word for word in options))
     assert result.exit_code == 12
     assert f"{code}: " in result.stdout
+
+
+def test_a_run_that_is_the_one_that_is_asked_for_may_proceed(good: str) -> None:
+    assert ARTEFACTS.digest is not None
+    asked = ["--nonce", NONCE, "--adapter-digest", ARTEFACTS.digest, "--not-before", "2020-01-01T00:00:00Z"]
+    result = call(good, "--require", "toy", *asked)
+    assert result.exit_code == 0, result.stdout
+    assert ARTEFACTS.digest in result.stdout
+    said = json.loads(call(good, "--require", "toy", "--format", "json").stdout)["run"]
+    assert (said["adapter_digest"], said["nonce"], said["seed_origin"]) == (ARTEFACTS.digest, NONCE, "nonce")
+
+
+@pytest.mark.parametrize("option", ["run", "--baseline", "--fitness"])
+def test_a_pipe_is_never_waited_for(good: str, tmp_path: Path, option: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    pipe = str(tmp_path / "pipe")
+    words = {"run": [pipe], "--baseline": [good, "--baseline", pipe]}.get(option)
+    result = call(*(words or [good, "--fitness", pipe, "--surface", "prod"]), "--require", "toy")
+    assert result.exit_code == 64, result.stdout
 
 
 @pytest.mark.parametrize("words", [["run.jsonl"], ["run.jsonl", "--require", "toy", "--force"], []])

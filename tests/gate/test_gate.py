@@ -9,13 +9,23 @@ from typing import Any
 
 import pytest
 
-from conformance.gate import Extent, FitnessProof, GateDecision, ReasonCode, Requirement, decide, parse_requirement
+from conformance.gate import (
+    Expected,
+    Extent,
+    FitnessProof,
+    GateDecision,
+    ReasonCode,
+    Requirement,
+    decide,
+    parse_requirement,
+)
 from conformance.verdict import Exit, Verdict
-from reports.evidence import Claimed, KitIdentity, Selection, read_evidence
+from reports.evidence import Artefacts, Claimed, KitIdentity, SeedOrigin, Selection, read_evidence
 from specs import SpecError, load_contract
 from specs.model import Level, Proof
 
-from .conftest import KIT, NOW, STARTED, Bench
+from .conftest import ARTEFACTS, KIT, NOW, STARTED, Bench, Lines
+from .conftest import NONCE as NONCE_OF_RUN
 
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"
 NONCE = "toy/once/a-consumed-nonce-puts-no-other-key"
@@ -77,8 +87,21 @@ def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
     assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
 
 
-def test_an_excused_non_conformance_is_only_noted(bench: Bench) -> None:
-    decision = bench.decide(bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"}))
+def test_an_excused_must_holds_with_11_unless_that_is_allowed(bench: Bench) -> None:
+    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
+    held = bench.decide(path)
+    assert codes(held) == [ReasonCode.EXCUSED]
+    assert (held.exit, held.reasons[0].cases) == (Exit.NON_CONFORMING, (NONCE,))
+    decision = bench.decide(path, expected=Expected(allow_excused=True))
+    assert decision.can_proceed == "YES"
+    assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
+
+
+def test_an_excused_should_is_only_noted(bench: Bench) -> None:
+    clause = bench.contract.clauses["TOY-02"]
+    lenient = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-02": replace(clause, level=Level.SHOULD)})
+    path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
+    decision = bench.decide(path, contract=lenient)
     assert decision.can_proceed == "YES"
     assert decision.notes == (f"{NONCE} is wrong_reason, excused by issue 17",)
 
@@ -86,7 +109,8 @@ def test_an_excused_non_conformance_is_only_noted(bench: Bench) -> None:
 def test_an_excused_fail_open_never_opens_the_gate(bench: Bench) -> None:
     open_before = bench.decide(bench.run(flaw="accepts duplicates"))
     excused = dict.fromkeys(open_before.reasons[0].cases, "issue 17")
-    decision = bench.decide(bench.run(flaw="accepts duplicates", excused=excused))
+    path = bench.run(flaw="accepts duplicates", excused=excused)
+    decision = bench.decide(path, expected=Expected(allow_excused=True))
     assert codes(decision) == [ReasonCode.EXCUSED_FAIL_OPEN]
     assert decision.exit is Exit.FAIL_OPEN
 
@@ -130,6 +154,88 @@ def test_a_run_from_the_future_is_held(bench: Bench) -> None:
 def test_a_run_that_ended_before_it_began_is_held(bench: Bench) -> None:
     decision = bench.decide(bench.run(started=STARTED + timedelta(minutes=2)))
     assert codes(decision) == [ReasonCode.DAMAGED]
+
+
+def test_a_run_that_started_too_early_is_held(bench: Bench) -> None:
+    path = bench.run()
+    assert bench.decide(path, expected=Expected(not_before=STARTED)).can_proceed == "YES"
+    decision = bench.decide(path, expected=Expected(not_before=STARTED + timedelta(microseconds=1)))
+    assert codes(decision) == [ReasonCode.TOO_EARLY]
+
+
+def test_a_run_of_another_commit_or_of_none_is_held(bench: Bench) -> None:
+    path = bench.run(adapter=replace(bench.header().adapter, commit="c0ffee"))
+    assert bench.decide(path, expected=Expected(commit="c0ffee")).can_proceed == "YES"
+    for decision in (
+        bench.decide(path, expected=Expected(commit="c0ffe")),
+        bench.decide(bench.run(), expected=Expected(commit="c0ffee")),
+    ):
+        assert codes(decision) == [ReasonCode.OTHER_COMMIT]
+
+
+def test_a_run_of_other_files_or_of_none_is_held(bench: Bench) -> None:
+    expected = Expected(adapter_digest=ARTEFACTS.digest)
+    assert bench.decide(bench.run(), expected=expected).can_proceed == "YES"
+    other = Artefacts.of([replace(ARTEFACTS.files[0], sha256="e" * 64)])
+    for found in (other, Artefacts.of([])):
+        assert codes(bench.decide(bench.run(artefacts=found), expected=expected)) == [ReasonCode.OTHER_ADAPTER]
+
+
+def test_an_adapter_that_changed_meanwhile_is_held(bench: Bench) -> None:
+    decision = bench.decide(bench.run(artefacts=replace(ARTEFACTS, changed=("shelf",))))
+    assert codes(decision) == [ReasonCode.ADAPTER_CHANGED]
+
+
+def test_a_seed_that_was_chosen_is_held_unless_that_is_allowed(bench: Bench) -> None:
+    path = bench.run(seed_origin=SeedOrigin.CHOSEN, nonce=None)
+    assert codes(bench.decide(path)) == [ReasonCode.SEED_CHOSEN]
+    assert bench.decide(path, expected=Expected(allow_seed=True)).can_proceed == "YES"
+
+
+@pytest.mark.parametrize(
+    ("origin", "nonce"),
+    [
+        (SeedOrigin.NONCE, None),
+        (SeedOrigin.NONCE, "another"),
+        (SeedOrigin.FRESH, NONCE_OF_RUN),
+    ],
+)
+def test_a_seed_that_does_not_follow_from_what_is_said_of_it_is_damage(
+    bench: Bench, origin: SeedOrigin, nonce: str | None
+) -> None:
+    assert codes(bench.decide(bench.run(seed_origin=origin, nonce=nonce))) == [ReasonCode.DAMAGED]
+
+
+def test_a_run_for_another_nonce_is_held(bench: Bench) -> None:
+    expected = Expected(nonce=NONCE_OF_RUN)
+    assert bench.decide(bench.run(), expected=expected).can_proceed == "YES"
+    assert codes(bench.decide(bench.run(), expected=Expected(nonce="another"))) == [ReasonCode.OTHER_NONCE]
+    without = bench.run(seed_origin=SeedOrigin.FRESH, nonce=None)
+    assert codes(bench.decide(without, expected=expected)) == [ReasonCode.OTHER_NONCE]
+
+
+def test_a_nonce_beside_a_chosen_seed_binds_nothing(bench: Bench) -> None:
+    decision = bench.forged(
+        lambda lines: lines[0].update(seed="chosen", seed_origin="chosen"),
+        expected=Expected(nonce=NONCE_OF_RUN),
+    )
+    assert {ReasonCode.SEED_CHOSEN, ReasonCode.OTHER_NONCE} <= set(codes(decision))
+
+
+def test_exchanges_that_take_longer_than_the_run_are_held(bench: Bench) -> None:
+    def stretch(lines: Lines) -> None:
+        line = next(line for line in lines if line["type"] == "exchange")
+        line["received_us"] = 7 * 60 * 1_000_000
+
+    assert codes(bench.forged(stretch)) == [ReasonCode.DAMAGED]
+
+
+def test_a_header_whose_parts_do_not_belong_together_is_held(bench: Bench) -> None:
+    more = (*bench.header().contracts, replace(bench.header().contracts[0], contract="jcs"))
+    assert codes(bench.decide(bench.run(contracts=more))) == [ReasonCode.DAMAGED]
+    assert codes(bench.decide(bench.run(selection=Selection(("toy", "jcs"), None)))) == [ReasonCode.DAMAGED]
+    foreign = (*bench.header().plan, "jcs/any/thing")
+    assert ReasonCode.DAMAGED in codes(bench.decide(bench.run(plan=foreign)))
 
 
 def test_a_narrowed_run_is_held_though_every_result_is_there(bench: Bench) -> None:

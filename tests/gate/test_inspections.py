@@ -20,7 +20,7 @@ from conformance.recorder import exchange_of
 from conformance.verdict import Exit, exit_of
 from reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from specs.strictjson import canonical
-from tests.gate.conftest import SEED, STARTED, Bench, Json, Lines, forge
+from tests.gate.conftest import ARTEFACTS, SEED, STARTED, Bench, Json, Lines, forge
 from tests.gate.test_suites import TOLD, TOY, records
 from tests.harness.ledger import LEDGER, ONCE, ran
 
@@ -43,6 +43,7 @@ def evidence(result: Any, folder: Path) -> Path:
                 writer.write(exchange_of(ONCE.id, side, record))
         told = judged.detail, judged.expected, judged.received, judged.advice
         writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1))
+        writer.write(ARTEFACTS)
         writer.finish(verdict=judged.verdict.value, exit_status=int(exit_of(judged.verdict)), finished=STARTED)
     return path
 

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.gate import GateDecision, ReasonCode
 from conformance.verdict import Exit
+from reports.evidence.believed import believed_at
 
 from .conftest import NOW, Bench, Json, Lines, forge
 
@@ -137,6 +138,42 @@ def test_a_plan_in_another_order_or_with_more_cases_holds(bench: Bench, change: 
     held(bench.forged(rearrange), ReasonCode.OTHER_PLAN)
 
 
+@pytest.mark.parametrize("member", ["detail", "expected", "received", "advice", "silence", "excused"])
+def test_a_case_that_conforms_has_no_words_and_no_excuse_beside_it(bench: Bench, member: str) -> None:
+    value = "crash" if member == "silence" else "all is well"
+    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update({member: value}))
+    held(decision, ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_an_exchange_under_another_step_does_not_fit_the_case(bench: Bench) -> None:
+    def rename(lines: Lines) -> None:
+        put_answer(lines)["action"] = "when.0 call get"
+
+    assert "do not fit the case" in held(bench.forged(rename), ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_a_local_action_that_tells_something_does_not_fit_the_case(bench: Bench) -> None:
+    def tell(lines: Lines) -> None:
+        line = next(line for line in lines if (line.get("event") or {}).get("kind") == "done")
+        line["event"]["detail"] = "and all was well"
+
+    held(bench.forged(tell), ReasonCode.JUDGED_OTHERWISE)
+
+
+def test_a_run_that_does_not_say_what_ran_holds(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: [line for line in lines if line["type"] != "artefacts"])
+    assert "which files ran" in held(decision, ReasonCode.DAMAGED)
+
+
+def test_results_of_documents_in_a_run_of_cases_hold(bench: Bench) -> None:
+    table: Json = {
+        "type": "vectors", "stream": "1", "seed": 0, "count": 0, "block_rows": 1, "root": None, "profile": "core",
+        "sdk": {"name": "", "language": "", "library": "", "version": ""}, "missing": 0, "restarts": 0, "table": [],
+        "counterexamples": [],
+    }  # fmt: skip
+    held(bench.forged(lambda lines: [*lines[:-2], table, *lines[-2:]]), ReasonCode.EXTRA_RESULTS)
+
+
 def test_an_edited_verdict_is_contradicted_by_its_exchanges(bench: Bench) -> None:
     def whitewash(lines: Lines) -> None:
         for line in lines:
@@ -234,16 +271,35 @@ def test_a_missing_result_holds(bench: Bench) -> None:
     assert SECOND in held(decision, ReasonCode.MISSING_RESULTS)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "log", "worker": 0, "text": "all is well"},
+        {"type": "restart", "worker": 0, "cause": "crash: never", "count": 1},
+    ],
+)
+def test_logs_and_restarts_are_believed_as_the_documentation_says(bench: Bench, line: Json) -> None:
+    decision = bench.forged(lambda lines: [*lines[:-2], line, *lines[-2:]])
+    assert decision.can_proceed == "YES"
+    assert believed_at(line["type"]) is not None
+
+
+def test_how_a_file_came_to_be_counted_is_believed_and_the_file_is_not(bench: Bench) -> None:
+    assert bench.forged(lambda lines: lines[-2]["files"][0].update(source="named")).can_proceed == "YES"
+    assert believed_at("artefacts.files.*.source") is not believed_at("artefacts.files.*.path")
+    held(bench.forged(lambda lines: lines[-2]["files"][0].update(sha256="e" * 64)), ReasonCode.DAMAGED)
+
+
 def test_a_result_that_nobody_planned_holds(bench: Bench) -> None:
     def invent(lines: Lines) -> None:
-        lines.insert(-1, {**of(lines, "verdict")[0], "case": "toy/once/invented"})
+        lines.insert(-2, {**of(lines, "verdict")[0], "case": "toy/once/invented"})
 
     assert "toy/once/invented" in held(bench.forged(invent), ReasonCode.EXTRA_RESULTS)
 
 
 def test_a_second_verdict_of_a_case_holds(bench: Bench) -> None:
     def double(lines: Lines) -> None:
-        lines.insert(-1, dict(of(lines, "verdict")[0]))
+        lines.insert(-2, dict(of(lines, "verdict")[0]))
 
     assert "a second verdict" in held(bench.forged(double), ReasonCode.DAMAGED)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -78,11 +79,12 @@ def test_a_case_that_was_left_out_by_choice_is_no_problem_until_the_entry_expire
     assert apply([ENTRY], [], date(2027, 1, 1), not_run={CASE}).problems[0].kind is ProblemKind.EXPIRED
 
 
-def test_an_excused_fail_open_is_named_apart() -> None:
-    entry = Expectation(CASE, Verdict.FAIL_OPEN, None, "shelf team", "issue 17", TODAY)
-    applied = apply([entry], [result(CASE, Verdict.FAIL_OPEN, "")], TODAY)
-    assert applied.excused_open == (entry,)
-    assert apply([ENTRY], [FAILING], TODAY).excused_open == ()
+def test_an_excuse_may_last_90_days_and_no_longer() -> None:
+    last = replace(ENTRY, expires=TODAY + timedelta(days=90))
+    assert apply([last], [FAILING], TODAY).excused == {CASE: last}
+    beyond = replace(ENTRY, expires=TODAY + timedelta(days=91))
+    assert problem_kinds(beyond, FAILING) == [ProblemKind.TOO_LONG]
+    assert excuse_of([beyond], FAILING, TODAY) is None
 
 
 def test_the_reason_may_stand_in_what_was_received() -> None:
@@ -93,11 +95,11 @@ def test_an_expired_entry_excuses_nothing() -> None:
     assert excuse_of([ENTRY], FAILING, date(2026, 1, 16)) is None
 
 
-def test_a_report_says_excused_fail_opens_first() -> None:
+def test_a_report_lists_the_gravest_excuse_first() -> None:
     opened = Expectation("toy/once/open", Verdict.FAIL_OPEN, None, "shelf team", "issue 18", TODAY)
     gone = Expectation("toy/once/gone", Verdict.FAIL_OPEN, None, "shelf team", "issue 19", TODAY)
-    lines = apply([ENTRY, gone, opened], [FAILING, result("toy/once/open", Verdict.FAIL_OPEN, "")], TODAY).lines
-    assert [line.split()[0] for line in lines] == ["EXCUSED", "expected", "excused"]
+    applied = apply([ENTRY, gone, opened], [FAILING, result("toy/once/open", Verdict.FAIL_OPEN, "")], TODAY)
+    assert applied.listed == (opened, ENTRY)
 
 
 def test_the_file_is_read(tmp_path: Path) -> None:

@@ -1,0 +1,21 @@
+"""What somebody can do who has the file of a run in hand: mend the chain and the seal after an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reports.evidence.model import sealed
+from specs import strictjson
+
+
+def resealed(lines: Iterable[Mapping[str, Any]]) -> list[bytes]:
+    """The lines, each without its end, with a chain computed anew and every footer sealed."""
+    previous: str | None = None
+    raws = []
+    for line in lines:
+        whole = {**line, "prev": previous}
+        raw = strictjson.canonical(sealed(whole) if line["type"] == "footer" else whole)
+        previous = strictjson.digest_bytes(raw)
+        raws.append(raw)
+    return raws
