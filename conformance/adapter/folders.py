@@ -10,7 +10,14 @@ from pathlib import Path
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove `folder` with all that is in it. Never raises; what belongs to another account may stay."""
+    """Remove `folder` with all that is in it. Never raises; what belongs to another account may stay.
+
+    Of a link that stands in its place only the link is removed: what it leads to is somebody else's.
+    """
+    if folder.is_symlink():
+        with contextlib.suppress(OSError):
+            folder.unlink()
+        return
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         return

@@ -1,70 +1,93 @@
-"""The command line. Each command is a module; exit statuses are those of `conformance.verdict.Exit`."""
+"""The command line. What every command has in common at its outermost: signals, streams, and the exit status.
+
+Nothing of the kit is imported before that is in place. Exit statuses are those of `conformance.verdict.Exit`.
+"""
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import os
+import signal
 import sys
-import traceback
+from types import FrameType
+from typing import NoReturn
 
-import typer
-
-from conformance.cli.crash import crash
-from conformance.cli.doctor import doctor
-from conformance.cli.explain import explain
-from conformance.cli.fitness import QuietCommand, fitness
-from conformance.cli.gate import gate
-from conformance.cli.lint import lint
-from conformance.cli.listing import list_
-from conformance.cli.reference import reference
-from conformance.cli.selfcheck import selfcheck
-from conformance.cli.vectors import app as vectors
-from conformance.cli.verify import verify
-from conformance.verdict import Exit
-
-app = typer.Typer(
-    name="holdfast",
-    help="A conformance kit for systems that promise at most once and never lost. It fails closed.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-# What stands behind `--` is the adapter's, options included.
-_REST = {"allow_extra_args": True, "ignore_unknown_options": False}
-app.command(context_settings=_REST)(verify)
-app.command()(gate)
-app.command()(selfcheck)
-app.command()(explain)
-app.command(name="list")(list_)
-app.command()(lint)
-app.command(context_settings=_REST)(doctor)
-app.command(context_settings=_REST)(crash)
-# A DSN that was not quoted must not be shown in an error about its second half.
-app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
-    reference
-)
-app.add_typer(vectors)
-
-# What click exits with on a usage error; holdfast's own table says 64, and no command of it uses 2.
-_CLICK_USAGE = 2
+# As Ctrl-C: what is running is ended in order, and cleaned up.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# As `conformance.verdict.Exit` has them, which is not there yet.
+_INCOMPLETE, _KIT = 12, 20
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Entry point of the console script."""
-    # Nothing is ever imported from the folder the user happens to stand in.
-    here = os.getcwd()
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", here) or _holds_kit(entry or here)]
+    for number in _ENDING:
+        # What is ignored stays so: nohup, and jobs in the background of a shell.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
-        app()
-    except SystemExit as stop:
-        raise SystemExit(int(Exit.USAGE) if stop.code == _CLICK_USAGE else stop.code) from None
-    except Exception:
-        # A defect of the kit must not look like a result about the adapter.
-        traceback.print_exc()
-        print("holdfast: this is a fault of the kit itself, please report it", file=sys.stderr)
-        raise SystemExit(int(Exit.KIT)) from None
+        status = _run()
+    except KeyboardInterrupt:
+        # Before there was a command, or while it said what it had found.
+        _say("interrupted; nothing was proven")
+        status = _INCOMPLETE
+    _leave(status)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _run() -> int:
+    from conformance.cli.streams import take_over
+
+    take_over()
+    # Nothing is ever imported from the folder the user happens to stand in.
+    here = current_folder()
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", here) or _holds_kit(entry or here)]
+    sys.unraisablehook = _unraisable
+    try:
+        from conformance.cli.outermost import run
+
+        return run()
+    except (MemoryError, ImportError, OSError) as error:
+        # Where there is hardly any memory this is the first to fail: a library of the kit that cannot be mapped.
+        _say(f"the kit cannot be loaded ({type(error).__name__}: {error}); is there memory enough, and is it whole?")
+        return _KIT
+
+
+def current_folder() -> str:
+    """The folder that the user stands in, if it is still there; else nothing."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _holds_kit(entry: str) -> bool:
     """Whether the kit itself runs from that folder (a checkout installed in place)."""
-    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) == os.path.abspath(entry)
+    return bool(entry) and os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) == (
+        os.path.abspath(entry)
+    )
+
+
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """An interruption in a finaliser counts, which Python would only print and forget."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        _thread.interrupt_main()
+    elif not isinstance(unraisable.exc_value, MemoryError):
+        sys.__unraisablehook__(unraisable)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process. It is over: what interrupts it now would only put a traceback behind the result."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    sys.exit(status)
+
+
+def _say(text: str) -> None:
+    print("holdfast:", " ".join(text.split()), file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import time
@@ -18,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, err, out, plain, stop
+from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.places import unusable
 from conformance.cli.target import found_here
 from conformance.faults.dependencies import Dependencies, Promise
@@ -137,7 +136,7 @@ def crash(
     left_out = [name for name in _LAYERS if name not in wanted]
     status = _status(reports, whole=not left_out)
     if format_ is Format.JSON:
-        print(json.dumps(_json(reports, status, command, seed), ensure_ascii=False))
+        print_json(_json(reports, status, command, seed))
     else:
         _print(reports, status, left_out)
         again = ["holdfast", "crash", *_each("--layer", layer), *_each("--scratch", scratch)]
@@ -288,7 +287,7 @@ def _print(reports: Sequence[Report], status: Exit, left_out: Sequence[str]) -> 
     for column in ("layer", "tried", "found"):
         table.add_column(column, overflow="fold")
     for report in reports:
-        table.add_row(report.layer.value, escape(plain(report.beside or report.tally)), _state(report))
+        table.add_row(report.layer.value, escape(report.beside or report.tally), _state(report))
     console.print(table)
     said = {Exit.OK: "every promise was kept", Exit.FAIL_OPEN: "promises were broken"}.get(status, "not proven")
     if status is Exit.INCOMPLETE and left_out and all(report.clean for report in reports):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.process import Deadlines
-from conformance.cli.console import Format, out, plain, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.target import config_of, target_of
 from conformance.doctor import Health, examine
 from conformance.verdict import Exit
@@ -45,7 +44,7 @@ def doctor(
             {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice}
             for item in found
         ]
-        print(json.dumps({"examinations": rows}, ensure_ascii=False))
+        print_json({"examinations": rows})
     else:
         table = Table(show_edge=False)
         for column in ("examined", "health", "found", "what to do"):
@@ -53,7 +52,7 @@ def doctor(
         for item in found:
             colour = _COLOUR[item.health]
             table.add_row(
-                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(plain(item.found)), escape(item.advice)
+                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(item.found), escape(item.advice)
             )
         out().print(table)
     bad = [item for item in found if item.health is Health.BAD]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from conformance.cli.console import Format, stop
+from conformance.adapter.janitor import JanitorLostError
+from conformance.cli.console import Format, err, print_lines, stop
 from conformance.verdict import Exit
 
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
@@ -70,10 +70,10 @@ def fitness(
         status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, format_, context.args))
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
-    except typer.Exit:
+    except (typer.Exit, JanitorLostError, MemoryError):
         raise
     except Exception:
         # As `main` does for every command, but a traceback may hold the DSN.
-        print(scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn), file=sys.stderr)
+        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn).splitlines())
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
     raise typer.Exit(int(status))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -21,7 +20,7 @@ from rich.table import Table
 
 from conformance.adapter.janitor import Janitor
 from conformance.baselines import Policy, baseline_json
-from conformance.cli.console import Format, err, out, stop
+from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.lint import problems_of
 from conformance.cli.mutants import Mutant, planted
 from conformance.cli.target import Target, reference_target
@@ -97,7 +96,7 @@ def selfcheck(
         )
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
-        print(json.dumps(_json(kills, problems, good), ensure_ascii=False))
+        print_json(_json(kills, problems, good))
     else:
         _print(kills, problems)
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))

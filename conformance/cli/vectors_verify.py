@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.target import found_here
 from conformance.cli.vectors_evidence import record, without_rows
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
@@ -88,7 +87,7 @@ def verify(
         result = run(work.spark, request, where, listener=work.face.show)
     status = recorded(result, path)
     if format_ is Format.JSON:
-        print(json.dumps(result_json(result, status, path), ensure_ascii=False))
+        print_json(result_json(result, status, path))
     else:
         print_result(result)
         if status is Exit.OK and result.seed == 0:

@@ -15,7 +15,7 @@ import pytest
 from conformance import xfail
 from conformance.adapter.worker import Greeting
 from conformance.baselines import load_baseline
-from conformance.cli.console import Format, stop
+from conformance.cli.console import Format, print_json, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
 from conformance.engine import CaseResult, Engine
@@ -190,7 +190,7 @@ class Verification:
 
     def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:
         if self._options.format is Format.JSON:
-            print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
+            print_json(summary_json(summary, final, self._options.evidence))
         else:
             print_summary(
                 summary,

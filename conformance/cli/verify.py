@@ -153,10 +153,6 @@ def run(options: Options) -> Exit:
     except EvidenceError as error:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
-    except OSError as error:
-        stop(
-            Exit.USAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}; name a place you may write to"
-        )
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; the evidence has no footer and proves nothing")
 

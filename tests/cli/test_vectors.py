@@ -39,7 +39,7 @@ def _fits(name: str, text: str) -> Any:
 
 def test_help_does_not_load_spark_or_arrow(tmp_path: Path) -> None:
     code = (
-        "import sys; from conformance.cli import app; from typer.testing import CliRunner; "
+        "import sys; from conformance.cli.commands import app; from typer.testing import CliRunner; "
         "assert CliRunner().invoke(app, ['vectors', '--help']).exit_code == 0; "
         "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules)))"
     )
