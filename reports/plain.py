@@ -20,12 +20,15 @@ _TRICKS = {
     )
 }
 
+# Where a line ends, for one or another of those who read logs.
+_BREAKS = "\\n\\r\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029"
+
 # What CI servers take from a log as a command, wherever it stands in a line: `##[…]` (GitHub, Azure), `##vso[…]`
 # (Azure), `##teamcity[…]`.
 _ANYWHERE = r"##(?=\w*\[)"
 # And what they take at the beginning of a line, after blanks and colours: `::error …` (GitHub), and the headings that
 # Buildkite folds a log by. Sections of GitLab need a carriage return and an escape, which `plain` writes out.
-_FIRST = r"(?:^|(?<=[\n\r]))(?:[^\S\n\r]|\x1b\[[0-9;]*m)*(?P<first>::|(?:---|\+\+\+|~~~|\^\^\^)(?=\s|$))"
+_FIRST = rf"(?:^|(?<=[{_BREAKS}]))(?:[^\S{_BREAKS}]|\x1b\[[0-9;]*m)*(?P<first>::|(?:---|\+\+\+|~~~|\^\^\^)(?=\s|$))"
 _COMMAND = re.compile(f"{_ANYWHERE}|{_FIRST}")
 
 # Of a line that is not finished, so much decides what the text behind it means.
@@ -48,7 +51,7 @@ def disarmed(text: str, *, line: str = "") -> str:
         first = found.start("first")
         at = max((found.start() if first < 0 else first) - len(line), 0)
         # A command that `line` alone is made of stands there already.
-        if found.end() > len(line) and at < len(text) and text[at] not in "\n\r" and at >= done:
+        if found.end() > len(line) and at < len(text) and not text[at].isspace() and at >= done:
             shown += text[done:at] + f"\\x{ord(text[at]):02x}"
             done = at + 1
     return shown + text[done:]
@@ -56,6 +59,6 @@ def disarmed(text: str, *, line: str = "") -> str:
 
 def line_after(text: str, *, line: str = "") -> str:
     """What stands on the last line of `line` and `text`, as far as it decides what comes next."""
-    last = re.split(r"[\n\r]", line + text)[-1]
+    last = re.split(f"[{_BREAKS}]", line + text)[-1]
     # No blank: what is cut off was not blank either, or the rest could not be this long.
     return last if len(last) <= _REMEMBERED else "…" + last[-_REMEMBERED:]
