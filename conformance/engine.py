@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from conformance.adapter.folders import temp_folders_in
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher, Stores
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
@@ -237,7 +238,9 @@ class Engine:
             return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
         records: tuple[Record, ...] = ()
         try:
-            judgement, records = self._proving(contract, fault).judge(fault)
+            proving = self._proving(contract, fault)
+            with temp_folders_in(self.root):
+                judgement, records = proving.judge(fault)
         except Exception as error:
             judgement = _judgement_of(error, "the kit failed while the fault struck")
         return self._result(fault.id, fault.clauses, judgement, records, (), started)

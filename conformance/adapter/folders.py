@@ -1,4 +1,4 @@
-"""Removing what an adapter may have left in a workdir, permissions notwithstanding."""
+"""Folders that must be gone at the end: those of others, permissions notwithstanding, and temporary ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import contextlib
 import os
 import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def temp_folders_in(folder: Path) -> Iterator[None]:
+    """What this process asks `tempfile` for lies in `folder` meanwhile, and goes with it however the process ends.
+
+    For the layers of faults, which know of no janitor. Processes that are started have the temp folder of their own.
+    """
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def remove_tree(folder: Path) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from conformance.adapter.folders import temp_folders_in
 from conformance.adapter.janitor import Janitor
 from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.places import unusable
@@ -106,14 +107,15 @@ def crash(
     words = found_here(command)
     if why := unusable(results):
         stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")
-    unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
-    if unable:
-        err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
     limits = Limits().scaled(slow)
     try:
         with Janitor() as janitor, ExitStack() as stack:
             environment = {**os.environ, **janitor.mark}
             parent = janitor.make_folder()
+            stack.enter_context(temp_folders_in(parent))
+            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
+            if unable:
+                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
 
             def swept(size: int) -> Sweep:
                 sweep = Sweep(

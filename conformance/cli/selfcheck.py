@@ -131,7 +131,7 @@ def _verify(
 
     `faults` are those that are let strike, None for all that there are.
     """
-    with tempfile.TemporaryDirectory(prefix="holdfast-selfcheck-") as scratch:
+    with tempfile.TemporaryDirectory(dir=janitor.make_folder()) as scratch:
         evidence = Path(scratch) / "run.jsonl"
         words = [sys.executable, "-P", "-m", "conformance.cli", "verify", "--contract", contract.name]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]

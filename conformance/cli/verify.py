@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from conformance.cases.record import Judgement
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
+from conformance.cli.places import unusable
 from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification, recorder_of
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
@@ -119,12 +119,8 @@ def _contracts(names: Sequence[str]) -> tuple[str, ...]:
 def _usable(folder: Path) -> Path:
     if not folder.is_dir():
         stop(Exit.USAGE, f"--workdir: expected a folder, got {folder}; make it first")
-    probe = folder / f"holdfast-probe-{os.getpid()}"
-    try:
-        probe.mkdir()
-        probe.rmdir()
-    except OSError as error:
-        stop(Exit.USAGE, f"--workdir: {folder} cannot be written to ({error.strerror}); give a folder you may write to")
+    if why := unusable(folder):
+        stop(Exit.USAGE, f"--workdir: {why}; give a folder you may write to")
     return folder.resolve()
 
 
