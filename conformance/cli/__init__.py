@@ -17,6 +17,8 @@ from typing import NoReturn
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # As `conformance.verdict.Exit` has them, which is not there yet.
 _INCOMPLETE, _KIT = 12, 20
+# Made beforehand: when it is needed there is no room for it.
+_NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
 
 def main() -> NoReturn:
@@ -31,6 +33,10 @@ def main() -> NoReturn:
         # Before there was a command, or while it said what it had found.
         _say("interrupted; nothing was proven")
         status = _INCOMPLETE
+    except MemoryError:
+        status = _KIT
+        with contextlib.suppress(OSError):
+            os.write(2, _NO_MEMORY)
     _leave(status)
 
 
@@ -86,7 +92,9 @@ def _leave(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    sys.exit(status)
+    # Not by way of Python's own end, in which libraries that found no memory crash, and which can be interrupted. All
+    # that was started has been ended and removed by then.
+    os._exit(status)
 
 
 def _say(text: str) -> None:

@@ -59,6 +59,7 @@ class Verification:
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
+        self._failed: BaseException | None = None
         named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
             options.settings, contracts, greeting, expression=options.narrowed, faults=options.faults or named
@@ -76,6 +77,11 @@ class Verification:
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
         """The issue under which a result is expected."""
         return xfail.excuse_of(self._expectations, result)
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """What went wrong in pytest itself, or in this plugin, ends the run; pytest need not print it."""
+        self._failed = self._failed or excinfo.value
+        return True
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
@@ -113,6 +119,8 @@ class Verification:
                 status = self._pytest()
             if self._broken is not None:
                 raise self._broken
+            if self._failed is not None:
+                raise self._failed
             if status == pytest.ExitCode.INTERRUPTED:
                 raise KeyboardInterrupt
             if status == pytest.ExitCode.USAGE_ERROR:

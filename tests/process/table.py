@@ -9,9 +9,9 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -67,13 +67,13 @@ COMMANDS: dict[str, Command] = {
         3.0, good=12,
     ),
     "fitness-file": Command(("fitness", "keys.sqlite"), 1.0, good=12),
-    "fitness-server": Command(("fitness", "postgresql://127.0.0.1:9/none?connect_timeout=1"), 1.5, good=12),
+    "fitness-server": Command(("fitness", "postgresql://127.0.0.1:9/none?connect_timeout=1"), 1.5, good=64),
     "selfcheck": Command(("selfcheck", "--contract", "jcs", "--mutant", "utf8-ignored"), 4.0, sweep=True),
     "vectors-generate": Command(("vectors", "generate", "--count", "2000", "--out", "rows"), 20.0, sweep=True),
     "vectors-sdk": Command(("vectors", "sdk", "list"), 1.0),
     "list": Command(("list", "cases"), 1.0),
     "explain": Command(("explain", "RS4A-RP-02"), 1.0),
-    "lint": Command(("lint", "specs", "--contract", "toy"), 1.0, good=0),
+    "lint": Command(("lint", "specs", "--contract", "toy"), 1.0, good=20),
     "reference": Command(("reference", "mutants"), 1.0),
 }  # fmt: skip
 
@@ -121,8 +121,7 @@ def entries(seed: int) -> list[Entry]:
     chance = random.Random(seed)
     found = [Entry(name, around) for name in COMMANDS for around in Around]
     for name in COMMANDS:
-        for number in SIGNALS:
-            found.append(Entry(name, number=number, moment=chance.random(), group=chance.random() < 0.5))
+        found += [Entry(name, number=number, moment=chance.random(), group=chance.random() < 0.5) for number in SIGNALS]
     return found
 
 
@@ -162,7 +161,7 @@ def run(entry: Entry, cwd: Path) -> Ended:
             for process in processes_of(temp):
                 with contextlib.suppress(psutil.Error):
                     process.kill()
-    return Ended(status, *(_read(cwd / name) for name in ("out", "err")), met)
+    return Ended(status, _read(cwd / "out"), _read(cwd / "err"), met)
 
 
 def _read(path: Path) -> str:
@@ -257,7 +256,9 @@ def _killed_janitor(temp: Path) -> bool:
 def prepare(cwd: Path, sound: Path) -> None:
     """The files that the commands read: sound evidence of the toy contract, and a database without a surface."""
     shutil.copyfile(sound, cwd / "sound.jsonl")
-    (cwd / "keys.sqlite").touch()
+    with contextlib.closing(sqlite3.connect(cwd / "keys.sqlite")) as database:
+        database.execute("CREATE TABLE measurement (at TEXT, celsius REAL)")
+        database.commit()
 
 
 def due(entry: Entry, ended: Ended) -> frozenset[int]:
