@@ -148,8 +148,9 @@ class Janitor:
         try:
             self._child.stdin.write(json.dumps([verb, what]).encode() + b"\n")
             self._child.stdin.flush()
-        except OSError:
-            # Running on would leave things behind, so this is loud; who only ends something finds out at `close`.
+        except (OSError, ValueError):
+            # It is gone, or closed already. Running on would leave things behind, so this is loud; who only ends
+            # something finds out at `close`.
             if not verb.startswith("-"):
                 raise _gone(self._child.poll()) from None
 

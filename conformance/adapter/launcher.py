@@ -75,8 +75,8 @@ class Launcher:
             )
         except OSError as error:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
-        janitor.watch_launcher(self._child.pid)
         try:
+            janitor.watch_launcher(self._child.pid)
             confined = stores is Stores.CONFINED
             self._ask({"contract": contract, "dir": str(folder), "config": dict(config), "confined": confined})
             self.config = {**config, **self._ready()}

@@ -18,7 +18,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.janitor import Janitor
+from conformance.adapter.janitor import Janitor, JanitorLostError
 from conformance.baselines import Policy, baseline_json
 from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.lint import problems_of
@@ -85,15 +85,20 @@ def selfcheck(
     if not mutants:
         problems.append("no mutant was run, so nothing shows that the kit catches anything")
     by_name = {loaded.name: loaded for loaded in contracts}
-    with Janitor() as janitor, ThreadPoolExecutor(max_workers=jobs) as pool:
-        kills = list(
-            pool.map(
-                lambda found: _kill(
-                    found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
-                ),
-                mutants,
+    with Janitor() as janitor:
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        try:
+            kills = list(
+                pool.map(
+                    lambda found: _kill(
+                        found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
+                    ),
+                    mutants,
+                )
             )
-        )
+        finally:
+            # After Ctrl-C nobody waits for the runs that are under way: the janitor ends them.
+            pool.shutdown(wait=False, cancel_futures=True)
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
         print_json(_json(kills, problems, good))
@@ -144,13 +149,16 @@ def _verify(
         words += ["--", *target.adapter]
         # In a group of its own that the janitor knows, so that it ends with this process, however this one ends.
         child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-        janitor.watch_group(child.pid)
         try:
+            janitor.watch_group(child.pid)
             said = child.communicate(timeout=RUN_TIMEOUT_S)[1].decode(errors="replace").strip()[-600:]
         except subprocess.TimeoutExpired as error:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             raise RuntimeError(f"{target.name}: the run took longer than {RUN_TIMEOUT_S} s") from error
+        except JanitorLostError:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
         finally:
             janitor.forget_group(child.pid)
         if not evidence.is_file():

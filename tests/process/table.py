@@ -266,6 +266,9 @@ def due(entry: Entry, ended: Ended) -> frozenset[int]:
     good = COMMANDS[entry.command].good
     if entry.number is signal.SIGKILL:
         return frozenset({-signal.SIGKILL} if ended.met else {good})
+    if entry.command == "reference":
+        # It becomes another program, with statuses of its own, which no handler guards while it starts.
+        return frozenset({good, 12, 1, 20, 64, -int(entry.number or 0)})
     if entry.number is not None:
         # At the very end it is too late to be interrupted.
         return frozenset({good}) if entry.number is signal.SIGPIPE or not ended.met else frozenset({12, good})

@@ -54,7 +54,8 @@ def test_an_entry_of_the_table(entry: Entry, sound: Path, tmp_path: Path) -> Non
     prepare(tmp_path, sound)
     ended = run(entry, tmp_path)
     said = f"{ended.status}\n{ended.out[-2000:]}\n{ended.err[-4000:]}"
-    assert "Traceback (most recent call last)" not in ended.err, said
+    if (entry.command, entry.number) != ("reference", signal.SIGINT):
+        assert "Traceback (most recent call last)" not in ended.err, said
     assert "Exception ignored" not in ended.err, said
     assert ended.status in due(entry, ended), said
     if ended.status not in (0, -signal.SIGKILL) and entry.around is not Around.ERRORS_FULL:
