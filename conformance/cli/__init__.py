@@ -20,6 +20,8 @@ _INCOMPLETE, _KIT = 12, 20
 # Made beforehand: when it is needed there is no room for it.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
+_interrupted = False
+
 
 def main() -> NoReturn:
     """Entry point of the console script."""
@@ -40,7 +42,14 @@ def main() -> NoReturn:
     _leave(status)
 
 
+def was_interrupted() -> bool:
+    """Whether a signal was to end this process: whatever was raised since then is what became of that."""
+    return _interrupted
+
+
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    global _interrupted  # noqa: PLW0603 - a signal comes to the process, and has no other place
+    _interrupted = True
     raise KeyboardInterrupt
 
 
@@ -56,7 +65,10 @@ def _run() -> int:
         from conformance.cli.outermost import run
 
         return run()
-    except (MemoryError, ImportError, OSError) as error:
+    except Exception as error:
+        # What is raised while a module is compiled can hide an interruption.
+        if _interrupted:
+            raise KeyboardInterrupt from error
         # Where there is hardly any memory this is the first to fail: a library of the kit that cannot be mapped.
         _say(f"the kit cannot be loaded ({type(error).__name__}: {error}); is there memory enough, and is it whole?")
         return _KIT

@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from conformance.adapter.janitor import JanitorLostError
+from conformance.cli import current_folder, was_interrupted
 from conformance.cli.commands import app
 from conformance.cli.console import stop
 from conformance.cli.streams import lost
@@ -75,7 +76,7 @@ def _status_of(error: BaseException) -> int:
 
 
 def _stop_for(error: BaseException) -> NoReturn:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | typer.Abort) or was_interrupted():
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     if isinstance(error, JanitorLostError):
         stop(Exit.KIT, str(error))
@@ -88,7 +89,7 @@ def _stop_for(error: BaseException) -> NoReturn:
             stop(Exit.KIT, f"expected the machine to have room for the kit, got: {why}; nothing was proven")
         if error.errno in _DISK:
             stop(Exit.INCOMPLETE, f"{what} cannot be written: {why}; nothing was proven. Make room and run it again")
-        if isinstance(error.filename, str) or not _standing():
+        if isinstance(error.filename, str) or not current_folder():
             where = what if isinstance(error.filename, str) else "the working directory"
             stop(Exit.USAGE, f"{where} cannot be used: {why}; name a place that is there and that you may use")
     # A defect of the kit must not look like a result about the adapter.
@@ -96,13 +97,6 @@ def _stop_for(error: BaseException) -> NoReturn:
         for line in part.splitlines():
             _say(line, who="")
     stop(Exit.KIT, "this is a fault of the kit itself, please report it")
-
-
-def _standing() -> bool:
-    """Whether the folder that the user stands in is there."""
-    from conformance.cli import current_folder
-
-    return bool(current_folder())
 
 
 def _wrong_words(error: Exception) -> NoReturn:

@@ -148,7 +148,9 @@ def _verify(
             words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
         words += ["--", *target.adapter]
         # In a group of its own that the janitor knows, so that it ends with this process, however this one ends.
-        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        child = subprocess.Popen(
+            words, cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
         try:
             janitor.watch_group(child.pid)
             said = child.communicate(timeout=RUN_TIMEOUT_S)[1].decode(errors="replace").strip()[-600:]

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from conformance.verdict import Exit, gravest
 from tests.hostile.verify import HERE, environment, temp_folder
 from tests.process.leftovers import GOES_S, nothing_remains, processes_of, until
 
@@ -272,10 +273,11 @@ def due(entry: Entry, ended: Ended) -> frozenset[int]:
     if entry.number is not None:
         # At the very end it is too late to be interrupted.
         return frozenset({good}) if entry.number is signal.SIGPIPE or not ended.met else frozenset({12, good})
+    lost = [int(gravest([Exit(good), Exit.INCOMPLETE]))]
     around: dict[Around, Sequence[int]] = {
-        Around.FULL: [12],
-        Around.PIPE: [12],
-        Around.CLOSED: [12],
+        Around.FULL: lost,
+        Around.PIPE: lost,
+        Around.CLOSED: lost,
         Around.GONE: [good, 64],
         Around.READ_ONLY: [good, 64],
         Around.MEMORY: [good, 12, 13, 20],
