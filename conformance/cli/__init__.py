@@ -48,7 +48,7 @@ def was_interrupted() -> bool:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    global _interrupted  # noqa: PLW0603 - a signal comes to the process, and has no other place
+    global _interrupted
     _interrupted = True
     raise KeyboardInterrupt
 

@@ -76,10 +76,10 @@ def _status_of(error: BaseException) -> int:
 
 
 def _stop_for(error: BaseException) -> NoReturn:
-    if isinstance(error, KeyboardInterrupt | typer.Abort) or was_interrupted():
-        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     if isinstance(error, JanitorLostError):
         stop(Exit.KIT, str(error))
+    if isinstance(error, KeyboardInterrupt | typer.Abort) or was_interrupted():
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _NO_MEMORY):
         raise MemoryError
     if isinstance(error, OSError):
