@@ -1,4 +1,4 @@
-"""The commands of `holdfast`, each a module of its own."""
+"""All commands of the command line, each of which is a module."""
 
 from __future__ import annotations
 

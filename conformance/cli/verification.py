@@ -193,7 +193,10 @@ class Verification:
         )
         final = gravest([summary.exit, applied.exit, *([] if _pytest_went_well(status) else [Exit.KIT])])
         self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
-        self._print(summary, applied, final)
+        try:
+            self._print(summary, applied, final)
+        except KeyboardInterrupt:
+            stop(Exit.INCOMPLETE, "interrupted after the evidence was complete; `holdfast gate` judges it")
         return final
 
     def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:

@@ -254,9 +254,10 @@ def _killed_janitor(temp: Path) -> bool:
     return False
 
 
-def prepare(cwd: Path, sound: Path) -> None:
+def prepare(cwd: Path, sound: Path | None) -> None:
     """The files that the commands read: sound evidence of the toy contract, and a database without a surface."""
-    shutil.copyfile(sound, cwd / "sound.jsonl")
+    if sound is not None:
+        shutil.copyfile(sound, cwd / "sound.jsonl")
     with contextlib.closing(sqlite3.connect(cwd / "keys.sqlite")) as database:
         database.execute("CREATE TABLE measurement (at TEXT, celsius REAL)")
         database.commit()
