@@ -56,9 +56,14 @@ class Launcher:
         janitor: Janitor,
         passed: Sequence[str] = (),
         stores: Stores = Stores.ANYWHERE,
+        patience: float = READY_S,
     ) -> None:
-        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError."""
+        """Start it for `contract`, let it use `folder`, and wait `patience` seconds until it is ready.
+
+        Raises StartError.
+        """
         self._janitor = janitor
+        self._patience = patience
         self._folder = folder
         # What is there already is none of the launcher's.
         self._before = {found for temp in _temp_folders() for found in temp.glob(f"{_PREFIX}*")}
@@ -93,7 +98,7 @@ class Launcher:
 
     def _ready(self) -> Mapping[str, str]:
         assert self._child.stdout is not None
-        line = _first_line(self._child.stdout, timeout=READY_S)
+        line = _first_line(self._child.stdout, timeout=self._patience)
         if not line.endswith(b"\n"):
             self._end_of_input()
             with contextlib.suppress(subprocess.TimeoutExpired):

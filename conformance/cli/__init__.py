@@ -1,6 +1,7 @@
 """The command line. What every command has in common at its outermost: signals, streams, and the exit status.
 
-Nothing of the kit is imported before that is in place. Exit statuses are those of `conformance.verdict.Exit`.
+The commands are imported late: before that, which takes a third of a second, this is in place, and what an older run
+left is set aside. Exit statuses are those of `conformance.verdict.Exit`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NoReturn
 # As Ctrl-C: what is running is ended in order, and cleaned up.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # As `conformance.verdict.Exit` has them, which is not there yet.
-_INCOMPLETE, _KIT = 12, 20
+_INCOMPLETE, _KIT, _USAGE = 12, 20, 64
 # Made beforehand: when it is needed there is no room for it.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
@@ -61,6 +62,10 @@ def _run() -> int:
     here = current_folder()
     sys.path[:] = [entry for entry in sys.path if entry not in ("", here) or _holds_kit(entry or here)]
     sys.unraisablehook = _unraisable
+    problem = _set_aside_earlier()
+    if problem:
+        _say(problem)
+        return _USAGE
     try:
         from conformance.cli.outermost import run
 
@@ -72,6 +77,16 @@ def _run() -> int:
         # Where there is hardly any memory this is the first to fail: a library of the kit that cannot be mapped.
         _say(f"the kit cannot be loaded ({type(error).__name__}: {error}); is there memory enough, and is it whole?")
         return _KIT
+
+
+def _set_aside_earlier() -> str:
+    """Why an older run stands where this one is to write, and cannot be set aside; empty if none does."""
+    from conformance.cli.before import set_aside_earlier
+
+    try:
+        return set_aside_earlier(sys.argv[1:])
+    except OSError as error:
+        return str(error)
 
 
 def current_folder() -> str:
@@ -110,4 +125,6 @@ def _leave(status: int) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    print("holdfast:", " ".join(text.split()), file=sys.stderr)
+    from reports.plain import plain
+
+    print("holdfast:", plain(text), file=sys.stderr)

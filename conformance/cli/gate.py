@@ -58,6 +58,7 @@ def gate(
         fitness=proof,
         baseline=before,
         key=None if key is None else str(key),
+        path=run,
     )
     if format_ is Format.JSON:
         print_json(decision_json(decision, evidence, requirements, path=run))
