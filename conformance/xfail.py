@@ -101,6 +101,9 @@ def _excuse(entry: Expectation) -> str:
 
 def read_xfail(path: Path) -> tuple[Expectation, ...]:
     """Read an `xfail.toml`. Raises XfailError."""
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and a device may have no end.
+        raise XfailError(f"{path}: expected a plain file of expected failures, got something else; check --xfail")
     try:
         with path.open("rb") as stream:
             raw = tomllib.load(stream)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.console import Format, err, out, print_json, stop
-from conformance.cli.places import unusable
+from conformance.cli.places import unusable_file
 from conformance.fitness import sqlite, view
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.gather import Names, examine
@@ -54,7 +54,7 @@ def look(asked: Asked) -> Exit:
         stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
     _must_hold_no_secret(asked)
     for option, path in (("--json", asked.json), ("--html", asked.html)):
-        if path is not None and (why := unusable(path.parent)):
+        if path is not None and (why := unusable_file(path)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(asked)
     policy = _policy(asked.policy)

@@ -45,6 +45,10 @@ WORDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "gate-of-a-loop": (64, ("gate", "loop", "--require", "toy")),
     "workdir-is-a-file": (64, ("verify", "--contract", "toy", "--workdir", "file", *HONEST)),
     "out-is-a-file": (64, ("crash", "--out", "file", "--", "true")),
+    "proof-is-a-pipe": (64, ("fitness", "keys.sqlite", "--json", "pipe")),
+    "page-is-a-pipe": (64, ("fitness", "keys.sqlite", "--html", "pipe")),
+    "policy-is-a-pipe": (64, ("fitness", "keys.sqlite", "--policy", "pipe")),
+    "expected-failures-are-a-pipe": (64, ("verify", "--contract", "toy", "--xfail", "pipe", *HONEST)),
     "proof-in-a-file": (64, ("fitness", "keys.sqlite", "--json", "file/proof.json")),
 }
 CHEAP = {"no-launcher", "no-text", "gate-of-a-loop"}
@@ -127,6 +131,7 @@ def test_words_that_cannot_be_used_are_noticed_before_anything_runs(name: str, t
     assert "Traceback" not in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "pipe").is_fifo()
     if status == 64:
         assert not list(tmp_path.rglob("run.jsonl*"))
 
