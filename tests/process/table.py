@@ -21,7 +21,7 @@ import psutil
 
 from conformance.verdict import Exit, gravest
 from tests.hostile.verify import HERE, environment, temp_folder
-from tests.process.leftovers import GOES_S, nothing_remains, processes_of, until
+from tests.process.leftovers import GOES_S, end, nothing_remains, processes_of, until
 
 ADAPTERS = HERE / "adapters"
 GUARD = Path(__file__).resolve().parents[1] / "faults" / "stores" / "guard.py"
@@ -156,12 +156,7 @@ def run(entry: Entry, cwd: Path) -> Ended:
             status = kit.wait(timeout=LIMIT_S)
             nothing_remains(temp)
         finally:
-            if kit.poll() is None:
-                kit.kill()
-                kit.wait()
-            for process in processes_of(temp):
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
+            end(kit, temp)
     return Ended(status, _read(cwd / "out"), _read(cwd / "err"), met)
 
 
