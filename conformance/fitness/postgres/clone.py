@@ -17,6 +17,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from conformance.adapter.janitor import Janitor
 from conformance.fitness.deadline import Deadline
 from conformance.fitness.errors import LostError
 from conformance.fitness.model import Row, Snapshot, Surface
