@@ -160,8 +160,9 @@ class Engine:
         return self._configs[key]
 
     def _launch(self, contract: str, stores: Stores) -> Mapping[str, str]:
-        folder = self.root / f"launcher-{contract}-{stores.value}"
-        folder.mkdir()
+        # Not below the others: the path of a server's socket must be short, and only what lies here is gone at the end
+        # even if the launcher is killed before it could say what it has made.
+        folder = self._janitor.make_folder(parent=self.root.parent)
         launcher = Launcher(
             self.settings.launcher,
             contract=contract,
