@@ -111,7 +111,7 @@ def test_names_of_an_adapter_make_no_lines_and_no_commands_in_any_output(tmp_pat
             holdfast("doctor", "--contract", "toy", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),
             holdfast("gate", "holdfast-out/run.jsonl", "--require", "toy", temp=temp, cwd=tmp_path),
             holdfast("verify", "--slow", "\n::error::x", *words, temp=temp, cwd=tmp_path),
-            holdfast("explain", "\r\n##vso[x]", temp=temp, cwd=tmp_path),
+            holdfast("gate", "\r\n##vso[x]", "--require", "toy", temp=temp, cwd=tmp_path),
         ]
     for ended in seen:
         said = f"{ended.stdout}\n{ended.stderr}"
