@@ -5,20 +5,24 @@ Nothing here is a verdict about an implementation; it helps to get an adapter to
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
 
 from conformance.adapter.janitor import Janitor
-from conformance.adapter.messages import Event
+from conformance.adapter.launcher import Launcher
+from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
-from conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
+from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, Worker, WorkerPool
 from conformance.cases.interpret import START, located, open_request, worker_count
+from conformance.doctor_bytes import strictness
+from conformance.inspection import store
+from conformance.inspection.helper import HELPER
 from conformance.verdict import Silence
-from specs import contract_names, load_contract
+from specs import Contract, contract_names, load_contract
 
 
 @unique
@@ -32,12 +36,24 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """One thing looked at: what was expected, what came, what to do. `advice` is empty when all is well."""
+    """One thing examined: what was expected, what came, what to do. `advice` is empty when all is well.
+
+    `worker` is the number of the adapter's process that was asked, None where none was.
+    """
 
     name: str
     health: Health
     found: str
     advice: str = ""
+    worker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is examined: the adapter's command and, if it has one, its launcher's."""
+
+    adapter: tuple[str, ...]
+    launcher: tuple[str, ...] = ()
 
 
 _HELLO_ADVICE = {
@@ -52,47 +68,67 @@ _HELLO_ADVICE = {
 
 
 def examine(
-    argv: Sequence[str],
+    target: Subject,
     *,
     contract: str | None,
     deadlines: Deadlines,
     config: Mapping[str, str],
     passed: Sequence[str] = (),
 ) -> list[Examination]:
-    """Examine the adapter `argv`. The list ends at the first thing without which the next makes no sense."""
-    found: list[Examination] = []
-    with Janitor() as janitor:
-        command = AdapterCommand(tuple(argv), scrubbed_environment(passed), deadlines)
+    """Examine an adapter. The list ends at the first thing without which the next makes no sense."""
+    with Janitor() as janitor, contextlib.ExitStack() as stack:
+        command = AdapterCommand(target.adapter, scrubbed_environment(passed), deadlines)
+        pool = WorkerPool(command, janitor=janitor)
+        stack.callback(pool.abort)
+        stack.callback(HELPER.close)
         try:
-            worker = Worker(command, janitor=janitor, number=0, epoch_ns=time.monotonic_ns())
-            worker.await_greeting()
+            worker = pool.get(0)
         except StartError as error:
             return [Examination("start", Health.BAD, str(error), "Check the path and the execute permission.")]
         except GreetingError as error:
             said = f"; standard error ends: {error.log.strip()[-300:]}" if error.log.strip() else ""
             return [
-                Examination("start", Health.GOOD, "the program starts"),
-                Examination("hello", Health.BAD, error.event.detail + said, _HELLO_ADVICE[error.event.kind]),
+                Examination("start", Health.GOOD, "the program starts", worker=0),
+                Examination("hello", Health.BAD, error.event.detail + said, _HELLO_ADVICE[error.event.kind], 0),
             ]
-        try:
-            found += [Examination("start", Health.GOOD, "the program starts"), _said(worker.greeting)]
-            found += _claims(worker.greeting)
-            name = contract or next(
-                (c.contract for c in worker.greeting.claims if c.contract in contract_names()), None
-            )
-            if name is not None:
-                folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
-                found += _session(worker, name, folder, config=config, deadlines=deadlines)
-            found.append(_shutdown(worker, deadlines))
-        finally:
-            worker.kill()
+        found = [Examination("start", Health.GOOD, "the program starts", worker=0), _said(worker.greeting)]
+        found += _claims(worker.greeting)
+        name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
+        if name is not None:
+            folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
+            try:
+                launched = _launched(target.launcher, name, folder, config, janitor, stack, passed)
+            except StartError as error:
+                advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
+                return [*found, Examination("launcher", Health.BAD, str(error), advice)]
+            found += _sessions(pool, load_contract(name), folder, launched)
+        found.append(_shutdown(pool, deadlines))
     return found
+
+
+def _launched(
+    words: Sequence[str],
+    contract: str,
+    root: Path,
+    config: Mapping[str, str],
+    janitor: Janitor,
+    stack: contextlib.ExitStack,
+    passed: Sequence[str],
+) -> Mapping[str, str]:
+    """The config of every session. Raises StartError."""
+    if not words:
+        return config
+    folder = root / "launcher"
+    folder.mkdir()
+    launcher = Launcher(words, contract=contract, folder=folder, config=config, janitor=janitor, passed=passed)
+    stack.callback(launcher.close)
+    return launcher.config
 
 
 def _said(greeting: Greeting) -> Examination:
     said = greeting.implementation
     text = f"{said['name']} {said['version']} ({said['language']}), {greeting.max_workers} workers"
-    return Examination("hello", Health.GOOD, text)
+    return Examination("hello", Health.GOOD, text, worker=0)
 
 
 def _claims(greeting: Greeting) -> list[Examination]:
@@ -126,21 +162,33 @@ def _claims(greeting: Greeting) -> list[Examination]:
     return found
 
 
+def _sessions(pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str]) -> list[Examination]:
+    """A session of worker 0, then what needs more than one."""
+    workdir = root / "session"
+    workdir.mkdir()
+    worker = pool.get(0)
+    found = _session(worker, contract, workdir, config, pool.deadlines)
+    if worker.dead is not None:
+        return found
+    found.append(_close_alone(pool, worker.greeting))
+    if found[-1].health is Health.GOOD and all(item.name != "session" for item in found):
+        found += _bytes(pool, contract, worker.greeting, root, config)
+    return found
+
+
 def _session(
-    worker: Worker, name: str, folder: Path, *, config: Mapping[str, str], deadlines: Deadlines
+    worker: Worker, contract: Contract, workdir: Path, config: Mapping[str, str], deadlines: Deadlines
 ) -> list[Examination]:
     found: list[Examination] = []
-    open_: dict[str, object] = located(
-        open_request(name, "fresh", clock=START, seed="doctor", config={}), folder, config
-    )
-    contract = load_contract(name)
+    open_ = located(open_request(contract.name, "fresh", clock=START, seed="doctor", config={}), workdir, config)
     steps: list[tuple[str, dict[str, object], str, str]] = [
         ("open", open_, "ok", "`open` with state fresh answers outcome ok."),
         ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
     ]
-    if contract.inertness is not None:
-        look: dict[str, object] = {"op": "call", "method": contract.inertness.observe, "args": {}}
-        steps.append((f"observe {contract.inertness.observe}", look, "ok", "Observations answer ok with a value."))
+    observed = None if contract.inertness is None else contract.inertness.observe
+    if observed is not None:
+        look: dict[str, object] = {"op": "call", "method": observed, "args": {}}
+        steps.append((f"observe {observed}", look, "ok", "Observations answer ok with a value."))
     unknown: dict[str, object] = {"op": "call", "method": "no_such_method", "args": {}}
     steps.append(
         ("unknown method", unknown, "fault", "An unknown method is a `fault`, never accepted and never silence.")
@@ -151,29 +199,91 @@ def _session(
         timeout = deadlines.start if start else deadlines.op
         reply = worker.exchange(request, timeout=timeout)
         if reply.answer is None:
-            assert reply.event is not None
-            found.append(Examination(label, Health.BAD, reply.event.detail, _HELLO_ADVICE[reply.event.kind]))
+            found.append(_silent(label, reply, worker.number))
             return found
         came = reply.answer["outcome"]
         text = came + (f": {reply.answer['detail']}" if "detail" in reply.answer else "")
         good = came == wanted
-        found.append(Examination(label, Health.GOOD if good else Health.BAD, text, "" if good else advice))
+        health = Health.GOOD if good else Health.BAD
+        found.append(Examination(label, health, text, "" if good else advice, worker.number))
         if start and not good:
             found.append(Examination("session", Health.SKIPPED, "no session could be opened"))
             return found
+        if start and contract.inspection is not None and observed is None:
+            found.append(_store(contract.inspection.path, workdir))
     return found
 
 
-def _shutdown(worker: Worker, deadlines: Deadlines) -> Examination:
-    if worker.dead is not None:
-        return Examination("shutdown", Health.SKIPPED, f"already gone: {worker.dead.detail}")
+def _silent(label: str, reply: Reply, worker: int) -> Examination:
+    assert reply.event is not None
+    return Examination(label, Health.BAD, reply.event.detail, _HELLO_ADVICE[reply.event.kind], worker)
+
+
+def _store(path: str, workdir: Path) -> Examination:
+    """Where the contract fixes the file, the harness reads it itself and asks no worker."""
+    label = f"store {path}"
+    try:
+        found = store.inspect(workdir, path)
+    except OSError as error:
+        found = {"exists": True, "error": str(error)}
+    if found["exists"] and not found["error"]:
+        return Examination(label, Health.GOOD, "the harness can read it")
+    text = found["error"] or "there is none after `open`"
+    return Examination(label, Health.BAD, str(text), "Keep the store in this file of the workdir, as SQLite writes it.")
+
+
+def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:
+    """`close` at a worker that never had a session: the kit sends it after an `open` that failed."""
+    label = "close without a session"
+    # A worker of its own, where the adapter allows two: it has less to go by than one whose session is over.
+    number = 1 if greeting.max_workers > 1 else 0
+    try:
+        worker = pool.get(number)
+    except (StartError, GreetingError) as error:
+        advice = "A second worker starts as the first one does; they share the store in the workdir."
+        return Examination("second worker", Health.BAD, str(error), advice, number)
+    reply = worker.exchange({"op": "close"}, timeout=pool.deadlines.op)
+    if reply.answer is None:
+        return _silent(label, reply, number)
+    came = str(reply.answer["outcome"])
+    if came in ("ok", "fault"):
+        return Examination(label, Health.GOOD, came, worker=number)
+    return Examination(label, Health.BAD, came, "`close` answers ok, or `fault` where nothing is open.", number)
+
+
+def _bytes(
+    pool: WorkerPool, contract: Contract, greeting: Greeting, root: Path, config: Mapping[str, str]
+) -> list[Examination]:
+    label = "line break in base64"
+    claim = greeting.claim(contract.name)
+    try:
+        came = strictness(pool, contract, {} if claim is None else claim.not_claimed, root=root, config=config)
+    except (StartError, GreetingError, Exhausted) as error:
+        return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
+    if came is None:
+        return []
+    if isinstance(came.spoiled, Event):
+        return [Examination(label, Health.BAD, came.spoiled.detail, _HELLO_ADVICE[came.spoiled.kind], 0)]
+    if came.spoiled in ("accepted", "ok"):
+        advice = "Decode strictly: refuse every character that is not in the alphabet, and padding."
+        return [Examination(label, Health.BAD, f"{came.method}: {came.spoiled}", advice, 0)]
+    if came.spoiled is None or came.plain is None:
+        return [Examination(label, Health.SKIPPED, "no value without one was accepted", worker=0)]
+    return [Examination(label, Health.GOOD, f"{came.method}: {came.spoiled}, {came.plain} without it", worker=0)]
+
+
+def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
+    worker = pool.current(0)
+    if worker is None or worker.dead is not None:
+        why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
+        return Examination("shutdown", Health.SKIPPED, f"already gone{why}", worker=0)
     reply = worker.exchange({"op": "bye"}, timeout=deadlines.op)
     ended: Event | None = worker.wait_for_end(timeout=deadlines.quit)
     if reply.answer is None or reply.answer.get("outcome") != "ok":
-        return Examination("shutdown", Health.BAD, "`bye` was not answered with ok", "Answer `bye`, then exit.")
+        return Examination("shutdown", Health.BAD, "`bye` was not answered with ok", "Answer `bye`, then exit.", 0)
     if ended is None:
         advice = "Exit after `bye` and at end of file on standard input; otherwise the process is killed."
-        return Examination("shutdown", Health.BAD, f"still running {deadlines.quit:g} s after `bye`", advice)
+        return Examination("shutdown", Health.BAD, f"still running {deadlines.quit:g} s after `bye`", advice, 0)
     if ended.kind is not Silence.EOF:
-        return Examination("shutdown", Health.BAD, ended.detail, "Exit with status 0 after `bye`.")
-    return Examination("shutdown", Health.GOOD, "exits with status 0 after `bye`")
+        return Examination("shutdown", Health.BAD, ended.detail, "Exit with status 0 after `bye`.", 0)
+    return Examination("shutdown", Health.GOOD, "exits with status 0 after `bye`", worker=0)

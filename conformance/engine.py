@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from conformance.adapter.folders import temp_folders_in
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher, Stores
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
@@ -168,8 +169,9 @@ class Engine:
         return self._configs[key]
 
     def _launch(self, contract: str, stores: Stores) -> Mapping[str, str]:
-        folder = self.root / f"launcher-{contract}-{stores.value}"
-        folder.mkdir()
+        # Not below the others: the path of a server's socket must be short, and only what lies here is gone at the end
+        # even if the launcher is killed before it could say what it has made.
+        folder = self._janitor.make_folder(parent=self.root.parent)
         launcher = Launcher(
             self.settings.launcher,
             contract=contract,
@@ -262,7 +264,9 @@ class Engine:
             return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
         records: tuple[Record, ...] = ()
         try:
-            judgement, records = self._proving(contract, fault).judge(fault)
+            proving = self._proving(contract, fault)
+            with temp_folders_in(self.root):
+                judgement, records = proving.judge(fault)
         except Exception as error:
             judgement = _judgement_of(error, "the kit failed while the fault struck")
         return self._result(fault.id, fault.clauses, judgement, records, (), started)

@@ -93,6 +93,9 @@ class Applied:
 
 def read_xfail(path: Path) -> tuple[Expectation, ...]:
     """Read an `xfail.toml`. Raises XfailError."""
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and a device may have no end.
+        raise XfailError(f"{path}: expected a plain file of expected failures, got something else; check --xfail")
     try:
         raw = tomllib.loads(read_regular(path, limit=_LONGEST).decode("utf-8"))
     except OSError as error:

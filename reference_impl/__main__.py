@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,6 +21,7 @@ from reference_impl.registry import Deferred, contract_names, operating, operato
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
 _FAILED = 1
+_INTERRUPTED = 12
 # Of the contract jcs, the one that has frames; spelt out, because reading it costs every other command its time.
 _PROFILES = ("core", "i-json-strict", "safe-int")
 
@@ -130,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, 1 for what failed, 64 for a wrong command line."""
+    """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])
@@ -140,11 +143,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _USAGE if ended.code == 2 else 0
     try:
         options.run(options)
+        # What was printed and cannot be delivered is a failure, and not one to be found when Python ends.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except KeyError as error:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return _USAGE
     except Exception as error:  # a command line shows one line, not a traceback
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        if isinstance(error, OSError):
+            # What is still to be written would fail again, when Python ends.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     return 0
 

@@ -95,6 +95,9 @@ def parse_yaml(text: str, *, name: str) -> Any:
 
 def read_yaml(path: Path) -> Any:
     """Read and parse the YAML file at `path`. Raises SpecError."""
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and a device may have no end.
+        raise SpecError(f"{path}: expected a plain file of YAML, got something else; check the name")
     try:
         text = read_regular(path, limit=_LONGEST).decode("utf-8")
     except FileNotFoundError as error:

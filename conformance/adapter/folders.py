@@ -1,4 +1,4 @@
-"""Removing what an adapter may have left in a workdir, permissions notwithstanding."""
+"""Folders that must be gone at the end: those of others, permissions notwithstanding, and temporary ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,34 @@ import contextlib
 import os
 import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
+@contextmanager
+def temp_folders_in(folder: Path) -> Iterator[None]:
+    """What this process asks `tempfile` for lies in `folder` meanwhile, and goes with it however the process ends.
+
+    For the layers of faults, which know of no janitor. Processes that are started have the temp folder of their own.
+    """
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
 def remove_tree(folder: Path) -> None:
-    """Remove `folder` with all that is in it. Never raises; what belongs to another account may stay."""
+    """Remove `folder` with all that is in it. Never raises; what belongs to another account may stay.
+
+    Of a link that stands in its place only the link is removed: what it leads to is somebody else's.
+    """
+    if folder.is_symlink():
+        with contextlib.suppress(OSError):
+            folder.unlink()
+        return
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         return

@@ -16,10 +16,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from conformance.adapter.folders import remove_tree
 
@@ -32,11 +35,72 @@ _POLL_S = 0.02
 MARK = "HOLDFAST_RUN"
 
 
+class JanitorLostError(Exception):
+    """The process that cleans up after the kit is gone before its time, so nothing guarantees that the kit leaves none.
+
+    What was there is cleaned up when this is raised by `close`.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder as it was found: what stands under its name later is removed only if it is still the same."""
+
+    path: Path
+    device: int
+    number: int
+
+    @classmethod
+    def of(cls, path: Path) -> Place:
+        """The folder at `path` itself, no link. Raises OSError."""
+        found = path.lstat()
+        return cls(path, found.st_dev, found.st_ino)
+
+
+class _Charges:
+    """What there is to clean up, by kind. The janitor has it from the pipe, and the kit keeps a copy of its own."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in ("group", "launcher", "process", "folder")}
+
+    def note(self, verb: str, what: Any) -> None:
+        """`KIND` is to be cleaned up, `-KIND` no longer."""
+        key = str(what[0] if isinstance(what, list) else what)
+        if verb.startswith("-"):
+            self._known[verb[1:]].pop(key, None)
+        else:
+            self._known[verb][key] = what
+
+    def settle(self, mark: str) -> None:
+        """Kill and remove all of it."""
+        known = {kind: list(each.values()) for kind, each in self._known.items()}
+        _kill_groups(known["group"])
+        _kill_processes(_marked(mark))
+        deadline = time.monotonic() + LAUNCHER_GRACE_S
+        while any(map(_alive, known["launcher"])) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        if any(map(_alive, known["launcher"])):
+            _kill_groups(known["launcher"])
+            _kill_processes(known["process"])
+        # Once more: what was being started while the first were killed.
+        _kill_processes(_marked(mark))
+        for folder in known["folder"]:
+            if isinstance(folder, str):
+                _remove(Path(folder))
+            elif _is_still(Place(Path(folder[0]), *folder[1:])):
+                _remove(Path(folder[0]))
+
+
 class Janitor:
-    """The kit's end of the pipe. Use as a context manager; leaving it cleans everything that is still registered."""
+    """The kit's end of the pipe. Use as a context manager; leaving it cleans everything that is still registered.
+
+    Should its process die before its time, the main thread is interrupted as by Ctrl-C, and `close` does its work.
+    """
 
     def __init__(self) -> None:
         self.mark = {MARK: secrets.token_hex(16)}
+        self._charges = _Charges()
+        self._closing = self._lost = False
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "conformance.adapter.janitor", self.mark[MARK]],
             stdin=subprocess.PIPE,
@@ -44,6 +108,14 @@ class Janitor:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        self._child.wait()
+        if not self._closing:
+            self._lost = True
+            # A real signal, because the main thread may wait for an adapter. Who ignores it notices at the next step.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def __enter__(self) -> Janitor:
         return self
@@ -54,21 +126,36 @@ class Janitor:
         self.close()
 
     def close(self) -> None:
-        """Close the pipe and wait until everything registered is gone."""
+        """Close the pipe and wait until everything registered is gone. Raises JanitorLostError."""
         assert self._child.stdin is not None
+        self._closing = True
         with contextlib.suppress(OSError):
             self._child.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(timeout=LAUNCHER_GRACE_S + FOLDER_GRACE_S + 2)
+        try:
+            status = self._child.wait(timeout=LAUNCHER_GRACE_S + FOLDER_GRACE_S + 2)
+        except subprocess.TimeoutExpired:
+            # Stopped, or at work on a slow disk: two that clean up do no harm.
+            self._charges.settle(self.mark[MARK])
+            self._child.kill()
+            return
+        if self._lost or status != 0:
+            self._charges.settle(self.mark[MARK])
+            raise _gone(status)
 
-    def _tell(self, verb: str, what: int | str) -> None:
+    def _tell(self, verb: str, what: int | str | list[str | int]) -> None:
         assert self._child.stdin is not None
-        # A janitor that is gone cannot clean; running on would leave things behind, so this is loud.
-        self._child.stdin.write(json.dumps([verb, what]).encode() + b"\n")
-        self._child.stdin.flush()
+        self._charges.note(verb, what)
+        try:
+            self._child.stdin.write(json.dumps([verb, what]).encode() + b"\n")
+            self._child.stdin.flush()
+        except (OSError, ValueError):
+            # It is gone, or closed already. Running on would leave things behind, so this is loud; who only ends
+            # something finds out at `close`.
+            if not verb.startswith("-"):
+                raise _gone(self._child.poll()) from None
 
     def watch_group(self, group: int) -> None:
-        """SIGKILL this process group at the end."""
+        """SIGKILL this process group at the end. As every `watch`, raises JanitorLostError."""
         self._tell("group", group)
 
     def forget_group(self, group: int) -> None:
@@ -91,14 +178,26 @@ class Janitor:
         """Remove this folder at the end."""
         self._tell("folder", str(folder))
 
+    def watch_place(self, place: Place) -> None:
+        """Remove this folder at the end, if it is what stands there then: somebody else made it, and may change it."""
+        self._tell("folder", [str(place.path), place.device, place.number])
+
     def make_folder(self, *, parent: Path | None = None) -> Path:
-        """A new folder for workdirs, removed at the end. Raises OSError."""
+        """A new folder for workdirs, removed at the end. Raises OSError, JanitorLostError."""
         # Registered before it exists, so that no moment is left in which it could stay behind.
         root = parent if parent is not None else Path(tempfile.gettempdir())
         folder = root / f"holdfast-{os.getpid()}-{os.urandom(6).hex()}"
         self.watch_folder(folder)
         folder.mkdir(mode=0o755)
         return folder
+
+
+def _gone(status: int | None) -> JanitorLostError:
+    how = "is gone" if status is None else f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
+    return JanitorLostError(
+        f"the process that cleans up after the kit {how}, so the run was ended; nothing was proven. Run it again, and "
+        "see what ends processes here (no memory left?)"
+    )
 
 
 def _kill_groups(groups: Iterable[int]) -> None:
@@ -142,29 +241,22 @@ def _remove(folder: Path) -> None:
         remove_tree(folder)
 
 
+def _is_still(place: Place) -> bool:
+    """Whether it is the folder that it was, under a name without links."""
+    with contextlib.suppress(OSError):
+        return place == Place.of(place.path) and place.path.resolve() == place.path
+    return False
+
+
 def _serve(mark: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    known: dict[str, dict[str, int | str]] = {"group": {}, "launcher": {}, "process": {}, "folder": {}}
+    charges = _Charges()
     for line in sys.stdin:
-        verb, what = json.loads(line)
-        if verb.startswith("-"):
-            known[verb[1:]].pop(str(what), None)
-        else:
-            known[verb][str(what)] = what
-    _kill_groups(int(group) for group in known["group"].values())
-    _kill_processes(_marked(mark))
-    deadline = time.monotonic() + LAUNCHER_GRACE_S
-    launchers = [int(group) for group in known["launcher"].values()]
-    while any(map(_alive, launchers)) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-    if any(map(_alive, launchers)):
-        _kill_groups(launchers)
-        _kill_processes(int(process) for process in known["process"].values())
-    # Once more: what was being started while the first were killed.
-    _kill_processes(_marked(mark))
-    for folder in known["folder"].values():
-        _remove(Path(str(folder)))
+        # The last one is half a line where the kit was killed while it wrote.
+        if line.endswith("\n"):
+            charges.note(*json.loads(line))
+    charges.settle(mark)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,16 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import IO
 
-from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor
+from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
 from conformance.adapter.process import StartError, scrubbed_environment
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0
+# Folders of launchers that are not in the one that the kit gave them.
+_PREFIX = "holdfast-"
+_COMMON_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - to see whose a folder is, nothing is made there
 
 
 @unique
@@ -62,6 +65,9 @@ class Launcher:
         """
         self._janitor = janitor
         self._patience = patience
+        self._folder = folder
+        # What is there already is none of the launcher's.
+        self._before = {found for temp in _temp_folders() for found in temp.glob(f"{_PREFIX}*")}
         # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
         try:
@@ -75,8 +81,8 @@ class Launcher:
             )
         except OSError as error:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
-        janitor.watch_launcher(self._child.pid)
         try:
+            janitor.watch_launcher(self._child.pid)
             confined = stores is Stores.CONFINED
             self._ask({"contract": contract, "dir": str(folder), "config": dict(config), "confined": confined})
             # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
@@ -112,14 +118,39 @@ class Launcher:
             config = dict(said_json["config"])
             for process in said_json.get("processes", ()):
                 self._janitor.watch_process(int(process))
-            for path in map(Path, said_json.get("paths", ())):
-                # The janitor removes what it is told; a launcher must not be able to name any folder it likes.
-                if not any(part.startswith("holdfast-") for part in path.parts):
-                    raise StartError(f"the launcher names {path}; a folder to remove must lie in one called holdfast-…")
-                self._janitor.watch_folder(path)
+            for text in said_json.get("paths", ()):
+                place = self._own_place(Path(text))
+                if place is not None:
+                    self._janitor.watch_place(place)
         except (StrictJsonError, KeyError, TypeError, ValueError) as error:
             raise StartError(f"expected one JSON line with `config` from the launcher, got {line[:200]!r}") from error
         return config
+
+    def _own_place(self, path: Path) -> Place | None:
+        """The folder that a launcher names as its own; None if it goes with the folder that the kit gave it.
+
+        The kit removes what stands here, so a launcher must not be able to name any folder of the user. A server's
+        socket needs a short path, so one that the launcher made in a temp folder counts as well: it is called
+        holdfast-…, was not there when the launcher was started, and no link is on the way. Raises StartError.
+        """
+        where = "in the folder that it was given, or in a new one called holdfast-… in a temp folder"
+        wrong = StartError(f"the launcher names {str(path)!r} to be removed; expected a folder {where}")
+        if ".." in path.parts:
+            raise wrong
+        if path.resolve().is_relative_to(self._folder.resolve()):
+            return None
+        for temp in _temp_folders():
+            if not path.is_relative_to(temp) or path == temp:
+                continue
+            made = temp / path.relative_to(temp).parts[0]
+            if made.name.startswith(_PREFIX) and made not in self._before and path.resolve() == path:
+                try:
+                    mine = os.geteuid() in (0, made.lstat().st_uid)
+                    if mine and path.is_dir():
+                        return Place.of(path)
+                except OSError as error:
+                    raise wrong from error
+        raise wrong
 
     def _end_of_input(self) -> None:
         if self._child.stdin is not None:
@@ -140,6 +171,11 @@ class Launcher:
         if self._child.stdout is not None:
             self._child.stdout.close()
         self._log.close()
+
+
+def _temp_folders() -> set[Path]:
+    """Where launchers make folders: the temp folder, and those with a short path that everybody can get to."""
+    return {folder.resolve() for folder in (Path(tempfile.gettempdir()), *_COMMON_FOLDERS) if folder.is_dir()}
 
 
 def _first_line(stream: IO[bytes], *, timeout: float) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from conformance.adapter.janitor import Janitor
+from conformance.adapter.janitor import Janitor, JanitorLostError
 from conformance.adapter.loaded import files_of_group
 from conformance.adapter.messages import MAX_LINE, Event
 from conformance.verdict import Silence
@@ -95,7 +95,11 @@ class AdapterProcess:
         except OSError as error:
             raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
         self.pid = self._child.pid
-        janitor.watch_group(self.pid)
+        try:
+            janitor.watch_group(self.pid)
+        except JanitorLostError:
+            os.killpg(self.pid, signal.SIGKILL)
+            raise
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         assert self._child.stderr is not None

@@ -1,14 +1,18 @@
-"""Consoles, and the one way to end a command with an error."""
+"""Consoles, and the one way to end a command with an error. What a line of output may hold: `reports.plain`."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from enum import Enum, unique
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from conformance.verdict import Exit
+from reports.plain import plain
 
 
 @unique
@@ -19,31 +23,16 @@ class Format(Enum):
     JSON = "json"
 
 
-# C0 and C1 controls but newline and tab, and the marks that turn the direction of text: an adapter's words must not
-# be able to move the cursor, hide a line, or show a verdict that is none.
-_TRICKS = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    for code in (
-        *(code for code in range(0x20) if code not in (0x09, 0x0A)),
-        *range(0x7F, 0xA0),
-        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029),
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-    )
-}
-
-
-def plain(text: str) -> str:
-    """Text that comes from an adapter, with everything that would play tricks on a terminal written out."""
-    return text.translate(_TRICKS)
-
-
 class PlainConsole(Console):
-    """A console on which no printed text can play tricks; its own colours are rich's."""
+    """A console on which every string is one line that can play no tricks; its own colours are rich's.
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Like rich's, with every text made plain first."""
-        super().print(*(plain(item) if isinstance(item, str) else item for item in objects), **options)
+    Strings are made plain wherever rich takes one: printed, in the cells of a table, in titles. So a line break that
+    stands in a value is shown as `\\n`, and whoever wants several lines prints them one by one (`print_lines`).
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Like rich's, with the text made plain first."""
+        return super().render_str(plain(text), **options)
 
 
 def out() -> Console:
@@ -55,6 +44,18 @@ def out() -> Console:
 def err() -> Console:
     """Where progress and errors go."""
     return PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_lines(console: Console, lines: Iterable[str], *, style: str | None = None) -> None:
+    """Lines of the kit's own making, each printed as it is."""
+    for line in lines:
+        console.print(line, markup=False, style=style)
+
+
+def print_json(value: object) -> None:
+    """A result for programs, on one line that any encoding can hold and that no CI server takes for a command."""
+    # `##` occurs in strings only, where JSON has another way to write it.
+    print(json.dumps(value).replace("##", "#\\u0023"))
 
 
 def stop(status: Exit, message: str) -> NoReturn:

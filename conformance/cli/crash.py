@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
@@ -19,8 +18,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from conformance.adapter.folders import temp_folders_in
 from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, err, out, plain, stop
+from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.places import unusable
 from conformance.cli.target import found_here
 from conformance.faults.deadline import Deadline, OutOfTimeError
@@ -129,14 +129,15 @@ def crash(
     words = found_here(command)
     if why := unusable(results):
         stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")
-    unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
-    if unable:
-        err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
     limits = Limits().scaled(slow)
     try:
         with Janitor() as janitor, ExitStack() as stack:
             environment = {**os.environ, **janitor.mark}
             parent = janitor.make_folder()
+            stack.enter_context(temp_folders_in(parent))
+            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
+            if unable:
+                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
 
             def swept(size: int) -> Sweep:
                 sweep = Sweep(
@@ -165,7 +166,7 @@ def crash(
     timeline = partial(_timeline, until=Deadline(deadline.left + seconds * _DRAWN_LATE))
     if format_ is Format.JSON:
         said = {"command": list(command), "seed": seed, "seconds": seconds, "needed": needed, "left_out": left_out}
-        print(json.dumps({**said, **_json(reports, status, timeline)}, ensure_ascii=False))
+        print_json({**said, **_json(reports, status, timeline)})
     else:
         _print(reports, timeline)
         out().print(_conclusion(reports, status, wanted, left_out, needed), markup=False)
@@ -367,5 +368,5 @@ def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
         table.add_column(column, overflow="fold")
     for report in reports:
         floor = "" if report.beside else str(report.floor)
-        table.add_row(report.layer.value, escape(plain(report.beside or report.tally)), floor, _state(report))
+        table.add_row(report.layer.value, escape(report.beside or report.tally), floor, _state(report))
     console.print(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -10,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.process import Deadlines
-from conformance.cli.console import Format, out, plain, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.target import config_of, target_of
-from conformance.doctor import Health, examine
+from conformance.doctor import Health, Subject, examine
 from conformance.verdict import Exit
 from specs import contract_names
 
@@ -25,16 +24,15 @@ def doctor(
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for the session; repeat for more")] = None,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """Look an adapter over before verifying it: `holdfast doctor -- COMMAND…`."""
+    """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     if contract is not None and contract not in contract_names():
         stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
-    target = target_of(context.args)
-    if target.launcher:
-        stop(Exit.USAGE, "expected `-- COMMAND…`; the reference needs its launcher, try `holdfast verify reference`")
+    target = target_of(context.args, launcher=launcher)
     found = examine(
-        target.adapter,
+        Subject(target.adapter, target.launcher),
         contract=contract,
         deadlines=Deadlines().scaled(slow),
         config=config_of(config or []),
@@ -42,21 +40,31 @@ def doctor(
     )
     if format_ is Format.JSON:
         rows = [
-            {"name": item.name, "health": item.health.value, "found": item.found, "advice": item.advice}
+            {
+                "name": item.name,
+                "health": item.health.value,
+                "found": item.found,
+                "advice": item.advice,
+                "worker": item.worker,
+            }
             for item in found
         ]
-        print(json.dumps({"examinations": rows}, ensure_ascii=False))
+        print_json({"examinations": rows})
     else:
         table = Table(show_edge=False)
-        for column in ("examined", "health", "found", "what to do"):
+        for column in ("examined", "worker", "health", "found", "what to do"):
             table.add_column(column, overflow="fold")
         for item in found:
             colour = _COLOUR[item.health]
             table.add_row(
-                escape(item.name), f"[{colour}]{item.health.value}[/]", escape(plain(item.found)), escape(item.advice)
+                escape(item.name),
+                "-" if item.worker is None else str(item.worker),
+                f"[{colour}]{item.health.value}[/]",
+                escape(item.found),
+                escape(item.advice),
             )
         out().print(table)
     bad = [item for item in found if item.health is Health.BAD]
-    if any(item.name in ("start", "hello") for item in bad):
+    if any(item.name in ("start", "hello", "launcher") for item in bad):
         raise typer.Exit(int(Exit.ADAPTER))
     raise typer.Exit(int(Exit.NON_CONFORMING if bad else Exit.OK))

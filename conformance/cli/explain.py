@@ -10,7 +10,7 @@ import typer
 import yaml
 from rich.console import Console
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, print_lines, stop
 from conformance.cli.mutants import planted
 from conformance.plan import PlannedCase, plan_of
 from conformance.verdict import Exit
@@ -63,7 +63,7 @@ def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
         "mutants": [{"mutant": m.name, "title": m.title, "verdict": m.must_fail[clause.id].value} for m in mutants],
     }
     if format_ is Format.JSON:
-        print(json.dumps(data, ensure_ascii=False))
+        print_json(data)
         return
     console = out()
     _fields(console, data)
@@ -89,7 +89,7 @@ def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
         "script": script,
     }
     if format_ is Format.JSON:
-        print(json.dumps(data, ensure_ascii=False))
+        print_json(data)
         return
     console = out()
     _fields(console, {key: value for key, value in data.items() if key != "script"})
@@ -97,7 +97,7 @@ def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
         console.print(f"{name}: {contract.clauses[name].text}", markup=False)
     if script is not None:
         text = yaml.safe_dump(script, sort_keys=False, allow_unicode=True, width=118)
-        console.print(text, markup=False)
+        print_lines(console, text.splitlines())
 
 
 def _written(contract: Contract, name: str) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from conformance.artefacts import ALWAYS
 from conformance.baselines import Policy
 from conformance.cases.record import Record
 from conformance.cases.values import at_path, is_missing
-from conformance.cli.console import err, out
+from conformance.cli.console import err, out, print_lines
 from conformance.durability.told import in_words
 from conformance.engine import FAULT_SECONDS, CaseResult
 from conformance.gate_model import some_of
@@ -27,6 +27,7 @@ from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
 from conformance.verdict import Exit, Verdict
 from reports.evidence import Artefacts
+from reports.plain import plain
 from specs import Case, Contract
 from specs.model import Proof
 from specs.strictjson import canonical
@@ -106,7 +107,7 @@ class Face:
         if bad and (verdict.is_open or self._bad <= MAX_FAILURES):
             self._console.print(f"{styled(verdict)} {escape(result.case)}")
         if self._progress is not None and self._task is not None:
-            words = escape(self._titles.get(result.case, ""))[:60]
+            words = escape(plain(self._titles.get(result.case, ""))[:60])
             self._progress.update(self._task, completed=self._done, description=words)
         elif time.monotonic() - self._last > PLAIN_EVERY_S:
             self._last = time.monotonic()
@@ -141,7 +142,8 @@ def print_summary(
         planned = by_id[result.case]
         _print_failure(console, result, planned, by_name[planned.contract], options)
     if len(failing) > MAX_FAILURES:
-        console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}\n")
+        console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}", markup=False)
+        console.print()
     for contract in contracts:
         _print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
@@ -202,8 +204,9 @@ def _print_failure(
     if shown:
         console.print(f"transcript of the {side} side, last {len(shown)} of {len(records)}:", style="dim")
     for record in shown:
-        console.print(_transcript(record), markup=False, style="dim")
-    console.print(f"again    {again(result.case, options)}\n", markup=False)
+        print_lines(console, _transcript(record), style="dim")
+    console.print(f"again    {again(result.case, options)}", markup=False)
+    console.print()
 
 
 def _twin_values(case: Case) -> tuple[str, str]:
@@ -228,15 +231,15 @@ def _short_value(value: Any) -> str:
     return text if len(text) <= 80 else text[:80] + "…"
 
 
-def _transcript(record: Record) -> str:
-    text = f"  {record.n:>3} w{record.worker} [{record.action}]"
+def _transcript(record: Record) -> list[str]:
+    lines = [f"  {record.n:>3} w{record.worker} [{record.action}]"]
     if record.request is not None:
-        text += f"\n        > {_short(record.request)}"
+        lines.append(f"        > {_short(record.request)}")
     if record.answer is not None:
-        text += f"\n        < {_short(record.answer)}"
+        lines.append(f"        < {_short(record.answer)}")
     elif record.event is not None:
-        text += f"\n        ! {record.event['kind']} {in_words(str(record.event['detail']))}"
-    return text
+        lines.append(f"        ! {record.event['kind']} {in_words(str(record.event['detail']))}")
+    return lines
 
 
 def _short(value: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from conformance.cli.console import Format, stop
+from conformance.adapter.janitor import JanitorLostError
+from conformance.cli.console import Format, err, print_lines, stop
 from conformance.fitness.deadline import TIMEOUT_S
 from conformance.verdict import Exit
 
@@ -79,10 +79,10 @@ def fitness(
         status = look(asked)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
-    except typer.Exit:
+    except (typer.Exit, JanitorLostError, MemoryError):
         raise
     except Exception:
         # As `main` does for every command, but a traceback may hold the DSN.
-        print(scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn), file=sys.stderr)
+        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn).splitlines())
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
     raise typer.Exit(int(status))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, err, out, plain, stop
-from conformance.cli.places import unusable
+from conformance.cli.console import Format, err, out, print_json, stop
+from conformance.cli.places import unusable_file
 from conformance.fitness import sqlite, view
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.gather import Names, examine
@@ -57,7 +56,7 @@ def look(asked: Asked) -> Exit:
         stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
     _must_hold_no_secret(asked)
     for option, path in (("--json", asked.json), ("--html", asked.html)):
-        if path is not None and (why := unusable(path.parent)):
+        if path is not None and (why := unusable_file(path)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
     _must_be_ours(asked)
     if asked.challenge is not None and not _CHALLENGE.fullmatch(asked.challenge):
@@ -81,7 +80,7 @@ def look(asked: Asked) -> Exit:
         _write_page(asked.html, page(examination, document))
     status = exit_of(examination.judgement)
     if asked.format is Format.JSON:
-        print(json.dumps(document, ensure_ascii=False))
+        print_json(document)
         return status
     _print(out(), examination, document, status)
     for what, path in (("proof", asked.json), ("page", asked.html)):
@@ -168,10 +167,10 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
     if examination.surface is not None:
         surface = examination.surface
         parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
-        console.print(_line(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}"), markup=False)
-    console.print(_line(f"in {examination.target}"), markup=False)
+        console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}", markup=False)
+    console.print(f"in {examination.target}", markup=False)
     if examination.server is not None:
-        console.print(_line(f"server: {examination.server.name}"), markup=False)
+        console.print(f"server: {examination.server.name}", markup=False)
     table = Table(show_edge=False)
     for column in ("", "what must be proven", "standing", "why not"):
         table.add_column(column, overflow="fold")
@@ -189,23 +188,23 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
             _print_reason(console, finding.letter, reason)
     _print_rest(console, examination)
     if document["digest"] is not None:
-        console.print(_line(f"digest: {document['digest']}"), markup=False)
-    console.print(_line(f"exit:   {int(status)}"), markup=False)
+        console.print(f"digest: {document['digest']}", markup=False)
+    console.print(f"exit:   {int(status)}", markup=False)
 
 
 def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> None:
-    console.print(_line(f"({letter}) {reason.code}"), style=_COLOUR[reason.standing], end=": ", markup=False)
-    console.print(_line(reason.text), markup=False)
+    console.print(f"({letter}) {reason.code}", style=_COLOUR[reason.standing], end=": ", markup=False)
+    console.print(reason.text, markup=False)
     for row in reason.rows:
-        console.print(_line(f"      catalogue  {row}"), markup=False)
+        console.print(f"      catalogue  {row}", markup=False)
     for probe in reason.probes:
         if probe.failed:
-            console.print(_line(f"      probe      {probe.name}: could not be tried: {probe.failed}"), markup=False)
+            console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}", markup=False)
         elif probe.tried:
-            console.print(_line(f"      probe      {probe.name} ({probe.how})"), markup=False)
+            console.print(f"      probe      {probe.name} ({probe.how})", markup=False)
             for tried in probe.tried[-_TRIED_SHOWN:]:
-                console.print(_line(f"                 {tried.who}: {_short(tried.sql)}"), markup=False)
-                console.print(_line(f"                 -> {_short(tried.answer)}"), markup=False)
+                console.print(f"                 {tried.who}: {_short(tried.sql)}", markup=False)
+                console.print(f"                 -> {_short(tried.answer)}", markup=False)
 
 
 def _short(text: str) -> str:
@@ -214,17 +213,12 @@ def _short(text: str) -> str:
 
 def _print_rest(console: Console, examination: Examination) -> None:
     for note in view.notes(examination):
-        console.print(_line(f"note: {note}"), style="dim", markup=False)
+        console.print(f"note: {note}", style="dim", markup=False)
     rows = view.candidates(examination)
     if rows:
         table = Table(show_edge=False, title="what was looked at", title_justify="left")
         for column in ("relation", "as", "why it is not one"):
             table.add_column(column, overflow="fold")
         for name, part, why in rows:
-            table.add_row(escape(plain(_line(name))), part, escape(plain(_line(why))))
+            table.add_row(escape(name), part, escape(why))
         console.print(table)
-
-
-def _line(text: str) -> str:
-    """A text that is one line, whatever names of a database are in it: the next one would be taken for ours."""
-    return text.replace("\n", "\\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.face import artefacts_text
 from conformance.gate import (
     Expected,
@@ -95,7 +94,7 @@ def gate(
         path=run,
     )
     if format_ is Format.JSON:
-        print(json.dumps(decision_json(decision, evidence, requirements, path=run), ensure_ascii=False))
+        print_json(decision_json(decision, evidence, requirements, path=run))
     else:
         _print(out(), decision, evidence, requirements, path=run)
     raise typer.Exit(int(decision.exit))

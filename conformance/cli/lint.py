@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from enum import Enum, unique
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from conformance.baselines import load_baseline
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.mutants import planted
 from conformance.cli.vectors_data import lint as lint_vectors
 from conformance.plan import Form, plan_of
@@ -57,7 +56,7 @@ def lint(
         except SpecError as error:
             problems.append(str(error))
     if format_ is Format.JSON:
-        print(json.dumps({"contracts": list(names), "problems": problems}, ensure_ascii=False))
+        print_json({"contracts": list(names), "problems": problems})
     else:
         console = out()
         for problem in problems:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from enum import Enum, unique
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.plan import plan_of
 from conformance.verdict import Exit
 from specs import Contract, SpecError, contract_names, load_contract
@@ -39,7 +38,7 @@ def list_(
         stop(Exit.USAGE, str(error))
     rows = _rows(what, contracts)
     if format_ is Format.JSON:
-        print(json.dumps({"list": what.value, "rows": rows}, ensure_ascii=False))
+        print_json({"list": what.value, "rows": rows})
         return
     if not rows:
         out().print(f"no {what.value}")

@@ -23,15 +23,6 @@ class ReportError(Exception):
     """A report cannot be written though the run came to its end: the text says what was expected and what came."""
 
 
-def standing() -> bool:
-    """Whether the working directory is there."""
-    try:
-        Path.cwd()
-    except OSError:
-        return False
-    return True
-
-
 def unusable_outputs(options: Options) -> str:
     """Why the outputs that are asked for cannot be written, with what to do; empty if all can.
 

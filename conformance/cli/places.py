@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+
+def unusable_file(path: Path) -> str:
+    """Why no file can be put there, in place of one that may be there; empty if one can. Leaves nothing behind."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return unusable(path.parent)
+    except OSError as error:
+        return f"{path} cannot be used ({error.strerror})"
+    # A device would be replaced by a file, and a pipe waits for a reader.
+    return unusable(path.parent) if stat.S_ISREG(mode) else f"{path} is no plain file"
 
 
 def unusable(folder: Path) -> str:

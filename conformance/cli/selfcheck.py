@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -19,9 +18,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.janitor import Janitor
+from conformance.adapter.janitor import Janitor, JanitorLostError
 from conformance.baselines import Policy, baseline_json
-from conformance.cli.console import Format, err, out, stop
+from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.cli.lint import problems_of
 from conformance.cli.mutants import Mutant, planted
 from conformance.cli.target import Target, reference_target
@@ -86,18 +85,23 @@ def selfcheck(
     if not mutants:
         problems.append("no mutant was run, so nothing shows that the kit catches anything")
     by_name = {loaded.name: loaded for loaded in contracts}
-    with Janitor() as janitor, ThreadPoolExecutor(max_workers=jobs) as pool:
-        kills = list(
-            pool.map(
-                lambda found: _kill(
-                    found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
-                ),
-                mutants,
+    with Janitor() as janitor:
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        try:
+            kills = list(
+                pool.map(
+                    lambda found: _kill(
+                        found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
+                    ),
+                    mutants,
+                )
             )
-        )
+        finally:
+            # After Ctrl-C nobody waits for the runs that are under way: the janitor ends them.
+            pool.shutdown(wait=False, cancel_futures=True)
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
-        print(json.dumps(_json(kills, problems, good), ensure_ascii=False))
+        print_json(_json(kills, problems, good))
     else:
         _print(kills, problems)
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
@@ -132,7 +136,7 @@ def _verify(
 
     `faults` are those that are let strike, None for all that there are.
     """
-    with tempfile.TemporaryDirectory(prefix="holdfast-selfcheck-") as scratch:
+    with tempfile.TemporaryDirectory(dir=janitor.make_folder()) as scratch:
         evidence = Path(scratch) / "run.jsonl"
         words = [sys.executable, "-P", "-m", "conformance.cli", "verify", "--contract", contract.name]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
@@ -144,14 +148,19 @@ def _verify(
             words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
         words += ["--", *target.adapter]
         # In a group of its own that the janitor knows, so that it ends with this process, however this one ends.
-        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-        janitor.watch_group(child.pid)
+        child = subprocess.Popen(
+            words, cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
         try:
+            janitor.watch_group(child.pid)
             said = child.communicate(timeout=RUN_TIMEOUT_S)[1].decode(errors="replace").strip()[-600:]
         except subprocess.TimeoutExpired as error:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             raise RuntimeError(f"{target.name}: the run took longer than {RUN_TIMEOUT_S} s") from error
+        except JanitorLostError:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
         finally:
             janitor.forget_group(child.pid)
         if not evidence.is_file():

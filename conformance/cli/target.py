@@ -44,7 +44,7 @@ def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
             Exit.USAGE,
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
-    return Target(tuple(words), _split(launcher) if launcher else (), words[0])
+    return Target(tuple(words), () if launcher is None else _split(launcher), words[0])
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:
@@ -63,9 +63,13 @@ def found_here(command: Sequence[str]) -> tuple[str, ...]:
 
 def _split(command: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(command))
+        words = tuple(shlex.split(command))
     except ValueError as error:
         stop(Exit.USAGE, f"--launcher: expected a command as a shell reads it, got {command!r}: {error}")
+    if not words or not words[0]:
+        # Without one the run would be another one than was asked for.
+        stop(Exit.USAGE, f"--launcher: expected a command, got {command!r}; leave the option out if there is none")
+    return words
 
 
 def reference_target(*, mutant: str | None = None) -> Target:

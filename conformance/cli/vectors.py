@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from conformance.cli.console import Format, out
+from conformance.cli.console import Format, out, print_json
 from conformance.cli.vectors_data import lint, regenerate, show
 from conformance.cli.vectors_fingerprints import fingerprints
 from conformance.cli.vectors_numbers import es6
@@ -48,7 +47,7 @@ def generate(
         mode = Mode.RESUME if resume else Mode.FRESH
         manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.face.show)
     if format_ is Format.JSON:
-        print(json.dumps(manifest.as_json()))
+        print_json(manifest.as_json())
         return
     table = Table(show_edge=False)
     table.add_column("category", no_wrap=True)

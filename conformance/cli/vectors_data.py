@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.vectors_sdk import looked_up
 from conformance.cli.vectors_verify import runnable
 from conformance.verdict import Exit, gravest
@@ -71,7 +70,7 @@ def show(
         # A runner that answers and fails has not passed.
         answered, finding = _failure(failed[0]), "no_verdict"
     if format_ is Format.JSON:
-        print(json.dumps(_json(found, answered, finding, profile)))
+        print_json(_json(found, answered, finding, profile))
     else:
         _print(found, answered, finding, profile)
         for what in failed if finding != "no_verdict" else ():
@@ -222,7 +221,7 @@ def lint(format_: Annotated[Format, typer.Option("--format", help="text or json"
 
     problems = [str(problem) for problem in problems_of()]
     if format_ is Format.JSON:
-        print(json.dumps({"problems": problems}, ensure_ascii=False))
+        print_json({"problems": problems})
     else:
         for problem in problems:
             out().print(problem, markup=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from conformance.cli.console import Format, out
+from conformance.cli.console import Format, out, print_json
 from conformance.cli.vectors_session import Master, OutputFormat, Seed, working
 from conformance.verdict import Exit
 
@@ -47,7 +46,7 @@ def fingerprints(
             }
             for one in families
         ]
-        print(json.dumps({"count": count, "seed": seed, "families": rows, "exit": int(status)}))
+        print_json({"count": count, "seed": seed, "families": rows, "exit": int(status)})
         raise typer.Exit(int(status))
     table = Table(show_edge=False)
     table.add_column("key")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.vectors_session import Master, OutputFormat, working
 from conformance.cli.vectors_verify import DEADLINE_S, target_of
 from conformance.cli.vectors_words import shown
@@ -52,7 +51,7 @@ def es6(
         if target is not None:
             numbers = verify_numbers(work.spark, lines, target.command, listener=work.face.show)
     if format_ is Format.JSON:
-        print(json.dumps(_json(result, sdk, numbers)))
+        print_json(_json(result, sdk, numbers))
     else:
         for line in result.summary():
             out().print(line, markup=False)

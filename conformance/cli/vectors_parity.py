@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.vectors_evidence import counterexample_json, without_rows
 from conformance.cli.vectors_sdk import looked_up
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
@@ -75,11 +75,11 @@ def parity(
         work = stack.enter_context(working(master, format_))
         found = _run(work, wanted, count, seed, deadline, places, partitions)
     status = _status(found, asked=sdk or ())
-    data = json.dumps(_json(found, status), ensure_ascii=False)
+    document = _json(found, status)
     _written(folder / _PAGE, _page(found))
-    _written(folder / _DATA, data + "\n")
+    _written(folder / _DATA, json.dumps(document, ensure_ascii=False) + "\n")
     if format_ is Format.JSON:
-        print(data)
+        print_json(document)
     else:
         if counterexamples:
             _print_counterexamples(found)

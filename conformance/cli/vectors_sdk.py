@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, err, out, stop
+from conformance.cli.console import Format, err, out, print_json, stop
 from conformance.verdict import Exit
 
 sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, run.", no_args_is_help=True)
@@ -50,7 +49,7 @@ def list_(format_: Annotated[Format, typer.Option("--format", help="text or json
             }
             for one in found
         ]
-        print(json.dumps({"sdks": rows}, ensure_ascii=False))
+        print_json({"sdks": rows})
         return
     table = Table(show_edge=False)
     for column in ("name", "language", "library", "version", "runs here"):

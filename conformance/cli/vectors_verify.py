@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli.before import of_vectors
-from conformance.cli.console import Format, out, stop
+from conformance.cli.console import Format, out, print_json, stop
 from conformance.cli.target import found_here
 from conformance.cli.vectors_evidence import record, without_rows
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
@@ -89,7 +88,7 @@ def verify(
             result = run(work.spark, request, where, listener=work.face.show)
         status = recorded(result, place)
     if format_ is Format.JSON:
-        print(json.dumps(result_json(result, status, path), ensure_ascii=False))
+        print_json(result_json(result, status, path))
     else:
         print_result(result)
         if status is Exit.OK and result.seed == 0:

@@ -17,7 +17,7 @@ from conformance import xfail
 from conformance.adapter.worker import Greeting
 from conformance.artefacts import Identity
 from conformance.baselines import load_baseline
-from conformance.cli.console import Format, stop
+from conformance.cli.console import Format, print_json, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
 from conformance.engine import LOADED, CaseResult, Engine
@@ -57,6 +57,7 @@ class Verification:
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
+        self._failed: BaseException | None = None
         self._ended_by_user = False
         named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
@@ -82,6 +83,11 @@ class Verification:
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
         """The issue under which a result is expected."""
         return xfail.excuse_of(self._expectations, result, self._identity.started.date())
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """What went wrong in pytest itself, or in this plugin, ends the run; pytest need not print it."""
+        self._failed = self._failed or excinfo.value
+        return True
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is to run, where this process collects."""
@@ -127,6 +133,8 @@ class Verification:
             status = self._pytest()
         if self._broken is not None:
             raise self._broken
+        if self._failed is not None:
+            raise self._failed
         if self._ended_by_user:
             raise KeyboardInterrupt
         if status == pytest.ExitCode.USAGE_ERROR:
@@ -216,7 +224,7 @@ class Verification:
         summary, applied, final = self._concluded
         if self._options.format is Format.JSON:
             said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
-            print(json.dumps(said, ensure_ascii=False))
+            print_json(said)
         else:
             print_summary(
                 summary,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,10 +16,12 @@ from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from conformance.artefacts import ArtefactError, Identity
 from conformance.cases.record import Judgement
+from conformance.cli import current_folder
 from conformance.cli.before import EVIDENCE
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
-from conformance.cli.outputs import ReportError, publish, standing, unusable_outputs
+from conformance.cli.outputs import ReportError, publish, unusable_outputs
+from conformance.cli.places import unusable
 from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
@@ -86,7 +87,7 @@ def verify(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
-    if not standing():
+    if not current_folder():
         stop(
             Exit.USAGE,
             "expected a working directory, got one that has been removed; go to another one (cd) and run again",
@@ -166,12 +167,8 @@ def _contracts(names: Sequence[str]) -> tuple[str, ...]:
 def _usable(folder: Path) -> Path:
     if not folder.is_dir():
         stop(Exit.USAGE, f"--workdir: expected a folder, got {folder}; make it first")
-    probe = folder / f"holdfast-probe-{os.getpid()}"
-    try:
-        probe.mkdir()
-        probe.rmdir()
-    except OSError as error:
-        stop(Exit.USAGE, f"--workdir: {folder} cannot be written to ({error.strerror}); give a folder you may write to")
+    if why := unusable(folder):
+        stop(Exit.USAGE, f"--workdir: {why}; give a folder you may write to")
     return folder.resolve()
 
 
@@ -212,10 +209,6 @@ def run(options: Options) -> Exit:
     except (EvidenceError, ReportError) as error:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
-    except OSError as error:
-        stop(
-            Exit.USAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}; name a place you may write to"
-        )
     except KeyboardInterrupt:
         if recorder.is_complete:
             stop(Exit.INCOMPLETE, "interrupted after the evidence was complete; `holdfast gate` judges it")

@@ -314,7 +314,7 @@ def test_nothing_in_the_current_folder_or_of_the_users_pytest_matters(jobs: str,
 # The doctor
 
 
-def doctor(argv: Sequence[str], temp: Path, cwd: Path, *options: str) -> tuple[int, dict[str, dict[str, str]]]:
+def doctor(argv: Sequence[str], temp: Path, cwd: Path, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """Exit status and examinations by name."""
     ended = command("doctor", "--format", "json", *options, "--", *argv, temp=temp, cwd=cwd)
     assert "Traceback" not in ended.stderr, ended.stderr
@@ -329,6 +329,38 @@ def test_the_doctor_finds_nothing_wrong_with_an_honest_adapter(temp: Path, tmp_p
     assert {"start", "hello", "claim toy", "open", "clock", "observe state", "unknown method", "close", "shutdown"} <= (
         found.keys()
     )
+
+
+def test_the_doctor_says_which_worker_was_asked(temp: Path, tmp_path: Path) -> None:
+    _, found = doctor(HONEST, temp, tmp_path)
+    assert found["open"]["worker"] == 0
+    assert found["close without a session"]["worker"] == 1
+    assert found["claim toy"]["worker"] is None
+
+
+@pytest.mark.parametrize("contract", ["calyx-replay", "jcs"])
+def test_the_doctor_finds_nothing_wrong_with_the_reference(contract: str, temp: Path, tmp_path: Path) -> None:
+    ended = command("doctor", "--format", "json", "--contract", contract, "reference", temp=temp, cwd=tmp_path)
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    found = {row["name"]: row for row in as_json(ended, "doctor")["examinations"]}
+    assert {row["health"] for row in found.values()} == {"good"}
+    # The contract fixes the file, so the harness reads it and asks nobody; a value of it can be spoiled.
+    assert ("store runtime/mailbox/replay_state.db" in found) is (contract == "calyx-replay")
+    assert found["line break in base64"]["worker"] == 0
+
+
+def test_the_doctor_without_the_config_that_an_adapter_needs_says_so(temp: Path, tmp_path: Path) -> None:
+    adapter = (sys.executable, "-P", "-m", "reference_impl", "adapter")
+    status, found = doctor(adapter, temp, tmp_path, "--contract", "calyx-replay")
+    assert status == 11
+    assert found["open"]["health"] == "bad"
+    assert found["session"]["health"] == "skipped"
+
+
+def test_the_doctor_finds_an_adapter_that_leaves_line_breaks_out_of_base64(temp: Path, tmp_path: Path) -> None:
+    status, found = doctor((sys.executable, str(ADAPTERS / "lenient_base64.py")), temp, tmp_path, "--contract", "jcs")
+    assert status == 11
+    assert found["line break in base64"]["health"] == "bad"
 
 
 def fake(script: Sequence[Any], greeting: str = "ok") -> tuple[str, ...]:
@@ -365,6 +397,7 @@ TO_THE_END = "import sys\nsys.stdin.read()\n"
         ((sys.executable, str(ADAPTERS / "accept_all.py")), 11, "unknown method", "never accepted"),
         (fake([]), 11, "unknown method", "is a `fault`"),
         ((sys.executable, str(ADAPTERS / "ignores_sigterm.py")), 11, "shutdown", "still running"),
+        ((sys.executable, str(ADAPTERS / "close_needs_a_session.py")), 11, "close without a session", "status 1"),
     ],
     ids=lambda value: str(value)[-60:],
 )

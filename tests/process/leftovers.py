@@ -74,12 +74,17 @@ def running(*words: str, cwd: Path) -> Iterator[Run]:
             yield Run(kit, temp, cwd)
             nothing_remains(temp)
         finally:
-            if kit.poll() is None:
-                kit.kill()
-                kit.wait()
-            for process in processes_of(temp):
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
+            end(kit, temp)
+
+
+def end(kit: subprocess.Popen[bytes], temp: Path) -> None:
+    """End what a test left behind, so that the next one does not meet it."""
+    if kit.poll() is None:
+        kit.kill()
+        kit.wait()
+    for process in processes_of(temp):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def processes_of(temp: Path) -> list[psutil.Process]:

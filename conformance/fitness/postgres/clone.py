@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from conformance.adapter.janitor import Janitor
 from conformance.fitness.deadline import Deadline
 from conformance.fitness.errors import LostError
 from conformance.fitness.model import Row, Snapshot, Surface
@@ -158,8 +158,11 @@ def discreet(dsn: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         raise LostError(f"{', '.join(found)} of the DSN cannot stand beside a service; write it into the service file")
     if any(value != value.strip() or not value.isprintable() for value in found.values()):
         raise LostError(f"{', '.join(found)} of the DSN has blanks at its ends or signs that no service file can hold")
-    with tempfile.TemporaryDirectory(prefix="holdfast-service-") as folder:
-        path = os.path.join(folder, "pg_service.conf")
+    # It holds secrets, so it must not outlive this process, however that ends.
+    with Janitor() as janitor:
+        folder = janitor.make_folder()
+        folder.chmod(0o700)
+        path = str(folder / "pg_service.conf")
         lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in found.items()), ""]
         # The folder is nobody else's either.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

@@ -1,0 +1,64 @@
+"""Text of others, made fit for an output: it makes no line of its own, moves no cursor and commands no CI server.
+
+`plain` is for values: names, details, paths, logs of an adapter. `disarmed` is for finished output.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 and C1 controls, the line breaks among them, and the marks that turn the direction of text: a value must not be
+# able to move the cursor, hide a line, or begin a line that looks as if the kit had written it. A tab does nothing.
+_TRICKS = {
+    code: {0x0A: "\\n", 0x0D: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    for code in (
+        *(code for code in range(0x20) if code != 0x09),
+        *range(0x7F, 0xA0),
+        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029),
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+    )
+}
+
+# Where a line ends, for one or another of those who read logs.
+_BREAKS = "\\n\\r\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029"
+
+# What CI servers take from a log as a command, wherever it stands in a line: `##[…]` (GitHub, Azure), `##vso[…]`
+# (Azure), `##teamcity[…]`.
+_ANYWHERE = r"##(?=\w*\[)"
+# And what they take at the beginning of a line, after blanks and colours: `::error …` (GitHub), and the headings that
+# Buildkite folds a log by. Sections of GitLab need a carriage return and an escape, which `plain` writes out.
+_FIRST = rf"(?:^|(?<=[{_BREAKS}]))(?:[^\S{_BREAKS}]|\x1b\[[0-9;]*m)*(?P<first>::|(?:---|\+\+\+|~~~|\^\^\^)(?=\s|$))"
+_COMMAND = re.compile(f"{_ANYWHERE}|{_FIRST}")
+
+# Of a line that is not finished, so much decides what the text behind it means.
+_REMEMBERED = 200
+
+
+def plain(text: str) -> str:
+    """A value as part of one line: line breaks and all else that plays tricks on a terminal are written out."""
+    return text.translate(_TRICKS)
+
+
+def disarmed(text: str, *, line: str = "") -> str:
+    """Output in which nothing is a command to a CI server: the first character of each command is written as `\\x…`.
+
+    `line` is what stands already on the line that `text` goes on with.
+    """
+    shown = ""
+    done = 0
+    for found in _COMMAND.finditer(line + text):
+        first = found.start("first")
+        at = max((found.start() if first < 0 else first) - len(line), 0)
+        # A command that `line` alone is made of stands there already.
+        if found.end() > len(line) and at < len(text) and not text[at].isspace() and at >= done:
+            shown += text[done:at] + f"\\x{ord(text[at]):02x}"
+            done = at + 1
+    return shown + text[done:]
+
+
+def line_after(text: str, *, line: str = "") -> str:
+    """What stands on the last line of `line` and `text`, as far as it decides what comes next."""
+    last = re.split(f"[{_BREAKS}]", line + text)[-1]
+    # No blank: what is cut off was not blank either, or the rest could not be this long.
+    return last if len(last) <= _REMEMBERED else "…" + last[-_REMEMBERED:]
