@@ -16,7 +16,8 @@ from conformance.adapter.janitor import Janitor
 from conformance.adapter.messages import Event
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
-from conformance.cases.interpret import START, located, open_request, worker_count
+from conformance.cases.reading import worker_count
+from conformance.cases.request import START, located, open_request
 from conformance.verdict import Silence
 from specs import contract_names, load_contract
 

@@ -19,8 +19,9 @@ from conformance.adapter.launcher import Launcher, Stores
 from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
-from conformance.cases.interpret import interpret, worker_count
+from conformance.cases.interpret import interpret
 from conformance.cases.judge import both
+from conformance.cases.reading import worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.durability.proving import Proving, Setting
 from conformance.inspection.helper import HELPER

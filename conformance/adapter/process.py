@@ -10,12 +10,13 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeVar
 
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.messages import MAX_LINE, Event
+from conformance.adapter.starvation import HEARTBEAT, Watch
 from conformance.verdict import Silence
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
@@ -31,6 +32,8 @@ PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
     "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
 ).split()
+
+Came = TypeVar("Came")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,14 @@ class AdapterProcess:
         self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
     ) -> None:
         """Start `command`. Raises StartError if the system cannot run it."""
+        HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
         # Bounded: an adapter that floods its output must not fill the kit's memory.
         self._lines: queue.Queue[tuple[int, bytes | None]] = queue.Queue(maxsize=MAX_WAITING_LINES)
         self._ended = False
+        # Why the machine was too busy for the last wait that came to nothing; empty if it was not.
+        self._starved = ""
         self._stderr = bytearray()
         self._stderr_dropped = 0
         try:
@@ -139,27 +145,54 @@ class AdapterProcess:
 
     def send(self, line: bytes, *, timeout: float) -> Event | None:
         """Write one line within `timeout` seconds; an Event if the adapter is gone or does not read."""
-        deadline = time.monotonic() + timeout
         view = memoryview(line)
         fd = self._stdin.fileno()
+
+        def writable(seconds: float) -> bool | None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(fd, selectors.EVENT_WRITE)
+                return bool(selector.select(seconds)) or None
+
+        ends = time.monotonic() + timeout
         while view:
             try:
                 view = view[os.write(fd, view) :]
             except BlockingIOError:
-                with selectors.DefaultSelector() as selector:
-                    selector.register(fd, selectors.EVENT_WRITE)
-                    if not selector.select(max(0.0, deadline - time.monotonic())):
-                        return Event(Silence.HANG, f"the adapter read no request for {timeout:g} s")
+                if self._await(writable, max(0.0, ends - time.monotonic())) is None:
+                    return self._unanswered(f"the adapter read no request for {timeout:g} s")
             except OSError:
                 return self._gone()
         return None
 
+    def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
+        """What comes within so many seconds; the time in which nobody could run is granted once more."""
+        watch = Watch(self.pid)
+        first = watch.first_look(seconds)
+        came = wait(first)
+        if came is None:
+            watch.look()
+            came = wait(seconds - first)
+        self._starved = "" if came is not None else watch.starved()
+        return wait(seconds) if self._starved else came
+
+    def _unanswered(self, what: str) -> Event:
+        """Nothing came: the adapter's silence, or that of the machine (`conformance.adapter.starvation`)."""
+        if self._starved:
+            return Event(Silence.BUSY, f"the machine was too busy: {what}, and {self._starved}")
+        return Event(Silence.HANG, what)
+
+    def _next(self, seconds: float) -> tuple[int, bytes | None] | None:
+        try:
+            return self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
     def receive(self, *, timeout: float) -> tuple[int, bytes] | Event:
         """The next line with the moment it came (monotonic ns), or the Event that stands for its absence."""
-        try:
-            moment, line = self._lines.get(timeout=max(0.0, timeout))
-        except queue.Empty:
-            return Event(Silence.HANG, f"no answer within {timeout:g} s")
+        came = self._await(self._next, max(0.0, timeout))
+        if came is None:
+            return self._unanswered(f"no answer within {timeout:.4g} s")
+        moment, line = came
         if line is None:
             # The end stays the end, however often somebody asks.
             self._lines.put((moment, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from conformance.cases.match import mismatches
@@ -23,6 +24,7 @@ _WRONG_VALUE = {
     Kind.BEHAVIOUR: Verdict.WRONG_REASON,
 }
 _SILENCES = {silence.value: silence for silence in Silence}
+_FAULT_ADVICE = "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the evidence."
 
 
 def wrong_value(kind: Kind, step: Mapping[str, Any]) -> Verdict:
@@ -81,14 +83,27 @@ def silence_of(record: Record) -> Judgement | None:
         Silence.GARBAGE: "Standard output carries protocol lines only; log to standard error.",
         Silence.EOF: "An adapter stays until `bye` or end of file on its standard input.",
         Silence.MISSING: "Run the case again; without a record nothing is proven.",
+        Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
+        Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
+        Silence.FAULT: _FAULT_ADVICE,
     }[silence]
-    return Judgement(Verdict.NO_VERDICT, silence, str(event["detail"]), advice=advice)
+    return Judgement(Verdict.NO_VERDICT, silence, str(event["detail"]), advice=advice, n=record.n)
 
 
 def garbled(record: Record, problem: str) -> Judgement:
     """The judgement on an answer that came and is no valid one."""
     advice = "Compare the answer with the method's result schema and its list of reasons."
-    return Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice)
+    return Judgement(
+        Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice, n=record.n
+    )
+
+
+def faulted(answer: Mapping[str, Any]) -> Judgement | None:
+    """The judgement where an adapter says itself that it failed; None for any other answer."""
+    if answer["outcome"] != "fault":
+        return None
+    detail = f"the adapter answered `fault`, it says that it failed itself: {answer.get('detail', '')}"
+    return Judgement(Verdict.NO_VERDICT, Silence.FAULT, detail, advice=_FAULT_ADVICE)
 
 
 def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:
@@ -137,7 +152,7 @@ def judge_answer(
     # Verdict is ordered from worst to best: an answer is measured against the alternative it comes closest to.
     order = list(Verdict)
     best = max(judged, key=lambda item: order.index(item.verdict))
-    return Judgement(best.verdict, best.silence, best.detail, describe(expect), shown(record), best.advice)
+    return replace(best, expected=describe(expect), received=shown(record), n=record.n)
 
 
 def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Judgement | None:
@@ -173,8 +188,9 @@ def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Jud
 def _wrong_outcome(wanted: str, answer: Mapping[str, Any], wrong: Verdict) -> Judgement:
     outcome = answer["outcome"]
     detail = str(answer.get("detail", ""))
-    if outcome == "fault":
-        return Judgement(Verdict.NO_VERDICT, Silence.CRASH, f"the adapter reports an internal error: {detail}")
+    failed = faulted(answer)
+    if failed is not None:
+        return failed
     if outcome == "unsupported":
         return Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {answer['capability']}")
     if outcome == "indeterminate":

@@ -13,8 +13,8 @@ from pathlib import Path
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.process import Deadlines
 from conformance.adapter.worker import AdapterCommand, Worker
-from conformance.cases.interpret import START
 from conformance.cases.record import Judgement, Record
+from conformance.cases.request import START
 from conformance.cases.values import shift
 from conformance.durability.subject import AdapterSubject, Terms
 from conformance.durability.told import BY_SIGNALS, Told, read, tell

@@ -12,8 +12,8 @@ from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import Deadlines, StartError
 from conformance.adapter.worker import GreetingError, Worker
 from conformance.cases import expect as ex
-from conformance.cases.interpret import START, located, open_request
 from conformance.cases.record import Record
+from conformance.cases.request import START, located, open_request
 from conformance.cases.values import Scope, at_path, is_missing
 from conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
 from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, SubjectPartlyError

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from conformance.cases.interpret import START
+from conformance.cases.request import START
 from conformance.cases.values import Scope, at_path, is_missing
 from conformance.faults.subject import Facts, Op, Workload
 from specs.model import FaultWorkload

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import START, open_request
 from conformance.cases.looking import operand_of, value_of
 from conformance.cases.record import Finding, Judgement, Record
+from conformance.cases.request import START, open_request
 from conformance.cases.values import Scope, shift
 from conformance.verdict import Verdict
 from specs import Contract
