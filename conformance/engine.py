@@ -225,7 +225,7 @@ class Engine:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = _judgement_of(error, "the suite test itself failed")
+            judgement = _judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
@@ -298,7 +298,7 @@ class Engine:
             judgement = driver.drive(reading)
         except Exception as error:
             # Whatever this is, it is no finding about the adapter.
-            judgement = _judgement_of(error, "the kit failed while it ran the case")
+            judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 

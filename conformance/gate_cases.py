@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.cases.judge import judge_case
-from conformance.cases.record import Judgement, Record
+from conformance.cases.record import Judgement, Record, Side
 from conformance.gate_faults import doubt_of_fault, judge_fault
 from conformance.gate_model import Extent, GateReason, ReasonCode, Requirement, some_of
 from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
@@ -121,6 +121,9 @@ def _judged_again(
         if recorded is Verdict.KIT_FAULT:
             continue
         found = sides.get(planned.id, {})
+        if _is_misplaced(line, found):
+            text = f"{planned.id}: recorded is {_found(_recorded(line))}, and there is no such exchange; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
         if not planned.scripted:
             yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
         fault = requirement.contract.fault(planned.id)
@@ -137,8 +140,8 @@ def _disputed(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iter
     """The exchanges call for another verdict than the one that is recorded."""
     if _agree(line, again):
         return
-    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {again.verdict.value}"
-    text = f"{planned.id}: recorded is {line.verdict}, its exchanges {shown}: {again.detail}"
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {_found(again)}"
+    text = f"{planned.id}: recorded is {_found(_recorded(line))}, its exchanges {shown}: {again.detail}"
     # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
     status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
     yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
@@ -168,12 +171,36 @@ def _doubted(
         yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
 
 
+def _recorded(line: VerdictLine) -> Judgement:
+    """What a verdict line says, as far as it is compared."""
+    return Judgement(
+        Verdict(line.verdict),
+        None if line.silence is None else Silence(line.silence),
+        side=None if line.side is None else Side(line.side),
+        n=line.n,
+    )
+
+
+def _is_misplaced(line: VerdictLine, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+    """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
+    if line.side is None or Verdict(line.verdict) is Verdict.CONFORMS:
+        return line.side is not None or line.n is not None
+    return line.n is not None and line.n >= len(sides.get(line.side, ()))
+
+
+def _found(judgement: Judgement) -> str:
+    """A verdict with its failure mode and its place."""
+    silence = None if judgement.silence is None else judgement.silence.value
+    return ", ".join(filter(None, (judgement.verdict.value, silence, judgement.place)))
+
+
 def _agree(line: VerdictLine, again: Judgement) -> bool:
-    recorded = Verdict(line.verdict)
-    if again.verdict is recorded:
-        return again.silence is (None if line.silence is None else Silence(line.silence))
+    recorded = _recorded(line)
+    if again.verdict is recorded.verdict:
+        return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
     # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
-    return recorded.is_incomplete and (again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS)
+    incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
+    return recorded.verdict.is_incomplete and incomplete
 
 
 def _judge(

@@ -52,6 +52,13 @@ class Judgement:
     side: Side | None = None
     n: int | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it stands in the evidence, for a person; empty where it is of no record."""
+        if self.side is None:
+            return ""
+        return f"{self.side.value} side" + ("" if self.n is None else f", exchange {self.n}")
+
     def placed(self, side: Side, n: int | None) -> Judgement:
         """The same with its place, where it has none yet: nothing for one that conforms."""
         if self.verdict is Verdict.CONFORMS or self.side is not None:

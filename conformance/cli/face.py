@@ -325,6 +325,8 @@ def summary_json(summary: Summary, final: Exit, evidence: Path) -> dict[str, Any
                 "clauses": list(result.clauses),
                 "verdict": result.judgement.verdict.value,
                 "silence": None if result.judgement.silence is None else result.judgement.silence.value,
+                "side": None if result.judgement.side is None else result.judgement.side.value,
+                "n": result.judgement.n,
                 "detail": result.judgement.detail,
                 "seconds": round(result.seconds, 4),
             }

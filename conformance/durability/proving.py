@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.process import Deadlines
 from conformance.adapter.worker import AdapterCommand, Worker
-from conformance.cases.record import Judgement, Record
+from conformance.cases.record import Judgement, Record, Side
 from conformance.cases.request import START
 from conformance.cases.values import shift
 from conformance.durability.subject import AdapterSubject, Terms
@@ -118,7 +118,8 @@ class Proving:
         else:
             told = tell(self._struck(sweep, fault), how=how_of(fault.layer), seed=sweep.seed)
         # By what is written down and nothing else: the gate judges it again from that.
-        return judged(fault, read(told.detail())), self._evidence(fault, told)
+        records = self._evidence(fault, told)
+        return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
 
     def _evidence(self, fault: FaultCase, told: Told) -> tuple[Record, ...]:
         """What was exchanged while nothing went wrong, and what is told of the layer."""

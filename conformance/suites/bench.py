@@ -33,6 +33,8 @@ class Answer:
     reason: str | None
     value: Any
     data: Any
+    # The number of its record.
+    n: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +93,16 @@ class Session:
         if method is not None:
             problem = ex.broken_answer(self._bench.contract.methods[method], said, self._bench.not_claimed)
             if problem is not None:
-                garbled = replace(record, answer=None, event={"kind": "garbage", "detail": problem})
-                judged = ex.silence_of(garbled)
-                assert judged is not None
-                raise Finding(replace(judged, received=ex.shown(record)))
-        if said["outcome"] == "fault":
-            raise Finding(
-                Judgement(Verdict.NO_VERDICT, detail=f"the adapter reports an internal error: {said['detail']}")
-            )
+                raise Finding(ex.garbled(record, problem))
+        failed = ex.faulted(said)
+        if failed is not None:
+            raise Finding(replace(failed, received=ex.shown(record), n=record.n))
         if said["outcome"] == "unsupported":
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {said['capability']}"))
-        return Answer(said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"))
+            detail = f"the adapter does not support {said['capability']}"
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail, n=record.n))
+        return Answer(
+            said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"), record.n
+        )
 
     def _request(self, method: str, args: Mapping[str, Any] | None) -> dict[str, Any]:
         return {"op": "call", "method": method, "args": dict(args or {})}
@@ -327,9 +328,15 @@ class Bench:
             driver.finish(judgement)
             self._open_drivers.remove(driver)
 
-    def fail(self, verdict: str, message: str, *, expected: str = "", received: str = "") -> NoReturn:
-        """State what was found; `verdict` is a name such as `fail_open`."""
-        raise Finding(Judgement(Verdict(verdict), None, message, expected, received))
+    def fail(
+        self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
+    ) -> NoReturn:
+        """State what was found; `verdict` is a name such as `fail_open`.
+
+        `at` is the record that shows it (`Answer.n`), the last one unless said otherwise.
+        """
+        last = self.records[-1].n if self.records else None
+        raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=last if at is None else at))
 
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive anyway."""
