@@ -121,27 +121,33 @@ def _judged_again(
         if recorded is Verdict.KIT_FAULT:
             continue
         found = sides.get(planned.id, {})
-        if _is_misplaced(line, found):
-            text = f"{planned.id}: recorded is {_found(_recorded(line))}, and there is no such exchange; run again"
-            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
         if not planned.scripted:
             yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
         fault = requirement.contract.fault(planned.id)
         if fault is not None:
             records = tuple(map(_record, found.get("main", ())))
             again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
-            yield from _disputed(planned, line, again)
-        elif not is_drawn(requirement.contract, planned):
+        elif is_drawn(requirement.contract, planned):
+            again = _recorded(line)
+        else:
             again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
-            yield from _disputed(planned, line, again)
+        yield from _disputed(planned, line, again, found)
 
 
-def _disputed(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
-    """The exchanges call for another verdict than the one that is recorded."""
-    if _agree(line, again):
+def _disputed(
+    planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
+) -> Iterator[GateReason]:
+    """The exchanges call for another verdict than the one that is recorded, or for one of another exchange."""
+    recorded = _recorded(line)
+    if _agree(recorded, again):
+        if _is_misplaced(recorded, sides):
+            text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
         return
-    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {_found(again)}"
-    text = f"{planned.id}: recorded is {_found(_recorded(line))}, its exchanges {shown}: {again.detail}"
+    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
+    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
+    text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
     # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
     status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
     yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
@@ -181,21 +187,14 @@ def _recorded(line: VerdictLine) -> Judgement:
     )
 
 
-def _is_misplaced(line: VerdictLine, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
     """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
-    if line.side is None or Verdict(line.verdict) is Verdict.CONFORMS:
-        return line.side is not None or line.n is not None
-    return line.n is not None and line.n >= len(sides.get(line.side, ()))
+    if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
+        return recorded.side is not None or recorded.n is not None
+    return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
 
 
-def _found(judgement: Judgement) -> str:
-    """A verdict with its failure mode and its place."""
-    silence = None if judgement.silence is None else judgement.silence.value
-    return ", ".join(filter(None, (judgement.verdict.value, silence, judgement.place)))
-
-
-def _agree(line: VerdictLine, again: Judgement) -> bool:
-    recorded = _recorded(line)
+def _agree(recorded: Judgement, again: Judgement) -> bool:
     if again.verdict is recorded.verdict:
         return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
     # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
