@@ -27,6 +27,8 @@ class Options:
     junitxml: Path | None
     alluredir: Path | None
     format: Format
+    # Whether `reference` was to be verified, by that word.
+    reference: bool
 
     @property
     def narrowed(self) -> str | None:

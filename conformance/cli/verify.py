@@ -96,6 +96,7 @@ def verify(
         junitxml=junitxml,
         alluredir=alluredir,
         format=format_,
+        reference=target.is_reference,
     )
     raise typer.Exit(int(run(options)))
 
