@@ -24,7 +24,6 @@ _WRONG_VALUE = {
     Kind.BEHAVIOUR: Verdict.WRONG_REASON,
 }
 _SILENCES = {silence.value: silence for silence in Silence}
-_FAULT_ADVICE = "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the evidence."
 
 
 def wrong_value(kind: Kind, step: Mapping[str, Any]) -> Verdict:
@@ -76,7 +75,11 @@ def silence_of(record: Record) -> Judgement | None:
     if record.answer is not None:
         return None
     event = record.event or {"kind": "missing", "detail": "no record of an answer"}
-    silence = _SILENCES.get(str(event["kind"]), Silence.MISSING)
+    return replace(silent(_SILENCES.get(str(event["kind"]), Silence.MISSING), str(event["detail"])), n=record.n)
+
+
+def silent(mode: Silence, detail: str) -> Judgement:
+    """NO_VERDICT with this failure mode, and what to do about it."""
     advice = {
         Silence.CRASH: "The adapter's standard error is in the evidence; run it by hand with `holdfast doctor`.",
         Silence.HANG: "An adapter answers every request, with `fault` if need be; --slow FACTOR grants more time.",
@@ -85,9 +88,10 @@ def silence_of(record: Record) -> Judgement | None:
         Silence.MISSING: "Run the case again; without a record nothing is proven.",
         Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
         Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
-        Silence.FAULT: _FAULT_ADVICE,
-    }[silence]
-    return Judgement(Verdict.NO_VERDICT, silence, str(event["detail"]), advice=advice, n=record.n)
+        Silence.FAULT: "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the "
+        "evidence.",
+    }[mode]
+    return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 
 
 def garbled(record: Record, problem: str) -> Judgement:
@@ -103,7 +107,7 @@ def faulted(answer: Mapping[str, Any]) -> Judgement | None:
     if answer["outcome"] != "fault":
         return None
     detail = f"the adapter answered `fault`, it says that it failed itself: {answer.get('detail', '')}"
-    return Judgement(Verdict.NO_VERDICT, Silence.FAULT, detail, advice=_FAULT_ADVICE)
+    return silent(Silence.FAULT, detail)
 
 
 def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:

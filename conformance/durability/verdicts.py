@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.cases import expect as ex
 from conformance.cases.record import Judgement
 from conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
 from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.oracle import Kind
 from conformance.faults.report import Layer
-from conformance.verdict import Verdict
+from conformance.verdict import Silence, Verdict
 from specs.model import FaultCase, FaultLayer
 
 # What the layers of contracts are called where they are run.
@@ -70,7 +71,10 @@ def judged(fault: FaultCase, told: Told) -> Judgement:
             advice="docs/crash.md says how a crash is judged, docs/crash-model.md what a disk may hold after one.",
         )
     if told.unproven:
-        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: {'; '.join(told.unproven)}")
+        detail = f"{tally}: {'; '.join(told.unproven)}"
+        if told.silence is not None:
+            return ex.silent(Silence(told.silence), detail)
+        return Judgement(Verdict.INDETERMINATE, detail=detail)
     if told.beside is not None:
         # Beside something that was tried, or for a layer that always applies, it is no reason to pass.
         if told.tried or told.total or fault.layer not in _MAY_NOT_APPLY:

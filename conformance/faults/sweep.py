@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import fidelity, story
+from conformance.faults import fidelity, naming, story
 from conformance.faults.copying import copy
 from conformance.faults.lines import Lines, puts
 from conformance.faults.model import Candidate, Stage
@@ -358,7 +358,9 @@ class Sweep:
                 kept, lost = None, ""
                 if before is not None:
                     kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                said = f"It was {words} operation {number}.{lost}"
+                said = (
+                    f"It was {words} operation {number} of the recording ({naming.call(run.recording, number)}).{lost}"
+                )
                 tally.findings.append(Finding(number, verdict, said, kept, marks=_struck_marks(struck, fault(number))))
             for folder in filter(None, (before, struck.folder)):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -381,7 +383,7 @@ class Sweep:
             for candidate in _until(states, Stage.ORDERED):
                 if candidate.state.kind is StateKind.MINIMUM:
                     before = len(tally.findings)
-                    what = f"The sync of operation {number} had failed. "
+                    what = f"Operation {number} of the recording ({naming.call(run.recording, number)}) had failed. "
                     self._restarted(tally, candidate, promises, struck.out, what)
                     if len(tally.findings) > before:
                         break
