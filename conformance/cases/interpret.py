@@ -107,15 +107,22 @@ class _Reader(Reading):
     def _call(self, step: Mapping[str, Any], note: str) -> Generator[Action, Records, None]:
         malformed = {"outcome": "refused", "reason": "REQUEST_MALFORMED"}
         expect = step.get("expect", malformed if step.get("malformed") else ex.ACCEPTED)
-        worker = step.get("worker", 0)
-        for index in range(step.get("repeat", 1)):
+        worker, place, times = step.get("worker", 0), note, step.get("repeat", 1)
+        for index in range(times):
             scope = self.state.scope.bind("i", index) if "repeat" in step else self.state.scope
+            note = f"{place}, {index + 1} of {times}" if "repeat" in step else place
             method, request = self._request(step, step["call"], scope)
             guard = ex.expects_refusal(expect)
             proof = self._twin_ends_at(step) and not guard
             before = (yield from self._seen(worker, note, "before")) if guard or proof else None
             records = yield Action(Verb.EXCHANGE, note, ((worker, request),), worker=worker)
-            yield from self._settle(records[0], method, expect, step, scope)
+            try:
+                yield from self._settle(records[0], method, expect, step, scope)
+            except Finding as finding:
+                if "repeat" not in step:
+                    raise
+                said = f"call {index + 1} of {times}: {finding.judgement.detail}"
+                raise Finding(replace(finding.judgement, detail=said)) from finding
             answer = records[0].answer
             if answer is None or before is None:
                 continue

@@ -33,7 +33,8 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
     winners = [record for record in records if judged(record, one) is None]
     losers = [record for record in records if record not in winners]
     if len(winners) > 1:
-        detail = f"{len(winners)} of {len(records)} concurrent calls won; at most one may"
+        who = ", ".join(str(winner.worker) for winner in winners)
+        detail = f"{len(winners)} of {len(records)} concurrent calls won, those of workers {who}; at most one may"
         return Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records), n=winners[1].n)
     lost = rest[0] if len(rest) == 1 else {"any": rest}
     if winners:

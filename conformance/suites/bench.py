@@ -16,12 +16,15 @@ from conformance.cases.request import START, open_request
 from conformance.cases.values import Scope, shift
 from conformance.verdict import Verdict
 from specs import Contract
+from specs.strictjson import canonical
 
 if TYPE_CHECKING:
     from conformance.cases.drive import Driver
 
 # So many of a test's findings are told in words; the others are counted.
 _SHOWN = 4
+# Of the arguments of the call that was judged, so many characters; all of them stand in its exchange.
+_SHOWN_ARGS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +336,17 @@ class Bench:
     ) -> NoReturn:
         """State what was found; `verdict` is a name such as `fail_open`.
 
-        `at` is the record that shows it (`Answer.n`), the last one unless said otherwise.
+        `at` is the record that shows it (`Answer.n`), the last one unless said otherwise; its call is named, so that
+        a generated test says which of its inputs it was.
         """
-        last = self.records[-1].n if self.records else None
-        raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=last if at is None else at))
+        record = self.records[-1 if at is None else at] if self.records else None
+        request = {} if record is None else record.request or {}
+        if request.get("op") == "call":
+            asked = canonical(request["args"]).decode()
+            asked = asked if len(asked) <= _SHOWN_ARGS else f"{asked[:_SHOWN_ARGS]}… ({len(asked)} characters)"
+            message = f"{message}; the call was {request['method']} {asked}"
+        n = None if record is None else record.n
+        raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=n))
 
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive anyway."""
