@@ -14,7 +14,7 @@ from pathlib import Path
 
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.messages import Event
-from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
+from conformance.adapter.process import Deadlines, StartError, adapter_environment
 from conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
 from conformance.cases.reading import worker_count
 from conformance.cases.request import START, located, open_request
@@ -49,6 +49,7 @@ _HELLO_ADVICE = {
     Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
     "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
     Silence.MISSING: "Nothing came.",
+    Silence.BUSY: "The machine was too busy to tell: try again while it is quieter, or with --slow FACTOR.",
 }
 
 
@@ -59,11 +60,12 @@ def examine(
     deadlines: Deadlines,
     config: Mapping[str, str],
     passed: Sequence[str] = (),
+    slow: float = 1.0,
 ) -> list[Examination]:
-    """Examine the adapter `argv`. The list ends at the first thing without which the next makes no sense."""
+    """Examine the adapter `argv`, which is given the factor `slow`. The list ends at the first thing without which the next makes no sense."""
     found: list[Examination] = []
     with Janitor() as janitor:
-        command = AdapterCommand(tuple(argv), scrubbed_environment(passed), deadlines)
+        command = AdapterCommand(tuple(argv), adapter_environment(passed, slow=slow), deadlines)
         try:
             worker = Worker(command, janitor=janitor, number=0, epoch_ns=time.monotonic_ns())
             worker.await_greeting()

@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher, Stores
-from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
+from conformance.adapter.process import Deadlines, StartError, adapter_environment
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
 from conformance.cases.interpret import interpret
@@ -103,6 +103,7 @@ class Engine:
     def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
         self._stack = contextlib.ExitStack()
+        self._launchers: list[Launcher] = []
         self._count = 0
         self._greeting: Greeting | None = None
         self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
@@ -116,11 +117,13 @@ class Engine:
             self.root = self._janitor.make_folder(parent=parent)
             command = AdapterCommand(
                 self.settings.adapter,
-                scrubbed_environment(self.settings.passed_environment),
+                adapter_environment(self.settings.passed_environment, slow=self.settings.slow),
                 self.settings.deadlines,
             )
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
+            # What a look takes does not become less with shorter deadlines.
+            HELPER.slow = max(1.0, self.settings.slow)
             stack.callback(HELPER.close)
             self._stack = stack.pop_all()
         return self
@@ -131,6 +134,8 @@ class Engine:
         if kind is not None:
             # Ctrl-C above all: the deadlines of an orderly end, times --slow, are not for someone who wants out.
             self.pool.abort()
+            for launcher in self._launchers:
+                launcher.hurry()
         self._stack.close()
 
     def greet(self) -> Greeting:
@@ -170,7 +175,9 @@ class Engine:
             janitor=self._janitor,
             passed=self.settings.passed_environment,
             stores=stores,
+            slow=self.settings.slow,
         )
+        self._launchers.append(launcher)
         self._stack.callback(launcher.close)
         return launcher.config
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor
-from conformance.adapter.process import StartError, scrubbed_environment
+from conformance.adapter.process import StartError, adapter_environment
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
 
@@ -53,9 +53,14 @@ class Launcher:
         janitor: Janitor,
         passed: Sequence[str] = (),
         stores: Stores = Stores.ANYWHERE,
+        slow: float = 1.0,
     ) -> None:
-        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError."""
+        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError.
+
+        `slow` is the factor on how long it may take to become ready and to clean up (the option --slow).
+        """
         self._janitor = janitor
+        self._ready_s, self._grace_s = READY_S * slow, LAUNCHER_GRACE_S * slow
         # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
         try:
@@ -64,7 +69,7 @@ class Launcher:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env=scrubbed_environment(passed),
+                env=adapter_environment(passed, slow=slow),
                 start_new_session=True,
             )
         except OSError as error:
@@ -87,7 +92,7 @@ class Launcher:
 
     def _ready(self) -> Mapping[str, str]:
         assert self._child.stdout is not None
-        line = _first_line(self._child.stdout, timeout=READY_S)
+        line = _first_line(self._child.stdout, timeout=self._ready_s)
         if not line.endswith(b"\n"):
             self._end_of_input()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -117,11 +122,15 @@ class Launcher:
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
 
+    def hurry(self) -> None:
+        """The run is over before its time: no more time to clean up than without a factor."""
+        self._grace_s = min(self._grace_s, LAUNCHER_GRACE_S)
+
     def close(self) -> None:
         """End of file, wait, and only then force."""
         self._end_of_input()
         try:
-            self._child.wait(timeout=LAUNCHER_GRACE_S)
+            self._child.wait(timeout=self._grace_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)

@@ -21,7 +21,9 @@ from conformance.verdict import Silence
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
-# A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
+# A closed pipe and the end of its process are two events, this far apart at most on a busy machine: of the deadline
+# of a request, so that --slow stretches it; and in seconds for what is the kit's own.
+_GONE = 0.5
 GONE_S = 1.0
 # How often a line is looked for that is not to be taken yet.
 _POLL_S = 0.002
@@ -61,6 +63,15 @@ def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
     """The environment an adapter gets: the variables programs need to run, and those named in `passed`."""
     names = {*PASSED_ENVIRONMENT, *passed}
     return {name: value for name, value in os.environ.items() if name in names}
+
+
+# The variable in which an adapter and a launcher find the factor on every deadline, for the limits of their own.
+SLOW_VARIABLE = "HOLDFAST_SLOW"
+
+
+def adapter_environment(passed: Sequence[str] = (), *, slow: float = 1.0) -> dict[str, str]:
+    """The environment of an adapter or a launcher: the scrubbed one, and the factor `slow` (the option --slow)."""
+    return {**scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
 
 
 class AdapterProcess:
@@ -219,7 +230,7 @@ class AdapterProcess:
     def _gone(self) -> Event:
         """How the process left: its pipe is closed, so its end is near or it only closed the pipe."""
         try:
-            code = self._child.wait(timeout=min(GONE_S, self._deadlines.op))
+            code = self._child.wait(timeout=self._deadlines.op * _GONE)
         except subprocess.TimeoutExpired:
             return Event(Silence.EOF, "the adapter closed its standard output and goes on running")
         if code < 0:

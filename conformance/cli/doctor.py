@@ -39,6 +39,7 @@ def doctor(
         deadlines=Deadlines().scaled(slow),
         config=config_of(config or []),
         passed=pass_env or (),
+        slow=slow,
     )
     if format_ is Format.JSON:
         rows = [
