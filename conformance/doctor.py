@@ -62,7 +62,10 @@ def examine(
     passed: Sequence[str] = (),
     slow: float = 1.0,
 ) -> list[Examination]:
-    """Examine the adapter `argv`, which is given the factor `slow`. The list ends at the first thing without which the next makes no sense."""
+    """Examine the adapter `argv`, which is told the factor `slow`.
+
+    The list ends at the first thing without which the next makes no sense.
+    """
     found: list[Examination] = []
     with Janitor() as janitor:
         command = AdapterCommand(tuple(argv), adapter_environment(passed, slow=slow), deadlines)
