@@ -1,4 +1,4 @@
-"""Honest, but the first put makes the file that it was given and then takes its time: seconds, seconds of work, or for ever."""
+"""Honest, but its first put makes the file that it was given, and takes seconds, seconds of work, or for ever."""
 
 from __future__ import annotations
 
