@@ -125,6 +125,7 @@ class Engine:
             # What a look takes does not become less with shorter deadlines.
             HELPER.slow = max(1.0, self.settings.slow)
             stack.callback(HELPER.close)
+            stack.callback(setattr, HELPER, "slow", 1.0)
             self._stack = stack.pop_all()
         return self
 

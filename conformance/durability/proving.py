@@ -19,7 +19,7 @@ from conformance.cases.request import START
 from conformance.cases.values import shift
 from conformance.durability.subject import FAULTED, AdapterSubject, Terms
 from conformance.durability.told import BY_SIGNALS, Told, read, tell
-from conformance.durability.verdicts import LAYERS, how_of, is_recorded, judged
+from conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from conformance.durability.verdicts import not_tested as judged_untested
 from conformance.durability.workload import scopes_of, seed_of, workload_of
 from conformance.faults.copying import copy
@@ -114,8 +114,14 @@ class Proving:
             mode = self._mode(str(error))
             judgement = Judgement(Verdict.NOT_REACHED, detail=detail) if mode is None else ex.silent(mode, detail)
             return judgement.placed(Side.MAIN, len(self._made) - 1 if self._made else None), tuple(self._made)
+        before = len(self._terms.faulted)
         # The next rung down: it shows what a kill can show by itself, and proves nothing.
         report = kills_by_signal(sweep, self._setting.seconds) if untested else self._struck(sweep, fault)
+        said = self._terms.faulted[before:]
+        if said and report.clean and report.layer in OUT_OF_REACH:
+            # To say that one failed is neither to accept nor to refuse, and a refusal is due.
+            words = f"while its store was out of reach {said[0]}; it must be refused"
+            report = replace(report, unproven=(words,))
         how = BY_SIGNALS if untested else how_of(fault.layer)
         told = tell(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
         # By what is written down and nothing else: the gate judges it again from that.

@@ -45,6 +45,8 @@ class Terms:
     epoch_us: int
     # Why the machine was too busy, as the subjects of a layer met it; who runs the layer takes it.
     busy: list[str] = field(default_factory=list, compare=False)
+    # The operations that were answered with `fault`, in words.
+    faulted: list[str] = field(default_factory=list, compare=False)
 
 
 class AdapterSubject:
@@ -113,6 +115,8 @@ class AdapterSubject:
             if answer["reason"] == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
             return Answer(Outcome.REFUSED, sent_at, text=str(answer["reason"]))
+        if outcome == "fault":
+            self._terms.faulted.append(f"{asked} was answered with {_said(answer)}")
         return Answer(Outcome.ERROR, sent_at, text=_said(answer))
 
     def dump(self) -> Facts:

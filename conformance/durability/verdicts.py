@@ -40,7 +40,7 @@ ABILITY, ABLE = "power loss and kills", "by ptrace"
 # What a store may not have: processes of its own, and files that no process of its own keeps. Anything else applies.
 _MAY_NOT_APPLY = frozenset({FaultLayer.DEPENDENCY_KILLED, FaultLayer.DEPENDENCY_STOPPED, FaultLayer.DAMAGED_BYTES})
 # Where the store is out of reach, to answer that nothing is there is to admit it again.
-_OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
+OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
 
 
 def is_recorded(layer: FaultLayer) -> bool:
@@ -103,6 +103,6 @@ def _graveness(fault: FaultCase, finding: ToldFinding) -> int:
 def _verdict_of(fault: FaultCase, finding: ToldFinding) -> Verdict:
     """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
     kind = finding.kind
-    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in _OUT_OF_REACH):
+    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in OUT_OF_REACH):
         return Verdict.FAIL_OPEN
     return Verdict.LOST_DURABILITY
