@@ -11,7 +11,7 @@ from typing import Any
 from conformance.adapter.folders import remove_tree
 from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import StartError
-from conformance.adapter.starvation import lost_since
+from conformance.adapter.starvation import TOO_MUCH, lost_since
 from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
 from conformance.cases.action import Action, Verb
 from conformance.cases.reading import Interpretation
@@ -169,7 +169,9 @@ class Driver:
         if worker is None or not worker.busy:
             return self._absent(Silence.MISSING, "the worker is gone or has nothing to answer")
         reply = worker.receive(timeout=max(0.0, min(seconds, left)))
-        if reply.event is None or reply.event.kind is not Silence.HANG or seconds <= left:
+        # Who was left nearly all of the deadline and said nothing hangs, whatever the session has left.
+        granted = left >= seconds * (1 - TOO_MUCH)
+        if reply.event is None or reply.event.kind is not Silence.HANG or granted:
             return reply
         return replace(reply, event=self._used_up(max(0.0, left)))
 
@@ -210,13 +212,15 @@ class Driver:
 
     def _reached(self, action: Action) -> str | None:
         path = self._point(action, "reached")
-        deadline = time.monotonic() + self._pool.deadlines.op
+        deadline, began_ns = time.monotonic() + self._pool.deadlines.op, time.monotonic_ns()
         while not path.exists():
             if time.monotonic() > min(deadline, self._ends):
                 why = f"within {self._pool.deadlines.op:.4g} s"
                 if self._ends < deadline:
                     why = f"before the {self._pool.deadlines.session:.4g} s of the session were used up"
-                return f"the stop point {action.operand['point']} was not reached {why}"
+                starved = lost_since(began_ns)
+                busy = f"the machine was too busy, {starved}: " if starved else ""
+                return f"{busy}the stop point {action.operand['point']} was not reached {why}"
             time.sleep(POLL_S)
         return None
 

@@ -21,7 +21,7 @@ from conformance.cli.verification import Verification, recorder_of
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from conformance.plan import plan_of
 from conformance.recorder import header_of
-from conformance.verdict import Exit, Verdict
+from conformance.verdict import Exit, Silence, Verdict
 from reports.evidence import EvidenceError
 from specs import Contract, SpecError, contract_names, load_contract
 
@@ -182,9 +182,12 @@ def _never_started(options: Options, contracts: Sequence[Contract], failure: Jud
     for contract in contracts:
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, failure, (), (), 0.0), excused=None)
-    recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
+    status = Exit.INCOMPLETE if failure.silence is Silence.BUSY else Exit.ADAPTER
+    recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(status))
+    if status is Exit.INCOMPLETE:
+        stop(status, f"{failure.detail}; run it while the machine is quieter, or with --slow FACTOR")
     stop(
-        Exit.ADAPTER,
+        status,
         f"the adapter failed {failure.detail}. Expected its answer to hello on standard output; "
         "run `holdfast doctor -- COMMAND…` to see what it does",
     )

@@ -160,3 +160,20 @@ def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
         assert judged.silence is Silence.BUDGET, judged
         assert "1.5 s of the session are used up" in judged.detail
     assert "--slow" in judged.advice
+
+
+def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_ended_sooner(tmp_path: Path) -> None:
+    command = AdapterCommand(
+        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "60"),
+        adapter_environment(),
+        Deadlines(start=60.0, op=0.5, session=0.5),
+    )
+    with Janitor() as janitor:
+        pool = WorkerPool(command, janitor=janitor)
+        pool.get(0)
+        driver = Driver(pool, tmp_path, config={})
+        look = {"op": "call", "method": "state", "args": {}}
+        (record,) = driver.execute(Action(Verb.EXCHANGE, "asked", ((0, look),)))
+        pool.abort()
+    assert record.event is not None
+    assert record.event["kind"] in {"hang", "busy"}, record.event
