@@ -53,14 +53,15 @@ class Launcher:
         janitor: Janitor,
         passed: Sequence[str] = (),
         stores: Stores = Stores.ANYWHERE,
+        patience: float = READY_S,
         slow: float = 1.0,
     ) -> None:
-        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError.
+        """Start it for `contract`, let it use `folder`, and wait `patience` seconds until it is ready.
 
-        `slow` is the factor on how long it may take to become ready and to clean up (the option --slow).
+        `slow` is the factor on that and on how long it may take to clean up (the option --slow). Raises StartError.
         """
         self._janitor = janitor
-        self._ready_s, self._grace_s = READY_S * slow, LAUNCHER_GRACE_S * slow
+        self._ready_s, self._grace_s = patience * slow, LAUNCHER_GRACE_S * slow
         # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
         try:

@@ -28,7 +28,7 @@ class Options:
     alluredir: Path | None
     format: Format
     # Whether `reference` was to be verified, by that word.
-    reference: bool
+    reference: bool = False
 
     @property
     def narrowed(self) -> str | None:
