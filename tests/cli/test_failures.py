@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,8 @@ def seed_of(*, twin_first: bool) -> str:
 @pytest.mark.parametrize("twin_first", [True, False])
 def test_the_transcript_is_of_the_side_that_failed_and_marks_what_was_judged(place: Place, *, twin_first: bool) -> None:
     adapter = (PYTHON, str(ADAPTERS / "leaks.py"))
-    told = place.verify("--contract", "toy", "--case", AGAIN, "--seed", seed_of(twin_first=twin_first), "--", *adapter)
+    words = ("--contract", "toy", "--case", AGAIN, "--seed", seed_of(twin_first=twin_first), "--junitxml", "junit.xml")
+    told = place.verify(*words, "--", *adapter)
     line = place.verdicts[AGAIN]
     assert line["side"] == "main"
     exchanges = [
@@ -194,6 +196,10 @@ def test_the_transcript_is_of_the_side_that_failed_and_marks_what_was_judged(pla
     assert "transcript of the main side" in told
     (marked,) = re.findall(r"^=> *(\d+) w\d+ \[(.*)\] \(label again\)$", told, re.MULTILINE)
     assert marked == (str(line["n"]), judged["action"])
+    # Other reports say the same.
+    report = ET.parse(place.folder / "junit.xml").getroot()
+    (failure,) = [one for one in report.iter("failure") if "state_leak" in (one.text or "")]
+    assert f"main side, exchange {line['n']}" in (failure.text or "")
 
 
 def test_a_twin_that_fails_is_the_side_that_is_shown(place: Place) -> None:
