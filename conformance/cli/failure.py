@@ -181,10 +181,12 @@ def _gaps(what: str, shown: Sequence[str], real: Sequence[str]) -> Iterator[str]
 
 def _program() -> list[str]:
     """How this program was started, in the words that start it again from here."""
-    started = Path(sys.argv[0])
-    found = shutil.which("holdfast")
-    if started.name == "holdfast" and (found is None or not Path(found).samefile(started)):
-        return [sys.argv[0]]
-    if started.name == "__main__.py":
+    started, installed = Path(sys.argv[0]), Path(sys.executable).with_name("holdfast")
+    as_module = started.name == "__main__.py"
+    script = installed if as_module else started
+    if as_module and not installed.exists():
         return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", "conformance.cli"]
-    return ["holdfast"]
+    found = shutil.which("holdfast")
+    if script.name != "holdfast" or (found is not None and Path(found).samefile(script)):
+        return ["holdfast"]
+    return [str(script)]

@@ -6,9 +6,11 @@ rules and what they were calibrated on.
 """
 
 from conformance.faults.model.contents import EMPTY, Content
-from conformance.faults.model.disk import Data, Moved, Pending, Point, Profile, Resized, at, points
-from conformance.faults.model.plan import Candidate, Plan, Stage
+from conformance.faults.model.disk import Point, Profile, at, points
+from conformance.faults.model.pending import Data, Moved, Pending, Resized
+from conformance.faults.model.plan import Candidate, Plan
 from conformance.faults.model.states import Kind, State, states
+from conformance.faults.model.survey import Stage
 
 __all__ = [
     "EMPTY",

@@ -11,9 +11,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from functools import cached_property
-from typing import TypeAlias
+from itertools import chain
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
+from conformance.faults.model.names import Namespace, parent_of
+from conformance.faults.model.pending import (
+    PAGE,
+    SECTOR,
+    Data,
+    Moved,
+    OfFile,
+    Pending,
+    Resized,
+    Spill,
+    Units,
+    clip,
+    land,
+    sector_up,
+    without,
+)
 from conformance.faults.recording import (
     ROOT,
     Change,
@@ -29,15 +45,8 @@ from conformance.faults.recording import (
     SyncAll,
     Truncate,
     Type,
-    Unnamed,
     Write,
 )
-
-SECTOR = 512
-PAGE = 4096
-
-# Ranges of a file in bytes, in order: begin and end of each.
-Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @unique
@@ -48,128 +57,13 @@ class Profile(StrEnum):
     POSIX = "posix"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Pending changes of names that become durable as one. `directories` are those that the names stand in."""
-
-    operation: int
-    changes: tuple[Change, ...]
-    directories: frozenset[int]
-    files: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Pending bytes of a file, in whole sectors as they stood after the operation.
-
-    A sector goes to disk whole, with what earlier operations wrote to it: `data`, from offset `low` on, holds that, cut
-    at the file's size. `spans` are the sectors still pending; `begin` and `end` what the operation itself wrote;
-    `before` and `size` the file's size before and after it.
-    """
-
-    operation: int
-    file: int
-    begin: int
-    end: int
-    low: int
-    data: bytes
-    spans: Spans
-    before: int
-    size: int
-
-    def piece(self, begin: int, end: int) -> bytes:
-        """The bytes from `begin` to `end`, offsets of the file, or up to its size then."""
-        return self.data[begin - self.low : end - self.low]
-
-
-@dataclass(frozen=True, slots=True)
-class Resized:
-    """A pending change of a file's size alone."""
-
-    operation: int
-    file: int
-    size: int
-
-
-OfFile: TypeAlias = "Data | Resized"
-Pending: TypeAlias = "Moved | Data | Resized"
-
-
-@dataclass(frozen=True, eq=False)
-class Namespace:
-    """Which name is which file. `kinds` gives each file's type and a link's target, of files that are not named too."""
-
-    paths: Mapping[bytes, int]
-    kinds: Mapping[int, tuple[Type, bytes]]
-    # What `after` has made: the same few moves are pending at many points.
-    _made: dict[tuple[Moved, ...], Namespace] = field(default_factory=dict, init=False, repr=False)
-
-    def after(self, moves: Sequence[Moved]) -> Namespace:
-        """With these changes made. Keeps what it has made."""
-        if not moves:
-            return self
-        chosen = tuple(moves)
-        if chosen not in self._made:
-            self._made[chosen] = self._after(chosen)
-        return self._made[chosen]
-
-    def _after(self, moves: Sequence[Moved]) -> Namespace:
-        paths = dict(self.paths)
-        for move in moves:
-            # A name may go and come in one operation, in either order.
-            for change in move.changes:
-                if isinstance(change, Unnamed) and paths.get(change.path) == change.file:
-                    del paths[change.path]
-            for change in move.changes:
-                if isinstance(change, Named):
-                    paths[change.path] = change.file
-        return Namespace(paths, self.kinds)
-
-    @cached_property
-    def visible(self) -> tuple[tuple[bytes, int, bytes], ...]:
-        """Path, file and the file's first path, in order of the paths, directories before what is in them.
-
-        A name in a directory that is not there is not there. Sockets, pipes and devices are left out.
-        """
-        found: list[tuple[bytes, int, bytes]] = []
-        directories, first = {b""}, dict[int, bytes]()
-        for path in sorted(self.paths):
-            file = self.paths[path]
-            kind = self.kinds[file][0]
-            if kind is Type.OTHER or _parent(path) not in directories:
-                continue
-            if kind is Type.DIRECTORY:
-                directories.add(path)
-            found.append((path, file, first.setdefault(file, path)))
-        return tuple(found)
-
-    @cached_property
-    def heads(self) -> tuple[bytes, ...]:
-        """What a digest of the tree needs of each visible name before its content."""
-        heads = []
-        for path, file, first in self.visible:
-            kind, target = self.kinds[file]
-            parts = (path, kind.value.encode(), target, first)
-            heads.append(b"".join(b"%d:%b" % (len(part), part) for part in parts))
-        return tuple(heads)
-
-    @cached_property
-    def places(self) -> Mapping[int, Sequence[int]]:
-        """Where among the visible names each file with bytes stands."""
-        places: dict[int, list[int]] = {}
-        for place, (_, file, _) in enumerate(self.visible):
-            if self.kinds[file][0] is Type.FILE:
-                places.setdefault(file, []).append(place)
-        return places
-
-
 @dataclass(frozen=True, eq=False)
 class Point:
     """How the disk stands after operation `first` and up to `last`: those behind `first` did not change it.
 
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
-    `durable_names` what surely survives; between them lie `moves` and `data`, in order. `synced` is the last operation
-    that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation.
+    `durable_names` what surely survives; between them lie `moves` and, of each file, `units`, in order. `synced` is the
+    last operation that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation.
     """
 
     profile: Profile
@@ -180,10 +74,15 @@ class Point:
     durable_names: Namespace
     durable: Mapping[int, Content]
     moves: tuple[Moved, ...]
-    data: tuple[OfFile, ...]
+    units: Mapping[int, Units]
     synced: Mapping[int, int]
     doomed: Mapping[int, Mapping[int, int]]
     paths: Mapping[int, bytes] = field(repr=False)
+
+    @cached_property
+    def data(self) -> tuple[OfFile, ...]:
+        """What is pending of all files, in order."""
+        return tuple(sorted(chain.from_iterable(self.units.values()), key=lambda unit: unit.operation))
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -221,31 +120,6 @@ def at(recording: Recording, number: int, profile: Profile) -> Point:
     return found[-1]
 
 
-def land(draft: Draft, unit: Data, spans: Spans) -> None:
-    """Put these spans of a write on disk."""
-    for begin, end in spans:
-        draft.write(begin, unit.piece(begin, end))
-
-
-def sector_up(offset: int) -> int:
-    """The end of the sector that ends at or behind `offset`."""
-    return -(-offset // SECTOR) * SECTOR
-
-
-def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies in a range."""
-    return tuple((max(one, begin), min(two, end)) for one, two in spans if one < end and two > begin)
-
-
-def without(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies outside of a range."""
-    if begin >= end:
-        return spans
-    return tuple(
-        part for one, two in spans for part in ((one, min(two, begin)), (max(one, end), two)) if part[0] < part[1]
-    )
-
-
 class _Disk:
     """A disk on its way through a recording. Mappings are replaced, never changed, as points hold on to them."""
 
@@ -267,7 +141,9 @@ class _Disk:
         self._live: dict[int, Content] = contents
         self._durable: dict[int, Content] = contents
         self._moves: tuple[Moved, ...] = ()
-        self._data: tuple[OfFile, ...] = ()
+        # Only files of which something is pending.
+        self._units: dict[int, Units] = {}
+        self._spill = Spill()
         self._synced: dict[int, int] = {}
         self._doomed: dict[int, dict[int, int]] = {}
         # The operation that last changed what fdatasync of a file cares for: that it exists, and its size.
@@ -283,7 +159,7 @@ class _Disk:
             durable_names=self._durable_names,
             durable=self._durable,
             moves=self._moves,
-            data=self._data,
+            units=self._units,
             synced=self._synced,
             doomed=self._doomed,
             paths=self._paths,
@@ -312,7 +188,7 @@ class _Disk:
             case Sync():
                 self._sync(number, action.file, action.begin, action.end, data_only=action.data_only)
             case SyncAll():
-                for file in {one.file for one in self._data}:
+                for file in tuple(self._units):
                     self._sync_data(number, file, 0, None)
                 self._keep_names(self._moves)
             case Event() | Failed():
@@ -332,12 +208,12 @@ class _Disk:
                 self._kinds[change.file] = (change.type, change.data)
                 self._grown[change.file] = number
         before = self._live_names
-        after = before.after([Moved(number, changes, frozenset(), frozenset())])
+        after = before.made_anew([Moved(number, changes, frozenset(), frozenset())])
         self._live_names = after
 
         def directory(change: Change) -> int:
             there = after if isinstance(change, Named) else before
-            return there.paths.get(_parent(change.path), ROOT)
+            return there.paths.get(parent_of(change.path), ROOT)
 
         if self._profile is Profile.LINUX:
             directories = frozenset(directory(change) for change in changes)
@@ -345,7 +221,7 @@ class _Disk:
         else:
             moves = []
             for parent, group in _by_directory(changes).items():
-                directories = frozenset(directory(change) for change in group if _parent(change.path) == parent)
+                directories = frozenset(directory(change) for change in group if parent_of(change.path) == parent)
                 moves.append(Moved(number, tuple(group), directories, frozenset(change.file for change in group)))
         self._moves = (*self._moves, *moves)
 
@@ -367,8 +243,8 @@ class _Disk:
             left = {page: by for page, by in doomed.items() if not first <= page <= last}
             self._doomed = {**self._doomed, file: left}
         sectors = new.read(low, high)
-        unit = Data(number, file, offset, end, low, sectors, ((low, high),), old.size, new.size)
-        self._data = (*self._data, unit)
+        held = self._spill.put(sectors)
+        self._append(Data(number, file, offset, end, low, held, ((low, high),), old.size, new.size))
 
     def _truncate(self, number: int, file: int, size: int) -> None:
         old = self._live.get(file, EMPTY)
@@ -376,7 +252,7 @@ class _Disk:
             return
         self._live = {**self._live, file: old.resize(size)}
         self._grown[file] = number
-        self._data = (*self._data, Resized(number, file, size))
+        self._append(Resized(number, file, size))
         if doomed := self._doomed.get(file):
             self._doomed = {**self._doomed, file: {page: by for page, by in doomed.items() if page * PAGE < size}}
 
@@ -385,8 +261,8 @@ class _Disk:
         end = _end(sync.end)
         pages = {
             page
-            for unit in self._data
-            if isinstance(unit, Data) and unit.file == sync.file
+            for unit in self._units.get(sync.file, ())
+            if isinstance(unit, Data)
             for begin, stop in clip(unit.spans, sync.begin, end)
             for page in range(begin // PAGE, (stop - 1) // PAGE + 1)
         }
@@ -420,11 +296,15 @@ class _Disk:
     def _sync_data(self, number: int, file: int, begin: int, end: int | None) -> None:
         """Bytes in a range become durable, and sizes as far as they are needed for them."""
         self._synced = {**self._synced, file: number}
-        units = [unit for unit in self._data if unit.file == file]
+        units = self._units.get(file)
         if not units:
             return
-        low, high = begin // PAGE * PAGE, _end(None if end is None else -(-end // PAGE) * PAGE)
         doomed = self._doomed.get(file, {})
+        if end is None and begin == 0 and not doomed:
+            self._durable = {**self._durable, file: self._live.get(file, EMPTY)}
+            self._replace(file, ())
+            return
+        low, high = begin // PAGE * PAGE, _end(None if end is None else -(-end // PAGE) * PAGE)
         draft = Draft(self._durable.get(file, EMPTY))
         left: list[OfFile] = []
         # What a later truncation cut off cannot come back.
@@ -441,13 +321,12 @@ class _Disk:
             rest = clip(without(unit.spans, low, high), 0, bound)
             if rest:
                 left.append(dataclasses.replace(unit, spans=rest))
-        whole = end is None and begin == 0 and not doomed
-        self._durable = {**self._durable, file: self._live.get(file, EMPTY) if whole else draft.content()}
+        self._durable = {**self._durable, file: draft.content()}
         self._replace(file, left)
 
     def _sync_range(self, sync: Sync) -> None:
         """sync_file_range writes pages, but neither the size that they need nor any name."""
-        units = [unit for unit in self._data if unit.file == sync.file]
+        units = self._units.get(sync.file, Units())
         draft = Draft(self._durable.get(sync.file, EMPTY))
         begin, end = sync.begin // SECTOR * SECTOR, min(_end(sync.end), draft.size // SECTOR * SECTOR)
         if any(isinstance(unit, Resized) for unit in units) or self._doomed.get(sync.file):
@@ -461,17 +340,16 @@ class _Disk:
         self._durable = {**self._durable, sync.file: draft.content()}
         self._replace(sync.file, left)
 
-    def _replace(self, file: int, units: Sequence[OfFile]) -> None:
-        others = [unit for unit in self._data if unit.file != file]
-        self._data = tuple(sorted((*others, *units), key=lambda unit: unit.operation))
+    def _append(self, unit: OfFile) -> None:
+        self._units = {**self._units, unit.file: self._units.get(unit.file, Units()).plus(unit)}
+
+    def _replace(self, file: int, left: Sequence[OfFile]) -> None:
+        others = {other: units for other, units in self._units.items() if other != file}
+        self._units = {**others, file: Units(left)} if left else others
 
 
 def _end(end: int | None) -> int:
     return 1 << 63 if end is None else end
-
-
-def _parent(path: bytes) -> bytes:
-    return path.rpartition(b"/")[0]
 
 
 def _by_directory(changes: Sequence[Change]) -> Mapping[bytes, Sequence[Change]]:
@@ -483,10 +361,10 @@ def _by_directory(changes: Sequence[Change]) -> Mapping[bytes, Sequence[Change]]
     groups: dict[bytes, list[Change]] = {}
     for change in changes:
         top = change.path
-        parent = _parent(top)
+        parent = parent_of(top)
         while parent:
             if (type(change), parent) in moved:
                 top = parent
-            parent = _parent(parent)
-        groups.setdefault(_parent(top), []).append(change)
+            parent = parent_of(parent)
+        groups.setdefault(parent_of(top), []).append(change)
     return groups
