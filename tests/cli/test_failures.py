@@ -117,7 +117,7 @@ def test_a_line_repeats_a_run_with_launcher_environment_seed_workdir_and_a_relat
 
 
 def test_a_line_repeats_a_suite_test_and_a_script_of_a_mutant_of_the_reference(place: Place) -> None:
-    cases = ("jcs/bom-01/a-mark-at-the-start", "jcs/suite/constructed-defects-of-bytes")
+    cases = ("jcs/bom-01/a-mark-at-the-start", "jcs/suite/committed-vectors-of-bytes")
     words = [word for case in cases for word in ("--case", case)]
     lines = place.repeats("--contract", "jcs", *words, "--", *REFERENCE, "--mutant", "mark-skipped")
     assert len(lines) == len(cases)
