@@ -15,9 +15,10 @@ from pathlib import Path
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher
 from conformance.adapter.messages import Event, Reply
-from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
+from conformance.adapter.process import Deadlines, StartError, adapter_environment
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, Worker, WorkerPool
-from conformance.cases.interpret import START, located, open_request, worker_count
+from conformance.cases.reading import worker_count
+from conformance.cases.request import START, located, open_request
 from conformance.doctor_bytes import strictness
 from conformance.inspection import store
 from conformance.inspection.helper import HELPER
@@ -64,6 +65,7 @@ _HELLO_ADVICE = {
     Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
     "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
     Silence.MISSING: "Nothing came.",
+    Silence.BUSY: "The machine was too busy to tell: try again while it is quieter, or with --slow FACTOR.",
 }
 
 
@@ -74,10 +76,14 @@ def examine(
     deadlines: Deadlines,
     config: Mapping[str, str],
     passed: Sequence[str] = (),
+    slow: float = 1.0,
 ) -> list[Examination]:
-    """Examine an adapter. The list ends at the first thing without which the next makes no sense."""
+    """Examine an adapter, which is told the factor `slow`.
+
+    The list ends at the first thing without which the next makes no sense.
+    """
     with Janitor() as janitor, contextlib.ExitStack() as stack:
-        command = AdapterCommand(target.adapter, scrubbed_environment(passed), deadlines)
+        command = AdapterCommand(target.adapter, adapter_environment(passed, slow=slow), deadlines)
         pool = WorkerPool(command, janitor=janitor)
         stack.callback(pool.abort)
         stack.callback(HELPER.close)
@@ -97,7 +103,7 @@ def examine(
         if name is not None:
             folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
             try:
-                launched = _launched(target.launcher, name, folder, config, janitor, stack, passed)
+                launched = _launched(target.launcher, name, folder, config, janitor, stack, passed, slow=slow)
             except StartError as error:
                 advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
                 return [*found, Examination("launcher", Health.BAD, str(error), advice)]
@@ -114,13 +120,17 @@ def _launched(
     janitor: Janitor,
     stack: contextlib.ExitStack,
     passed: Sequence[str],
+    *,
+    slow: float,
 ) -> Mapping[str, str]:
     """The config of every session. Raises StartError."""
     if not words:
         return config
     folder = root / "launcher"
     folder.mkdir()
-    launcher = Launcher(words, contract=contract, folder=folder, config=config, janitor=janitor, passed=passed)
+    launcher = Launcher(
+        words, contract=contract, folder=folder, config=config, janitor=janitor, passed=passed, slow=slow
+    )
     stack.callback(launcher.close)
     return launcher.config
 

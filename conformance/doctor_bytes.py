@@ -15,7 +15,8 @@ from conformance.adapter.messages import Event
 from conformance.adapter.worker import WorkerPool
 from conformance.cases.action import Action, Verb
 from conformance.cases.drive import Driver
-from conformance.cases.interpret import interpret, worker_count
+from conformance.cases.interpret import interpret
+from conformance.cases.reading import worker_count
 from conformance.cases.record import Record, Side
 from specs import Case, Contract
 from specs.model import Group

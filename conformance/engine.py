@@ -17,11 +17,12 @@ from typing import Any
 from conformance.adapter.folders import temp_folders_in
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher, Stores
-from conformance.adapter.process import Deadlines, StartError, scrubbed_environment
+from conformance.adapter.process import Deadlines, StartError, adapter_environment
 from conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from conformance.cases.drive import Driver
-from conformance.cases.interpret import interpret, worker_count
+from conformance.cases.interpret import interpret
 from conformance.cases.judge import both
+from conformance.cases.reading import worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.durability.proving import Proving, Setting
 from conformance.inspection.helper import HELPER
@@ -107,6 +108,7 @@ class Engine:
     def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
         self._stack = contextlib.ExitStack()
+        self._launchers: list[Launcher] = []
         self._count = 0
         self._greeting: Greeting | None = None
         self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
@@ -121,12 +123,15 @@ class Engine:
             self.root = self._janitor.make_folder(parent=parent)
             command = AdapterCommand(
                 self.settings.adapter,
-                scrubbed_environment(self.settings.passed_environment),
+                adapter_environment(self.settings.passed_environment, slow=self.settings.slow),
                 self.settings.deadlines,
             )
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
+            # What a look takes does not become less with shorter deadlines.
+            HELPER.slow = max(1.0, self.settings.slow)
             stack.callback(HELPER.close)
+            stack.callback(setattr, HELPER, "slow", 1.0)
             self._stack = stack.pop_all()
         return self
 
@@ -136,6 +141,8 @@ class Engine:
         if kind is not None:
             # Ctrl-C above all: the deadlines of an orderly end, times --slow, are not for someone who wants out.
             self.pool.abort()
+            for launcher in self._launchers:
+                launcher.hurry()
         self._stack.close()
 
     def greet(self) -> Greeting:
@@ -180,7 +187,9 @@ class Engine:
             janitor=self._janitor,
             passed=self.settings.passed_environment,
             stores=stores,
+            slow=self.settings.slow,
         )
+        self._launchers.append(launcher)
         self._stack.callback(launcher.close)
         if stores is Stores.ANYWHERE:
             self._surfaces[contract] = launcher.surface
@@ -230,7 +239,7 @@ class Engine:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = _judgement_of(error, "the suite test itself failed")
+            judgement = _judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
@@ -326,7 +335,7 @@ class Engine:
             judgement = driver.drive(reading)
         except Exception as error:
             # Whatever this is, it is no finding about the adapter.
-            judgement = _judgement_of(error, "the kit failed while it ran the case")
+            judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.cases.judge import judge_case
-from conformance.cases.record import Judgement, Record
+from conformance.cases.record import Judgement, Record, Side
 from conformance.gate_faults import doubt_of_fault, judge_fault
 from conformance.gate_model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
 from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
@@ -138,31 +138,40 @@ def _judged_again(
         if fault is not None:
             records = tuple(map(_record, found.get("main", ())))
             again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
-        elif not is_drawn(requirement.contract, planned):
+        elif is_drawn(requirement.contract, planned):
+            again = _recorded(line)
+        else:
             again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
-        if again is not None:
-            yield from _disputed(planned, line, again)
+        yield from _disputed(planned, line, again, found)
         yield from _embellished(planned, line, again)
 
 
-def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement | None) -> Iterator[GateReason]:
+def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
     """What conforms has nothing beside it: no excuse, and no words but why it ended early or does not apply."""
     if Verdict(line.verdict) is not Verdict.CONFORMS:
         return
     said = [line.silence, line.expected, line.received, line.advice, line.excused]
-    if again is None or not again.detail:
+    if not again.detail:
         said.append(line.detail)
     if any(said):
         text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
         yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
 
 
-def _disputed(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
-    """The exchanges call for another verdict than the one that is recorded."""
-    if _agree(line, again):
+def _disputed(
+    planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
+) -> Iterator[GateReason]:
+    """The exchanges call for another verdict than the one that is recorded, or for one of another exchange."""
+    recorded = _recorded(line)
+    if _agree(recorded, again):
+        if _is_misplaced(recorded, sides):
+            text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
         return
-    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {again.verdict.value}"
-    text = f"{planned.id}: recorded is {line.verdict}, its exchanges {shown}: {again.detail}"
+    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
+    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
+    text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
     # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
     status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
     yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
@@ -192,12 +201,29 @@ def _doubted(
         yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
 
 
-def _agree(line: VerdictLine, again: Judgement) -> bool:
-    recorded = Verdict(line.verdict)
-    if again.verdict is recorded:
-        return again.silence is (None if line.silence is None else Silence(line.silence))
+def _recorded(line: VerdictLine) -> Judgement:
+    """What a verdict line says, as far as it is compared."""
+    return Judgement(
+        Verdict(line.verdict),
+        None if line.silence is None else Silence(line.silence),
+        side=None if line.side is None else Side(line.side),
+        n=line.n,
+    )
+
+
+def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+    """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
+    if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
+        return recorded.side is not None or recorded.n is not None
+    return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
+
+
+def _agree(recorded: Judgement, again: Judgement) -> bool:
+    if again.verdict is recorded.verdict:
+        return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
     # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
-    return recorded.is_incomplete and (again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS)
+    incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
+    return recorded.verdict.is_incomplete and incomplete
 
 
 def _judge(

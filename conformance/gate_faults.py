@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.cases.record import Judgement, Record
+from conformance.cases.record import Judgement, Record, Side
 from conformance.durability.told import ToldError, read
 from conformance.durability.verdicts import ABILITY, ABLE, is_recorded, judged, not_tested
 from conformance.durability.workload import scopes_of, seed_of
@@ -17,18 +17,18 @@ from specs.model import FaultCase
 _SESSIONS = 2
 
 
-def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[object, str | None]:
-    """What is told of the layer; or why these records cannot tell it."""
-    events = [record.event for record in records if record.action == fault.layer.value and record.event is not None]
-    if len(events) != 1 or events[0].get("kind") != "done":
-        return None, f"they hold {len(events)} reports of the layer {fault.layer.value}, and one that is done is due"
-    return events[0].get("detail"), None
+def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[Record | None, str]:
+    """The record that tells of the layer; or why these records cannot tell of it."""
+    told = [record for record in records if record.action == fault.layer.value and record.event is not None]
+    if len(told) != 1 or (told[0].event or {}).get("kind") != "done":
+        return None, f"they hold {len(told)} reports of the layer {fault.layer.value}, and one that is done is due"
+    return told[0], ""
 
 
 def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
     """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
-    _, doubt = _report_of(fault, records)
-    if doubt is not None:
+    report, doubt = _report_of(fault, records)
+    if report is None:
         return doubt
     asked = sum((record.request or {}).get("op") == "open" for record in records)
     due = _SESSIONS + is_recorded(fault.layer)
@@ -41,15 +41,15 @@ def judge_fault(
     contract: Contract, fault: FaultCase, records: Sequence[Record], *, seed: str, environment: Mapping[str, str]
 ) -> Judgement:
     """The judgement of a fault from what its records tell of the layer. KIT_FAULT where they are not those of it."""
-    detail, doubt = _report_of(fault, records)
-    if doubt is not None:
+    report, doubt = _report_of(fault, records)
+    if report is None:
         return Judgement(Verdict.NO_VERDICT, Silence.MISSING, doubt)
     try:
-        told = read(detail)
+        told = read((report.event or {}).get("detail"))
         drawn = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
         if told.seed != drawn:
             raise ToldError(f"its seed is {told.seed}, and the run's seed makes it {drawn}")
-        judgement = judged(fault, told)
+        judgement = judged(fault, told).placed(Side.MAIN, report.n)
     except ToldError as error:
         return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
     except Exception as error:

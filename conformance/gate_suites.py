@@ -19,14 +19,13 @@ from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.cases.seen import TELLING, SeenError, read
 from conformance.plan import PlannedCase, suite_case_id, suite_tests
 from conformance.suites.bench import Bench, Limits
-from conformance.verdict import Silence, Verdict
+from conformance.verdict import EVENT_KINDS, Silence, Verdict
 from specs import Contract
 from specs.schema import published_variants
 
 if TYPE_CHECKING:
     from conformance.cases.drive import Driver
 
-_SILENT = frozenset(silence.value for silence in Silence)
 # More workers than any suite test asks for: what the adapter allowed is what the records show.
 _WORKERS = 1000
 
@@ -52,7 +51,7 @@ def judge_suite(
         tests[planned.id](bench)
         judgement = bench.conclude()
     except Finding as finding:
-        judgement = finding.judgement
+        judgement = finding.judgement.placed(Side.MAIN, None)
     left = recorded.left()
     if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
         return foreign(Side.MAIN, left, "the test had ended before it")
@@ -100,7 +99,7 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
     sessions = calls = 0
     for record in records:
         request, answer = record.request, record.answer
-        if record.event is not None and record.event.get("kind") in _SILENT:
+        if record.event is not None and record.event.get("kind") in EVENT_KINDS:
             return f"record {record.n} is a silence, which ends a test"
         untold = _untold(record)
         if untold is not None:

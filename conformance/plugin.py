@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Judgement, Record
+from conformance.cases.record import Judgement, Record, Side
 from conformance.engine import LOADED, CaseResult, Engine, RunSettings
 from conformance.plan import Form, PlannedCase, plan_of, suite_tests
 from conformance.verdict import Silence, Verdict
@@ -229,9 +229,10 @@ def asdict_result(result: CaseResult) -> dict[str, Any]:
     """A result as plain JSON, whose exchanges are those of the result itself."""
     judged = result.judgement
     silence = None if judged.silence is None else judged.silence.value
+    side = None if judged.side is None else judged.side.value
     return {
         **_shallow(result),
-        "judgement": {**_shallow(judged), "verdict": judged.verdict.value, "silence": silence},
+        "judgement": {**_shallow(judged), "verdict": judged.verdict.value, "silence": silence, "side": side},
         "main": [_shallow(record) for record in result.main],
         "twin": [_shallow(record) for record in result.twin],
     }
@@ -247,10 +248,16 @@ def result_from(data: Mapping[str, Any]) -> CaseResult:
     judged = dict(data["judgement"])
     silence = judged.pop("silence")
     verdict = Verdict(judged.pop("verdict"))
+    side = judged.pop("side")
     return CaseResult(
         case=data["case"],
         clauses=tuple(data["clauses"]),
-        judgement=Judgement(verdict=verdict, silence=None if silence is None else Silence(silence), **judged),
+        judgement=Judgement(
+            verdict=verdict,
+            silence=None if silence is None else Silence(silence),
+            side=None if side is None else Side(side),
+            **judged,
+        ),
         main=tuple(Record(**record) for record in data["main"]),
         twin=tuple(Record(**record) for record in data["twin"]),
         seconds=data["seconds"],

@@ -110,6 +110,7 @@ def _result(
             ("detail", line.detail),
             ("expected", line.expected),
             ("received", line.received),
+            ("judged", _place(line)),
             ("advice", line.advice),
             ("failure mode", line.silence or ""),
             ("excused", line.excused or ""),
@@ -125,7 +126,7 @@ def _result(
         message=" ".join(line.detail.split()),
         text="\n".join([f"{line.verdict}: {planned.title}", *told, *explained]),
         excused=line.excused,
-        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides),
+        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides, line),
         started=header.started + timedelta(microseconds=min(sent)) if sent else None,
         seconds=line.seconds,
     )
@@ -142,11 +143,30 @@ def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
     return Outcome.FAILED
 
 
-def _transcript(sides: Mapping[str, Sequence[Exchange]]) -> str:
-    lines = [
-        canonical({name: value for name, value in each.as_json().items() if name not in ("type", "case")}).decode()
-        for exchanges in sides.values()
-        for each in exchanges
-    ]
+def _place(line: VerdictLine) -> str:
+    """The side and the exchange that were judged; empty where there is none."""
+    if line.side is None:
+        return ""
+    return f"{line.side} side" + ("" if line.n is None else f", exchange {line.n}")
+
+
+def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> str:
+    """The exchanges of the side that failed, of both where none did; the one that was judged has the member `judged`.
+
+    What is too long is cut at its beginning where that keeps the one that was judged.
+    """
+    shown = [each for side, found in sides.items() for each in found if line.side in (None, side)]
+    lines: list[str] = []
+    until = 0
+    for each in shown:
+        told = {name: value for name, value in each.as_json().items() if name not in ("type", "case")}
+        judged = each.n == line.n
+        lines.append(canonical({**told, **({"judged": True} if judged else {})}).decode())
+        until = len("\n".join(lines)) if judged else until
     text = "\n".join(lines)
-    return text if len(text) <= MAX_TRANSCRIPT else text[:MAX_TRANSCRIPT] + "\n… cut; the evidence has all of it"
+    if len(text) <= MAX_TRANSCRIPT:
+        return text
+    cut = "… cut; the evidence has all of it"
+    if until <= MAX_TRANSCRIPT:
+        return f"{text[:MAX_TRANSCRIPT]}\n{cut}"
+    return f"{cut}\n{text[until - MAX_TRANSCRIPT : until]}"

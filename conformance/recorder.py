@@ -177,6 +177,8 @@ class Recorder:
                 advice=judged.advice,
                 excused=excused,
                 seconds=round(result.seconds, 4),
+                side=None if judged.side is None else judged.side.value,
+                n=judged.n,
             )
         )
 

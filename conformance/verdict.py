@@ -40,13 +40,25 @@ _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 @unique
 class Silence(Enum):
-    """Why there is no verdict: how an adapter failed to answer."""
+    """The failure mode: why there is no verdict.
+
+    The adapter crashed, hung, answered garbage or closed its output; it said itself that it failed (`fault`); the
+    session's time was used up by answers that came (`budget`); the machine was too busy to tell (`busy`); a record is
+    missing.
+    """
 
     CRASH = "crash"
     HANG = "hang"
     GARBAGE = "garbage"
     EOF = "eof"
     MISSING = "missing"
+    FAULT = "fault"
+    BUDGET = "budget"
+    BUSY = "busy"
+
+
+# How an answer fails to come, as the event of an exchange says it. A `fault` is an answer that came.
+EVENT_KINDS = frozenset(silence.value for silence in Silence if silence is not Silence.FAULT)
 
 
 @unique

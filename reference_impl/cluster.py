@@ -21,6 +21,8 @@ from typing import IO
 
 from psycopg.conninfo import make_conninfo
 
+from reference_impl.deadlines import scaled
+
 VERSION = 18
 # The superuser that initdb makes; authentication is `trust`, and the folder of the socket is closed to others.
 SUPERUSER = "postgres"
@@ -30,8 +32,8 @@ _UNPRIVILEGED = "nobody"
 SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.5432")
 _RUN_BY_ALL = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 # The kit grants `open` 30 s.
-_START_S = 25.0
-_STOP_S = 5.0
+_START_S = scaled(25.0)
+_STOP_S = scaled(5.0)
 _POLL_S = 0.005
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWIPC = 0x08000000

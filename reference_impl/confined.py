@@ -29,6 +29,7 @@ from reference_impl.cluster import (
     reachable_by_others,
     runs_on,
 )
+from reference_impl.deadlines import scaled
 from reference_impl.embedded import new_home
 from reference_impl.patience import Patience
 from reference_impl.postgres import connect
@@ -38,9 +39,9 @@ from reference_impl.session import StateWanted
 DATABASE = "postgres"
 _DATA = "data"
 # A server whose adapter was killed is on its way out; a session that waited for longer than this has failed.
-_PREDECESSOR_S = 5.0
+_PREDECESSOR_S = scaled(5.0)
 # `close` is an operation, and has 2 s as a whole.
-_STOP_S = 1.5
+_STOP_S = scaled(1.5)
 _POLL_S = 0.01
 # PostgreSQL's least: 16 MB would be most of what is copied for each state of the disk.
 _SEGMENT_MB = 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
+from reference_impl.deadlines import scaled
+
 # docs/adapter-protocol.md: an operation has 2 s, of which the machine and the pipe need theirs.
-PATIENCE_S = 1.4
+PATIENCE_S = scaled(1.4)
 # Of these, what only the audit may still use: whoever has lost the surface has yet to write down the refusal.
-AUDIT_RESERVE_S = 0.25
+AUDIT_RESERVE_S = scaled(0.25)
 
 
 class Patience:

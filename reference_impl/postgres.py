@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ConnStatus, PollingStatus
 from psycopg.pq.abc import PGconn
 
+from reference_impl.deadlines import scaled
 from reference_impl.patience import Patience
 from reference_impl.postgres_pipeline import Pipeline, SilentError
 
@@ -22,11 +23,11 @@ Connection = psycopg.Connection[tuple[object, ...]]
 _T = TypeVar("_T")
 
 # A server that lost a backend restarts all of them and answers "in recovery mode" meanwhile.
-RECOVERY_WAIT_S = 1.2
+RECOVERY_WAIT_S = scaled(1.2)
 _RECOVERING = ("recovery mode", "starting up", "not yet accepting", "shutting down")
 _POLL_S = 0.02
 # For a connection that belongs to no operation.
-_CONNECT_S = 2.0
+_CONNECT_S = scaled(2.0)
 # How often psycopg looks whether its time is over.
 _INTERVAL_S = 0.1
 _AWAITS = {PollingStatus.READING: select.POLLIN, PollingStatus.WRITING: select.POLLOUT}

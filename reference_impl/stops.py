@@ -7,8 +7,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from reference_impl.deadlines import scaled
+
 # The protocol lets an implementation give up after this long.
-HOLD_GIVE_UP_S = 20.0
+HOLD_GIVE_UP_S = scaled(20.0)
 _POLL_S = 0.005
 
 _Point = TypeVar("_Point", bound=Enum)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
-from conformance.adapter.process import StartError, scrubbed_environment
+from conformance.adapter.process import StartError, adapter_environment
 from specs import schema, strictjson
 from specs.errors import StrictJsonError
 
@@ -58,13 +58,14 @@ class Launcher:
         passed: Sequence[str] = (),
         stores: Stores = Stores.ANYWHERE,
         patience: float = READY_S,
+        slow: float = 1.0,
     ) -> None:
         """Start it for `contract`, let it use `folder`, and wait `patience` seconds until it is ready.
 
-        Raises StartError.
+        `slow` is the factor on that and on how long it may take to clean up (the option --slow). Raises StartError.
         """
         self._janitor = janitor
-        self._patience = patience
+        self._ready_s, self._grace_s = patience * slow, LAUNCHER_GRACE_S * slow
         self._folder = folder
         # What is there already is none of the launcher's.
         self._before = {found for temp in _temp_folders() for found in temp.glob(f"{_PREFIX}*")}
@@ -76,7 +77,7 @@ class Launcher:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env=scrubbed_environment(passed),
+                env=adapter_environment(passed, slow=slow),
                 start_new_session=True,
             )
         except OSError as error:
@@ -101,7 +102,7 @@ class Launcher:
 
     def _ready(self) -> Mapping[str, str]:
         assert self._child.stdout is not None
-        line = _first_line(self._child.stdout, timeout=self._patience)
+        line = _first_line(self._child.stdout, timeout=self._ready_s)
         if not line.endswith(b"\n"):
             self._end_of_input()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -157,11 +158,15 @@ class Launcher:
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
 
+    def hurry(self) -> None:
+        """The run is over before its time: no more time to clean up than without a factor."""
+        self._grace_s = min(self._grace_s, LAUNCHER_GRACE_S)
+
     def close(self) -> None:
         """End of file, wait, and only then force."""
         self._end_of_input()
         try:
-            self._child.wait(timeout=LAUNCHER_GRACE_S)
+            self._child.wait(timeout=self._grace_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)

@@ -10,18 +10,21 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeVar
 
 from conformance.adapter.janitor import Janitor, JanitorLostError
 from conformance.adapter.loaded import files_of_group
 from conformance.adapter.messages import MAX_LINE, Event
+from conformance.adapter.starvation import HEARTBEAT, Watch
 from conformance.verdict import Silence
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
-# A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
+# A closed pipe and the end of its process are two events, this far apart at most on a busy machine: of the deadline
+# of a request, so that --slow stretches it; and in seconds for what is the kit's own.
+_GONE = 0.5
 GONE_S = 1.0
 # How often a line is looked for that is not to be taken yet.
 _POLL_S = 0.002
@@ -32,6 +35,8 @@ PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
     "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
 ).split()
+
+Came = TypeVar("Came")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,15 @@ def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in names}
 
 
+# The variable in which an adapter and a launcher find the factor on every deadline, for the limits of their own.
+SLOW_VARIABLE = "HOLDFAST_SLOW"
+
+
+def adapter_environment(passed: Sequence[str] = (), *, slow: float = 1.0) -> dict[str, str]:
+    """The environment of an adapter or a launcher: the scrubbed one, and the factor `slow` (the option --slow)."""
+    return {**scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
+
+
 class AdapterProcess:
     """A child with line-wise input and output. Not thread-safe: one owner sends and receives."""
 
@@ -68,11 +82,14 @@ class AdapterProcess:
         self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
     ) -> None:
         """Start `command`. Raises StartError if the system cannot run it."""
+        HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
         # Bounded: an adapter that floods its output must not fill the kit's memory.
         self._lines: queue.Queue[tuple[int, bytes | None]] = queue.Queue(maxsize=MAX_WAITING_LINES)
         self._ended = False
+        # Why the machine was too busy for the last wait that came to nothing; empty if it was not.
+        self._starved = ""
         self._stderr = bytearray()
         self._stderr_dropped = 0
         try:
@@ -148,27 +165,54 @@ class AdapterProcess:
 
     def send(self, line: bytes, *, timeout: float) -> Event | None:
         """Write one line within `timeout` seconds; an Event if the adapter is gone or does not read."""
-        deadline = time.monotonic() + timeout
         view = memoryview(line)
         fd = self._stdin.fileno()
+
+        def writable(seconds: float) -> bool | None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(fd, selectors.EVENT_WRITE)
+                return bool(selector.select(seconds)) or None
+
+        ends = time.monotonic() + timeout
         while view:
             try:
                 view = view[os.write(fd, view) :]
             except BlockingIOError:
-                with selectors.DefaultSelector() as selector:
-                    selector.register(fd, selectors.EVENT_WRITE)
-                    if not selector.select(max(0.0, deadline - time.monotonic())):
-                        return Event(Silence.HANG, f"the adapter read no request for {timeout:g} s")
+                if self._await(writable, max(0.0, ends - time.monotonic())) is None:
+                    return self._unanswered(f"the adapter read no request for {timeout:g} s")
             except OSError:
                 return self._gone()
         return None
 
+    def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
+        """What comes within so many seconds; the time in which nobody could run is granted once more."""
+        watch = Watch(self.pid)
+        first = watch.first_look(seconds)
+        came = wait(first)
+        if came is None:
+            watch.look()
+            came = wait(seconds - first)
+        self._starved = "" if came is not None else watch.starved()
+        return wait(seconds) if self._starved else came
+
+    def _unanswered(self, what: str) -> Event:
+        """Nothing came: the adapter's silence, or that of the machine (`conformance.adapter.starvation`)."""
+        if self._starved:
+            return Event(Silence.BUSY, f"the machine was too busy: {what}, and {self._starved}")
+        return Event(Silence.HANG, what)
+
+    def _next(self, seconds: float) -> tuple[int, bytes | None] | None:
+        try:
+            return self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
     def receive(self, *, timeout: float) -> tuple[int, bytes] | Event:
         """The next line with the moment it came (monotonic ns), or the Event that stands for its absence."""
-        try:
-            moment, line = self._lines.get(timeout=max(0.0, timeout))
-        except queue.Empty:
-            return Event(Silence.HANG, f"no answer within {timeout:g} s")
+        came = self._await(self._next, max(0.0, timeout))
+        if came is None:
+            return self._unanswered(f"no answer within {timeout:.4g} s")
+        moment, line = came
         if line is None:
             # The end stays the end, however often somebody asks.
             self._lines.put((moment, None))
@@ -195,7 +239,7 @@ class AdapterProcess:
     def _gone(self) -> Event:
         """How the process left: its pipe is closed, so its end is near or it only closed the pipe."""
         try:
-            code = self._child.wait(timeout=min(GONE_S, self._deadlines.op))
+            code = self._child.wait(timeout=self._deadlines.op * _GONE)
         except subprocess.TimeoutExpired:
             return Event(Silence.EOF, "the adapter closed its standard output and goes on running")
         if code < 0:

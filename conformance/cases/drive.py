@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from conformance.adapter.folders import remove_tree
 from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import StartError
+from conformance.adapter.starvation import TOO_MUCH, lost_since
 from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
 from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import Interpretation, located
+from conformance.cases.reading import Interpretation
 from conformance.cases.record import Judgement, Record
+from conformance.cases.request import located
 from conformance.cases.seen import content_of, written
 from conformance.inspection import store
 from conformance.verdict import Silence, Verdict
@@ -35,6 +38,7 @@ class Driver:
         self._pool = pool
         self._workdir = workdir
         self._config = config
+        self._began_ns = time.monotonic_ns()
         self._ends = time.monotonic() + pool.deadlines.session
         self._used: set[int] = set()
         self.records: list[Record] = []
@@ -169,7 +173,25 @@ class Driver:
         worker = self._pool.current(number)
         if worker is None or not worker.busy:
             return self._absent(Silence.MISSING, "the worker is gone or has nothing to answer")
-        return worker.receive(timeout=max(0.0, min(seconds, left)))
+        reply = worker.receive(timeout=max(0.0, min(seconds, left)))
+        # Who was left nearly all of the deadline and said nothing hangs, whatever the session has left.
+        granted = left >= seconds * (1 - TOO_MUCH)
+        if reply.event is None or reply.event.kind is not Silence.HANG or granted:
+            return reply
+        return replace(reply, event=self._used_up(max(0.0, left)))
+
+    def _used_up(self, left: float) -> Event:
+        """The time of the session ran out: by the answers before, or because nobody could run."""
+        granted = f"the {self._pool.deadlines.session:.4g} s of the session are used up"
+        starved = lost_since(self._began_ns)
+        if starved:
+            return Event(Silence.BUSY, f"the machine was too busy: {granted}, and {starved}")
+        spent = sum((record.received_us or 0) - (record.sent_us or 0) for record in self.records if record.request)
+        asked = sum(record.request is not None for record in self.records)
+        return Event(
+            Silence.BUDGET,
+            f"{granted}: {asked} requests before this one took {spent / 1e6:.4g} s, which left it {left:.4g} s",
+        )
 
     def _located(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return located(request, self._workdir, self._config)
@@ -195,10 +217,15 @@ class Driver:
 
     def _reached(self, action: Action) -> str | None:
         path = self._point(action, "reached")
-        deadline = min(time.monotonic() + self._pool.deadlines.op, self._ends)
+        deadline, began_ns = time.monotonic() + self._pool.deadlines.op, time.monotonic_ns()
         while not path.exists():
-            if time.monotonic() > deadline:
-                return f"the stop point {action.operand['point']} was not reached in time"
+            if time.monotonic() > min(deadline, self._ends):
+                why = f"within {self._pool.deadlines.op:.4g} s"
+                if self._ends < deadline:
+                    why = f"before the {self._pool.deadlines.session:.4g} s of the session were used up"
+                starved = lost_since(began_ns)
+                busy = f"the machine was too busy, {starved}: " if starved else ""
+                return f"{busy}the stop point {action.operand['point']} was not reached {why}"
             time.sleep(POLL_S)
         return None
 
@@ -273,7 +300,9 @@ class Driver:
         if judgement.verdict is Verdict.CONFORMS:
             self._pool.settle()
         else:
-            # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives.
+            # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives. Where the
+            # machine was too busy nobody knows whether one died.
             died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
+            died = died and judgement.silence is not Silence.BUSY
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)
         remove_tree(self._workdir)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from conformance.cases.match import mismatches
@@ -74,21 +75,39 @@ def silence_of(record: Record) -> Judgement | None:
     if record.answer is not None:
         return None
     event = record.event or {"kind": "missing", "detail": "no record of an answer"}
-    silence = _SILENCES.get(str(event["kind"]), Silence.MISSING)
+    return replace(silent(_SILENCES.get(str(event["kind"]), Silence.MISSING), str(event["detail"])), n=record.n)
+
+
+def silent(mode: Silence, detail: str) -> Judgement:
+    """NO_VERDICT with this failure mode, and what to do about it."""
     advice = {
         Silence.CRASH: "The adapter's standard error is in the evidence; run it by hand with `holdfast doctor`.",
         Silence.HANG: "An adapter answers every request, with `fault` if need be; --slow FACTOR grants more time.",
         Silence.GARBAGE: "Standard output carries protocol lines only; log to standard error.",
         Silence.EOF: "An adapter stays until `bye` or end of file on its standard input.",
         Silence.MISSING: "Run the case again; without a record nothing is proven.",
-    }[silence]
-    return Judgement(Verdict.NO_VERDICT, silence, str(event["detail"]), advice=advice)
+        Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
+        Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
+        Silence.FAULT: "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the "
+        "evidence.",
+    }[mode]
+    return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 
 
 def garbled(record: Record, problem: str) -> Judgement:
     """The judgement on an answer that came and is no valid one."""
     advice = "Compare the answer with the method's result schema and its list of reasons."
-    return Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice)
+    return Judgement(
+        Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice, n=record.n
+    )
+
+
+def faulted(answer: Mapping[str, Any]) -> Judgement | None:
+    """The judgement where an adapter says itself that it failed; None for any other answer."""
+    if answer["outcome"] != "fault":
+        return None
+    detail = f"the adapter answered `fault`, it says that it failed itself: {answer.get('detail', '')}"
+    return silent(Silence.FAULT, detail)
 
 
 def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:
@@ -137,7 +156,7 @@ def judge_answer(
     # Verdict is ordered from worst to best: an answer is measured against the alternative it comes closest to.
     order = list(Verdict)
     best = max(judged, key=lambda item: order.index(item.verdict))
-    return Judgement(best.verdict, best.silence, best.detail, describe(expect), shown(record), best.advice)
+    return replace(best, expected=describe(expect), received=shown(record), n=record.n)
 
 
 def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Judgement | None:
@@ -173,8 +192,9 @@ def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Jud
 def _wrong_outcome(wanted: str, answer: Mapping[str, Any], wrong: Verdict) -> Judgement:
     outcome = answer["outcome"]
     detail = str(answer.get("detail", ""))
-    if outcome == "fault":
-        return Judgement(Verdict.NO_VERDICT, Silence.CRASH, f"the adapter reports an internal error: {detail}")
+    failed = faulted(answer)
+    if failed is not None:
+        return failed
     if outcome == "unsupported":
         return Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {answer['capability']}")
     if outcome == "indeterminate":

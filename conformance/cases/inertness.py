@@ -19,18 +19,27 @@ STORE = "the store"
 TREE = "the files"
 
 
-def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None) -> Judgement | None:
-    """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares."""
+def judge_inert(
+    contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None, *, at: Mapping[str, int]
+) -> Judgement | None:
+    """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares.
+
+    `at` says of each thing that was observed which record shows it afterwards.
+    """
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
-        return Judgement(Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail)
+        return Judgement(
+            Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail, n=at.get(state)
+        )
     if inertness.tree is not None and canonical(before[TREE]) != canonical(after[TREE]):
         detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
-        return Judgement(Verdict.STATE_LEAK, None, detail, "the same files as before the refusal", detail)
+        return Judgement(
+            Verdict.STATE_LEAK, None, detail, "the same files as before the refusal", detail, n=at.get(TREE)
+        )
     if inertness.audit is None or inertness.audit_list is None:
         return None
     old = before[inertness.audit][inertness.audit_list]
@@ -38,16 +47,20 @@ def judge_inert(contract: Contract, method: Method, reason: str, before: Seen, a
     due = contract.reasons[reason].audit_records if method.audited else 0
     if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
         detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
-        return Judgement(Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail)
+        return Judgement(
+            Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail, n=at.get(inertness.audit)
+        )
     if inertness.audit_code is not None:
         codes = [record.get(inertness.audit_code) for record in new[len(old) :]]
         if any(code != reason for code in codes):
             detail = f"refused with {reason}, and the audit says {', '.join(map(str, codes))}"
-            return Judgement(Verdict.STATE_LEAK, None, detail, f"records with the code {reason}", detail)
+            return Judgement(
+                Verdict.STATE_LEAK, None, detail, f"records with the code {reason}", detail, n=at.get(inertness.audit)
+            )
     return None
 
 
-def judge_changed(contract: Contract, before: Seen, after: Seen | None) -> Judgement | None:
+def judge_changed(contract: Contract, before: Seen, after: Seen | None, *, at: Mapping[str, int]) -> Judgement | None:
     """None if the accepted twin was seen to change the state; else the observation is blind and proves nothing."""
     inertness = contract.inertness
     assert inertness is not None
@@ -65,7 +78,12 @@ def judge_changed(contract: Contract, before: Seen, after: Seen | None) -> Judge
         "Let the observation show every stored row of the contract's relations."
         if inertness.observe
         else "Keep the contract's relations in the database that the contract names, and commit before the answer.",
+        n=at.get(state),
     )
+
+
+def _leak(detail: str, expected: str, n: int | None) -> Judgement:
+    return Judgement(Verdict.STATE_LEAK, None, detail, expected, detail, n=n)
 
 
 def _moved(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> str:

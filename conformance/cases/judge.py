@@ -9,13 +9,12 @@ from conformance.cases.interpret import interpret
 from conformance.cases.record import Judgement, Record, Side
 from conformance.cases.seen import TELLING, SeenError, read
 from conformance.cases.values import CaseError
-from conformance.verdict import Silence, Verdict
+from conformance.verdict import EVENT_KINDS, Silence, Verdict
 from specs import Case, Contract
 from specs.schema import published_variants
 from specs.strictjson import canonical
 
 _ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
-_SILENT = frozenset(silence.value for silence in Silence)
 _LOCAL = frozenset({"done", "failed"})
 
 
@@ -32,6 +31,11 @@ def judge_case(
 
     KIT_FAULT when the records are not those of this case and seed; NO_VERDICT (missing) when they end too early.
     """
+    if twin and not main:
+        # The twin came first, and no worker was left for the case itself.
+        alone = judge_side(contract, case, Side.TWIN, twin, seed=seed, not_claimed=not_claimed)
+        if alone.verdict is not Verdict.CONFORMS:
+            return alone
     judgement = judge_side(contract, case, Side.MAIN, main, seed=seed, not_claimed=not_claimed)
     if judgement.verdict is not Verdict.CONFORMS or case.twin is None:
         return judgement
@@ -68,6 +72,7 @@ def judge_side(
                     Silence.MISSING,
                     f"the records of the {side.value} side end before step [{action.note}]",
                     advice="Run the case again.",
+                    side=side,
                 )
             for index, record in enumerate(given):
                 why = unlike(action, index, record)
@@ -77,7 +82,7 @@ def judge_side(
     except StopIteration as stop:
         judgement: Judgement = stop.value
     except CaseError as error:
-        return Judgement(Verdict.KIT_FAULT, detail=str(error))
+        return Judgement(Verdict.KIT_FAULT, detail=str(error), side=side)
     if position != len(records):
         return foreign(side, records[position], "the case had ended before it")
     return judgement
@@ -111,7 +116,7 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
             return str(error)
     if kind == "done" and action.verb.value not in TELLING and record.event and record.event.get("detail"):
         return f"{action.verb.value} tells nothing, and here it does"
-    awaited = _SILENT if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
+    awaited = EVENT_KINDS if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
     return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
 
 
@@ -125,4 +130,6 @@ def foreign(side: Side, record: Record, why: str) -> Judgement:
         Verdict.KIT_FAULT,
         detail=f"record {record.n} of the {side.value} side does not belong to this case: {why}",
         advice="The evidence was changed, or was made with another version of the case.",
+        side=side,
+        n=record.n,
     )

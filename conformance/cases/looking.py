@@ -80,11 +80,12 @@ def value_of(verb: Verb, record: Record, operand: Mapping[str, Any]) -> dict[str
     """The value that a record tells. Raises Finding: nothing is proven where nothing was seen."""
     event = record.event or {"kind": "missing", "detail": "no record"}
     if event["kind"] != "done":
-        raise Finding(Judgement(Verdict.NOT_REACHED, None, str(event["detail"]), record.action, str(event["detail"])))
+        why = str(event["detail"])
+        raise Finding(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
     try:
         return read(verb, event["detail"], operand)
     except SeenError as error:
-        raise Finding(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}")) from error
+        raise Finding(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
 
 
 def judge_seen(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.cases import expect as ex
@@ -33,8 +33,9 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
     winners = [record for record in records if judged(record, one) is None]
     losers = [record for record in records if record not in winners]
     if len(winners) > 1:
-        detail = f"{len(winners)} of {len(records)} concurrent calls won; at most one may"
-        return Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records))
+        who = ", ".join(str(winner.worker) for winner in winners)
+        detail = f"{len(winners)} of {len(records)} concurrent calls won, those of workers {who}; at most one may"
+        return Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records), n=winners[1].n)
     lost = rest[0] if len(rest) == 1 else {"any": rest}
     if winners:
         # What a loser is told of the winner can be compared with what the winner was told.
@@ -50,10 +51,10 @@ def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind:
         missing = judged(records[0], one)
         assert missing is not None
         detail = f"none of {len(records)} concurrent calls won: {missing.detail}"
-        return Judgement(missing.verdict, missing.silence, detail, "exactly one winner", _tally(records))
+        return replace(missing, detail=detail, expected="exactly one winner", received=_tally(records))
     if not _overlapped(records):
         detail = "the calls did not overlap, so nothing raced"
-        return Judgement(Verdict.NOT_REACHED, None, detail, "overlapping calls", _tally(records))
+        return Judgement(Verdict.NOT_REACHED, None, detail, "overlapping calls", _tally(records), n=records[0].n)
     return RaceOutcome(winners[0], tuple(losers))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import Any
 
@@ -37,7 +37,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict of a case with what it rests on: what was expected, what came, and what to do next."""
+    """The verdict of a case with what it rests on: what was expected, what came, and what to do next.
+
+    `side` is the side that it is of and `n` the number of the record there that was judged, the observation where one
+    was; None where nothing of the kind was, as for a case that conforms.
+    """
 
     verdict: Verdict
     silence: Silence | None = None
@@ -45,6 +49,21 @@ class Judgement:
     expected: str = ""
     received: str = ""
     advice: str = ""
+    side: Side | None = None
+    n: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it stands in the evidence, for a person; empty where it is of no record."""
+        if self.side is None:
+            return ""
+        return f"{self.side.value} side" + ("" if self.n is None else f", exchange {self.n}")
+
+    def placed(self, side: Side, n: int | None) -> Judgement:
+        """The same with its place, where it has none yet: nothing for one that conforms."""
+        if self.verdict is Verdict.CONFORMS or self.side is not None:
+            return self
+        return replace(self, side=side, n=n if self.n is None else self.n)
 
 
 class Finding(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit

@@ -18,6 +18,7 @@ from typing import Any
 from vectors.derive import derive
 
 _NAME = re.compile(r"\$([a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)")
+_NAMED = re.compile(r"\$\{?([a-z_][a-z0-9_]*)")
 _HOLE = re.compile(r"\$\{([^}]*)\}|\$\$")
 _SPAN = re.compile(r"([+-])([0-9]+(?:\.[0-9]{1,6})?)([smhd])")
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -92,6 +93,14 @@ def drop_path(value: Any, path: str) -> None:
     if not isinstance(target, dict) or last not in target:
         raise CaseError(f"cannot drop {path!r}: there is no such member")
     del target[last]
+
+
+def names_in(value: Any) -> set[str]:
+    """Every name that a value of a case uses, without the path behind it."""
+    if isinstance(value, str):
+        return {found.split(".", 1)[0] for found in _NAMED.findall(value)}
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return {name for part in parts for name in names_in(part)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def doctor(
         deadlines=Deadlines().scaled(slow),
         config=config_of(config or []),
         passed=pass_env or (),
+        slow=slow,
     )
     if format_ is Format.JSON:
         rows = [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,20 +15,18 @@ from rich.table import Table
 
 from conformance.artefacts import ALWAYS
 from conformance.baselines import Policy
-from conformance.cases.record import Record
-from conformance.cases.values import at_path, is_missing
-from conformance.cli.console import err, out, print_lines
-from conformance.durability.told import in_words
-from conformance.engine import FAULT_SECONDS, CaseResult
+from conformance.cli.console import err, out
+from conformance.cli.failure import print_failure
+from conformance.cli.styles import styled
+from conformance.engine import CaseResult
 from conformance.gate_model import some_of
 from conformance.plan import PlannedCase
 from conformance.summary import ClauseRow, Summary
 from conformance.verdict import Exit, Verdict
 from reports.evidence import Artefacts
 from reports.plain import plain
-from specs import Case, Contract
+from specs import Contract
 from specs.model import Proof
-from specs.strictjson import canonical
 
 if TYPE_CHECKING:
     from conformance.cli.options import Options
@@ -39,27 +35,9 @@ if TYPE_CHECKING:
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0
-# How many failing cases are printed in full, and how many exchanges of each; the rest is in the evidence.
+# How many failing cases are printed in full; the rest is in the evidence.
 MAX_FAILURES = 12
-MAX_EXCHANGES = 14
 MAX_REASONS = 5
-
-_STYLE = {
-    Verdict.CONFORMS: "green",
-    Verdict.KIT_FAULT: "bold magenta",
-    Verdict.FAIL_OPEN: "bold red",
-    Verdict.STATE_LEAK: "bold red",
-    Verdict.LOST_DURABILITY: "bold red",
-    Verdict.WRONG_REASON: "yellow",
-    Verdict.OVER_REFUSAL: "yellow",
-}
-
-
-def styled(verdict: Verdict | None) -> str:
-    """A verdict with its colour."""
-    if verdict is None:
-        return "[dim]-[/dim]"
-    return f"[{_STYLE.get(verdict, 'cyan')}]{verdict.value}[/]"
 
 
 class Face:
@@ -140,7 +118,7 @@ def print_summary(
         console.print(said, markup=False)
     for result in failing[:MAX_FAILURES]:
         planned = by_id[result.case]
-        _print_failure(console, result, planned, by_name[planned.contract], options)
+        print_failure(console, result, planned, by_name[planned.contract], options)
     if len(failing) > MAX_FAILURES:
         console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}", markup=False)
         console.print()
@@ -170,102 +148,6 @@ def artefacts_text(artefacts: Artefacts | None) -> str:
     left_out = [each.what for each in artefacts.not_hashed if each not in ALWAYS]
     beside = f"; not hashed: {some_of(left_out)}" if left_out else ""
     return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
-
-
-def _print_failure(
-    console: Console,
-    result: CaseResult,
-    planned: PlannedCase,
-    contract: Contract,
-    options: Options,
-) -> None:
-    judged = result.judgement
-    console.rule(f"{styled(judged.verdict)}  {escape(result.case)}", align="left")
-    console.print(escape(planned.title), style="bold")
-    clause = contract.clauses[planned.clauses[0]]
-    console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
-    console.print(f"harm     {clause.harm}", markup=False)
-    case = contract.case(result.case)
-    if case is not None and case.twin is not None:
-        was, becomes = _twin_values(case)
-        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
-    kind = "" if judged.silence is None else f" ({judged.silence.value})"
-    for name, text in (
-        ("detail", judged.detail + kind),
-        ("expected", judged.expected),
-        ("received", judged.received),
-        ("advice", judged.advice),
-    ):
-        if text:
-            console.print(f"{name:<8} {text}", markup=False)
-    records = result.twin or result.main
-    side = "twin" if result.twin else "main"
-    shown = records[-MAX_EXCHANGES:]
-    if shown:
-        console.print(f"transcript of the {side} side, last {len(shown)} of {len(records)}:", style="dim")
-    for record in shown:
-        print_lines(console, _transcript(record), style="dim")
-    console.print(f"again    {again(result.case, options)}", markup=False)
-    console.print()
-
-
-def _twin_values(case: Case) -> tuple[str, str]:
-    """What the twin changes, as the case has it and as the twin has it."""
-    assert case.twin is not None
-    steps = (*case.given, *case.when, *case.then)
-    step: Any = next((step for step in steps if step.get("label") == case.twin.step), None)
-    opened = {"open": {"surface": case.surface, "config": dict(case.config)}}
-    source = opened if case.twin.step == "open" else step
-    path = case.twin.path
-    if path.startswith("args.") and isinstance(step, Mapping):
-        # The place may lie inside a copied value, of which the step only says what it sets.
-        changes = step.get("args", {}).get("set", {}) if isinstance(step.get("args"), Mapping) else {}
-        if path.removeprefix("args.") in changes:
-            return _short_value(changes[path.removeprefix("args.")]), _short_value(case.twin.value)
-    found = at_path(source, path)
-    return "what the case says" if is_missing(found) else _short_value(found), _short_value(case.twin.value)
-
-
-def _short_value(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:80] + "…"
-
-
-def _transcript(record: Record) -> list[str]:
-    lines = [f"  {record.n:>3} w{record.worker} [{record.action}]"]
-    if record.request is not None:
-        lines.append(f"        > {_short(record.request)}")
-    if record.answer is not None:
-        lines.append(f"        < {_short(record.answer)}")
-    elif record.event is not None:
-        lines.append(f"        ! {record.event['kind']} {in_words(str(record.event['detail']))}")
-    return lines
-
-
-def _short(value: Mapping[str, Any]) -> str:
-    text = canonical(value).decode()
-    return text if len(text) <= 220 else text[:220] + "…"
-
-
-def again(case: str, options: Options) -> str:
-    """One command that reproduces a case."""
-    settings = options.settings
-    words = ["holdfast", "verify"]
-    is_reference = "reference_impl" in settings.adapter
-    for name in settings.contracts:
-        words += ["--contract", name]
-    words += ["--case", case, "--seed", settings.seed]
-    if settings.fault_seconds != FAULT_SECONDS:
-        words += ["--fault-seconds", f"{settings.fault_seconds:g}"]
-    if settings.slow != 1.0:
-        words += ["--slow", f"{settings.slow:g}"]
-    for name, value in options.redactor.named(settings.config).items():
-        words += ["--config", f"{name}={value}"]
-    if is_reference and "--mutant" not in settings.adapter:
-        return shlex.join([*words, "reference"])
-    if settings.launcher:
-        words += ["--launcher", shlex.join(settings.launcher)]
-    return shlex.join([*words, "--", *options.redactor.command(settings.adapter)])
 
 
 def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
@@ -358,6 +240,8 @@ def summary_json(
                 "clauses": list(result.clauses),
                 "verdict": result.judgement.verdict.value,
                 "silence": None if result.judgement.silence is None else result.judgement.silence.value,
+                "side": None if result.judgement.side is None else result.judgement.side.value,
+                "n": result.judgement.n,
                 "detail": result.judgement.detail,
                 "seconds": round(result.seconds, 4),
             }

@@ -30,6 +30,8 @@ class Options:
     caller: Caller
     adapter_files: tuple[Path, ...]
     format: Format
+    # Whether `reference` was to be verified, by that word.
+    reference: bool = False
 
     @property
     def narrowed(self) -> str | None:

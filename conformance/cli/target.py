@@ -22,11 +22,12 @@ _CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The adapter's argument list and, for the reference, its launcher."""
+    """The adapter's argument list and its launcher's. `is_reference` where the word `reference` stands for both."""
 
     adapter: tuple[str, ...]
     launcher: tuple[str, ...]
     name: str
+    is_reference: bool = False
 
 
 def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
@@ -75,7 +76,7 @@ def _split(command: str) -> tuple[str, ...]:
 def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind the same adapter process as everyone else."""
     bug = ("--mutant", mutant) if mutant else ()
-    return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, "launch", *bug), mutant or "reference")
+    return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, "launch", *bug), mutant or "reference", not mutant)
 
 
 def config_of(pairs: Sequence[str]) -> dict[str, str]:

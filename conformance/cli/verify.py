@@ -15,6 +15,7 @@ from conformance import xfail
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from conformance.artefacts import ArtefactError, Identity
+from conformance.cases import expect as ex
 from conformance.cases.record import Judgement
 from conformance.cli import current_folder
 from conformance.cli.before import EVIDENCE
@@ -122,6 +123,7 @@ def verify(
         caller=Caller(origin, nonce, commit),
         adapter_files=tuple(adapter_file or ()),
         format=format_,
+        reference=target.is_reference,
     )
     _publishable(options)
     raise typer.Exit(int(run(options)))
@@ -244,7 +246,7 @@ def _run(
     run = recorder.reread()
     publish(run, contracts, options, problem=failure.detail if verification is None else "")
     if verification is None:
-        stop(Exit.ADAPTER, f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
+        stop(_status_of(failure), f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
     return verification.say(run)
 
 
@@ -258,6 +260,9 @@ def _greet(engine: Engine) -> Greeting:
     except GreetingError as error:
         log = error.log.strip()
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
+        if error.event.kind is Silence.BUSY:
+            advice = ex.silent(error.event.kind, "").advice
+            raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
         raise _NeverStartedError(
             f"the adapter failed before any case: {error.event.detail}{shown}",
             silence=error.event.kind,
@@ -265,6 +270,11 @@ def _greet(engine: Engine) -> Greeting:
         ) from error
     except Exhausted as error:
         raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
+
+
+def _status_of(failure: Judgement) -> Exit:
+    """The exit status where no case ran: of a machine that was too busy nothing follows for the adapter."""
+    return Exit.INCOMPLETE if failure.silence is Silence.BUSY else Exit.ADAPTER
 
 
 def _record_failure(
@@ -290,7 +300,7 @@ def _record_failure(
     for contract in contracts:
         for planned in plan_of(contract):
             recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
-    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
+    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(_status_of(failure)))
 
 
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:

@@ -13,12 +13,13 @@ from pathlib import Path
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.process import Deadlines
 from conformance.adapter.worker import AdapterCommand, Worker
-from conformance.cases.interpret import START
-from conformance.cases.record import Judgement, Record
+from conformance.cases import expect as ex
+from conformance.cases.record import Judgement, Record, Side
+from conformance.cases.request import START
 from conformance.cases.values import shift
-from conformance.durability.subject import AdapterSubject, Terms
+from conformance.durability.subject import FAULTED, AdapterSubject, Terms
 from conformance.durability.told import BY_SIGNALS, Told, read, tell
-from conformance.durability.verdicts import LAYERS, how_of, is_recorded, judged
+from conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from conformance.durability.verdicts import not_tested as judged_untested
 from conformance.durability.workload import scopes_of, seed_of, workload_of
 from conformance.faults.copying import copy
@@ -27,11 +28,11 @@ from conformance.faults.deprived import judge_deprived
 from conformance.faults.layers import RECORDED
 from conformance.faults.oracle import Kind, judge
 from conformance.faults.probe import Probe, probe
-from conformance.faults.report import Finding, Layer, Report, Tally
+from conformance.faults.report import Finding, Layer, Report, RunError, Tally
 from conformance.faults.signals import kills_by_signal
 from conformance.faults.subject import SubjectError
 from conformance.faults.sweep import Sweep, self_test
-from conformance.verdict import Verdict
+from conformance.verdict import Silence, Verdict
 from specs import Contract
 from specs.model import FaultCase, FaultLayer, FaultWorkload
 from specs.model import Promise as Judged
@@ -108,17 +109,30 @@ class Proving:
             return judged_untested(fault, untested), ()
         try:
             sweep = self._prepared()
-        except SubjectError as error:
+        except (SubjectError, RunError) as error:
             detail = f"the workload could not be prepared while nothing went wrong: {error}"
-            return Judgement(Verdict.NOT_REACHED, detail=detail), tuple(self._made)
-        if untested:
-            # The next rung down: it shows what a kill can show by itself, and proves nothing.
-            report = kills_by_signal(sweep, self._setting.seconds)
-            told = tell(report, how=BY_SIGNALS, seed=sweep.seed, untested=untested)
-        else:
-            told = tell(self._struck(sweep, fault), how=how_of(fault.layer), seed=sweep.seed)
+            mode = self._mode(str(error))
+            judgement = Judgement(Verdict.NOT_REACHED, detail=detail) if mode is None else ex.silent(mode, detail)
+            return judgement.placed(Side.MAIN, len(self._made) - 1 if self._made else None), tuple(self._made)
+        before = len(self._terms.faulted)
+        # The next rung down: it shows what a kill can show by itself, and proves nothing.
+        report = kills_by_signal(sweep, self._setting.seconds) if untested else self._struck(sweep, fault)
+        said = self._terms.faulted[before:]
+        if said and report.clean and report.layer in OUT_OF_REACH:
+            # To say that one failed is neither to accept nor to refuse, and a refusal is due.
+            words = f"while its store was out of reach {said[0]}; it must be refused"
+            report = replace(report, unproven=(words,))
+        how = BY_SIGNALS if untested else how_of(fault.layer)
+        told = tell(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
         # By what is written down and nothing else: the gate judges it again from that.
-        return judged(fault, read(told.detail())), self._evidence(fault, told)
+        records = self._evidence(fault, told)
+        return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
+
+    def _mode(self, *said: str) -> Silence | None:
+        """The failure mode of what kept a layer from proving anything, as it was said; None if it has none."""
+        if any(words in self._terms.busy for words in said):
+            return Silence.BUSY
+        return Silence.FAULT if any(FAULTED in words for words in said) else None
 
     def _evidence(self, fault: FaultCase, told: Told) -> tuple[Record, ...]:
         """What was exchanged while nothing went wrong, and what is told of the layer."""
@@ -134,7 +148,9 @@ class Proving:
                 # Its time is long, and what it waited for in vain will not come for this layer either.
                 return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
             report = sweep.trial(layer).report(seconds)
-            self._unmade = () if sweep.recorded else report.unproven
+            # A machine that was too busy may be quieter by then.
+            known = sweep.recorded or self._mode(*report.unproven) is Silence.BUSY
+            self._unmade = () if known else report.unproven
             return report
         if layer in _STEPS:
             return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from conformance.adapter.messages import Event, Reply
 from conformance.adapter.process import Deadlines, StartError
 from conformance.adapter.worker import GreetingError, Worker
 from conformance.cases import expect as ex
-from conformance.cases.interpret import START, located, open_request
 from conformance.cases.record import Record
+from conformance.cases.request import START, located, open_request
 from conformance.cases.values import Scope, at_path, is_missing
 from conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
+from conformance.faults.report import RunError
 from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, SubjectPartlyError
 from conformance.verdict import Silence
 from specs import Contract
@@ -23,6 +24,8 @@ from specs.model import FaultWorkload
 
 # Makes a worker whose command runs under these words; it has not been waited for. Its times are CLOCK_MONOTONIC.
 Spawn = Callable[[Sequence[str]], Worker]
+# How the words on an answer `fault` begin: neither accepted nor refused, and no crash.
+FAULTED = "`fault`, it says that it failed itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class Terms:
     deadlines: Deadlines
     digits: str
     epoch_us: int
+    # Why the machine was too busy, as the subjects of a layer met it; who runs the layer takes it.
+    busy: list[str] = field(default_factory=list, compare=False)
+    # The operations that were answered with `fault`, in words.
+    faulted: list[str] = field(default_factory=list, compare=False)
 
 
 class AdapterSubject:
@@ -71,6 +78,7 @@ class AdapterSubject:
             raise SubjectError(str(error)) from error
         except GreetingError as error:
             self._end()
+            self._quiet("no hello", error.event)
             raise _failed("no hello", error.event) from error
         self._folder = folder
         request = open_request(
@@ -86,7 +94,8 @@ class AdapterSubject:
         """Ask for one operation."""
         step = self._terms.spec.operation
         try:
-            reply = self._exchange(op.text, request_of(step, self._terms.scopes[op.number]), self._op)
+            asked = f"{step['call']} {op.number}"
+            reply = self._exchange(asked, request_of(step, self._terms.scopes[op.number]), self._op)
         except SubjectError as error:
             return Answer(Outcome.SILENT, time.monotonic_ns(), text=str(error))
         # When the line was read, not when somebody looked: what leaves later is no part of the acknowledgement.
@@ -94,7 +103,7 @@ class AdapterSubject:
         answer = reply.answer
         if answer is None:
             hung = reply.event is not None and reply.event.kind is Silence.HANG
-            return Answer(Outcome.SILENT, sent_at, text=str(_failed(op.text, reply.event)), hung=hung)
+            return Answer(Outcome.SILENT, sent_at, text=str(_failed(asked, reply.event)), hung=hung)
         problem = ex.broken_answer(self._terms.contract.methods[step["call"]], answer, self._terms.not_claimed)
         if problem is not None:
             return Answer(Outcome.SILENT, sent_at, text=f"an answer that breaks the contract: {problem}")
@@ -106,6 +115,8 @@ class AdapterSubject:
             if answer["reason"] == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
             return Answer(Outcome.REFUSED, sent_at, text=str(answer["reason"]))
+        if outcome == "fault":
+            self._terms.faulted.append(f"{asked} was answered with {_said(answer)}")
         return Answer(Outcome.ERROR, sent_at, text=_said(answer))
 
     def dump(self) -> Facts:
@@ -203,7 +214,14 @@ class AdapterSubject:
             number = len(self._log)
             sent, received = (moment - self._terms.epoch_us for moment in (reply.sent_us, reply.received_us))
             self._log.append(Record(number, action, 0, dict(request), reply.answer, event, sent, received))
+        self._quiet(action, reply.event)
         return reply
+
+    def _quiet(self, what: str, event: Event | None) -> None:
+        """Raises RunError where the machine was too busy: then nothing is known of the adapter, and nothing proven."""
+        if event is not None and event.kind is Silence.BUSY:
+            self._terms.busy.append(f"{what}: {event.detail}")
+            raise RunError(self._terms.busy[-1])
 
     def _ok(self, reply: Reply) -> None:
         if reply.answer is None:
@@ -238,6 +256,8 @@ def _failed(what: str, event: Event | None) -> SubjectError:
 
 def _said(answer: Mapping[str, Any]) -> str:
     """An answer in a few words."""
+    if answer["outcome"] == "fault":
+        return f"{FAULTED}: {answer.get('detail', '')}"[:300]
     words = [str(answer["outcome"])]
     words += [str(answer[key]) for key in ("effect", "reason", "capability", "detail") if answer.get(key)]
     return " ".join(words)[:300]

@@ -11,8 +11,11 @@ from typing import Any
 
 from conformance.faults.oracle import Kind
 from conformance.faults.report import Report
+from conformance.verdict import Silence
 from specs.strictjson import canonical, loads
 
+# The failure modes of what keeps a layer from proving anything.
+_MODES = frozenset({Silence.BUSY.value, Silence.FAULT.value})
 # How a layer came to see what it judges.
 BY_PTRACE, BY_RESTARTS, BY_SIGNALS = "recorded by ptrace", "by restarts", "by signals"
 
@@ -36,7 +39,9 @@ class Told:
     """A report as it stands in the evidence.
 
     `words` say how much was tried, as people read it. `beside` says why the layer does not apply, `untested` why this
-    machine cannot try it and a weaker one was tried in its place; both are None where that is not so.
+    machine cannot try it and a weaker one was tried in its place; both are None where that is not so. `silence` is the
+    failure mode of what kept it from proving anything: `fault` where the adapter said that it failed itself, `busy`
+    where the machine was too busy; None where there is none.
     """
 
     layer: str
@@ -48,6 +53,7 @@ class Told:
     beside: str | None
     untested: str | None
     unproven: tuple[str, ...]
+    silence: str | None
     findings: tuple[ToldFinding, ...]
 
     def detail(self) -> str:
@@ -64,8 +70,8 @@ class Told:
         return "; ".join(parts)
 
 
-def tell(report: Report, *, how: str, seed: int, untested: str = "") -> Told:
-    """What a report tells, as the evidence has it."""
+def tell(report: Report, *, how: str, seed: int, untested: str = "", silence: Silence | None = None) -> Told:
+    """What a report tells, as the evidence has it; `silence` is why it proves nothing, if it does not."""
     return Told(
         layer=report.layer.value,
         how=how,
@@ -76,6 +82,7 @@ def tell(report: Report, *, how: str, seed: int, untested: str = "") -> Told:
         beside=_text(report.beside) or None,
         untested=_text(untested) or None,
         unproven=tuple(map(_text, report.unproven)),
+        silence=None if silence is None or not report.unproven else silence.value,
         findings=tuple(
             ToldFinding(
                 one.verdict.kind,
@@ -115,10 +122,13 @@ def read(detail: object) -> Told:
         beside=None if data["beside"] is None else _string(data, "beside"),
         untested=None if data["untested"] is None else _string(data, "untested"),
         unproven=tuple(unproven),
+        silence=None if data["silence"] is None else _string(data, "silence"),
         findings=tuple(map(_finding, findings)),
     )
     if told.beside == "" or told.untested == "":
         raise ToldError("why it does not apply, or was not tested, is said in no words")
+    if told.silence is not None and (told.silence not in _MODES or not told.unproven):
+        raise ToldError(f"{told.silence!r} is no failure mode of what keeps a layer from proving anything")
     if not told.words.startswith(f"{told.tried} of {told.total}"):
         raise ToldError(f"{told.tried} of {told.total} is contradicted by its words, {told.words!r}")
     return told

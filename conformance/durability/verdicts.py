@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.cases import expect as ex
 from conformance.cases.record import Judgement
 from conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
 from conformance.faults.layers import DEPRIVED, RECORDED
 from conformance.faults.oracle import Kind
 from conformance.faults.report import Layer
-from conformance.verdict import Verdict
+from conformance.verdict import Silence, Verdict
 from specs.model import FaultCase, FaultLayer
 
 # What the layers of contracts are called where they are run.
@@ -39,7 +40,7 @@ ABILITY, ABLE = "power loss and kills", "by ptrace"
 # What a store may not have: processes of its own, and files that no process of its own keeps. Anything else applies.
 _MAY_NOT_APPLY = frozenset({FaultLayer.DEPENDENCY_KILLED, FaultLayer.DEPENDENCY_STOPPED, FaultLayer.DAMAGED_BYTES})
 # Where the store is out of reach, to answer that nothing is there is to admit it again.
-_OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
+OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
 
 
 def is_recorded(layer: FaultLayer) -> bool:
@@ -70,7 +71,10 @@ def judged(fault: FaultCase, told: Told) -> Judgement:
             advice="docs/crash.md says how a crash is judged, docs/crash-model.md what a disk may hold after one.",
         )
     if told.unproven:
-        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: {'; '.join(told.unproven)}")
+        detail = f"{tally}: {'; '.join(told.unproven)}"
+        if told.silence is not None:
+            return ex.silent(Silence(told.silence), detail)
+        return Judgement(Verdict.INDETERMINATE, detail=detail)
     if told.beside is not None:
         # Beside something that was tried, or for a layer that always applies, it is no reason to pass.
         if told.tried or told.total or fault.layer not in _MAY_NOT_APPLY:
@@ -99,6 +103,6 @@ def _graveness(fault: FaultCase, finding: ToldFinding) -> int:
 def _verdict_of(fault: FaultCase, finding: ToldFinding) -> Verdict:
     """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
     kind = finding.kind
-    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in _OUT_OF_REACH):
+    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in OUT_OF_REACH):
         return Verdict.FAIL_OPEN
     return Verdict.LOST_DURABILITY

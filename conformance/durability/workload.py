@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from conformance.cases.interpret import START
+from conformance.cases.request import START
 from conformance.cases.values import Scope, at_path, is_missing
 from conformance.faults.subject import Facts, Op, Workload
 from specs.model import FaultWorkload
@@ -53,7 +53,8 @@ def workload_of(spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts)
     """The operations with the facts that they set; `before` is what was there when all was prepared."""
 
     def made(number: int) -> Op:
-        text = f"{spec.operation['call']} {number}"
+        request = request_of(spec.operation, scopes[number])
+        text = f"{request['method']} {number} {canonical(request['args']).decode()}"
         return Op(number, text, dict(_set_by(spec, scopes[number], number)))
 
     *ops, probe = map(made, sorted(scopes))

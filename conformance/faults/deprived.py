@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.faults.naming import named, stranger
 from conformance.faults.oracle import Kind, Verdict, compare
 from conformance.faults.subject import (
     Answer,
@@ -99,12 +100,11 @@ class _Session:
         known |= {fact for fact in self.workload.probe.facts.items() if self.workload.probe.number in self.may}
         strange = sorted({*partly.told.items()} - known)
         if strange:
-            name, value = strange[0]
-            raise _BrokenError(Verdict(Kind.INVENTED, expected, f"{name} is {value!r}, which nobody set"))
+            raise _BrokenError(Verdict(Kind.INVENTED, expected, stranger(self.workload, strange[0])))
         for op in self.workload.ops:
             denied = [name for name, value in op.facts.items() if partly.about(name) and partly.told.get(name) != value]
             if op.number in self.owed and denied:
-                came = f"{denied[0]} is denied, which operation {op.number} ({op.text}) had set: not seen yet"
+                came = f"{denied[0]} is denied, which {named(op)} had set: not seen yet"
                 raise _BrokenError(Verdict(Kind.LOST, expected, came))
 
     def ask(self, op: Op, what: str) -> Answer:
@@ -123,7 +123,7 @@ class _Session:
         for op in self.workload.ops if self.workload.once else ():
             if op.number not in self.owed:
                 continue
-            what = f"operation {op.number}, sent again,"
+            what = f"{named(op)}, sent again,"
             answer = self.ask(op, what)
             if answer.new:
                 came = "an answer that it was done now: not seen yet"

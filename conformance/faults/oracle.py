@@ -8,19 +8,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
 
+from conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
 from conformance.faults.recording import Event, Recording
 from conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, Workload
-
-# How much of a value or of an answer is worth printing, in characters.
-_SHOWN_TEXT = 80
-# How many facts or operations are named before "and so on".
-_SHOWN_FACTS = 3
 
 
 class UnplacedError(Exception):
@@ -70,7 +66,7 @@ def acknowledgements(recording: Recording, history: History) -> Promises:
         last = max((each for each in left if answer.sent_at <= times[each - 1] <= answer.acked_at), default=None)
         if last is None:
             raise UnplacedError(
-                f"operation {number} ({_short(one.op.text)}) was acknowledged, and nothing that left between its "
+                f"operation {number} ({short(one.op.text)}) was acknowledged, and nothing that left between its "
                 "sending and its success was recorded: the answer came by a way that cannot be seen"
             )
         acknowledged[number] = last
@@ -117,9 +113,9 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     strange = [fact for fact in sorted(found.items()) if not _known(workload, fact, may)]
     invented = [fact for fact in strange if not _half(workload, fact, may)]
     if invented:
-        return Verdict(Kind.INVENTED, expected, _list(_stranger(workload, fact) for fact in invented))
+        return Verdict(Kind.INVENTED, expected, listed(stranger(workload, fact) for fact in invented))
     if strange:
-        return Verdict(Kind.TORN, expected, _list(f"{name} is {_short(value)!r}, cut off" for name, value in strange))
+        return Verdict(Kind.TORN, expected, listed(half(workload, fact) for fact in strange))
     # An operation that shows no fact was not done, or was covered by later ones: the same for the facts.
     seen = _seen(workload, found) & may
     whole = workload.after(seen | must)
@@ -129,10 +125,9 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     due = [op for op in _every(workload) if op.number in must and op.facts.items() & whole.items()]
     missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):
-        gone = _list(f"operation {op.number} ({_short(op.text)})" for op in missing)
         held = f"{len(due) - len(missing)} of {len(due)} acknowledged operations"
-        return Verdict(Kind.LOST, expected, f"{held}: gone is {gone}")
-    return Verdict(Kind.TORN, expected, _differences(whole, found))
+        return Verdict(Kind.LOST, expected, f"{held}: gone is {listed(gone(op, found) for op in missing)}")
+    return Verdict(Kind.TORN, expected, differences(workload, whole, found))
 
 
 def judge(subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
@@ -174,7 +169,7 @@ def _judge(
         subject.stop()
     except SubjectError as error:
         return Verdict(down, "a stop after the restart", str(error))
-    return _second_start(subject, folder, found)
+    return _second_start(subject, folder, workload, found)
 
 
 def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> list[Op]:
@@ -195,17 +190,17 @@ def _again(
 ) -> tuple[Verdict, Facts, AbstractSet[int]]:
     """Send what was in flight once more, or the probe for the first time: the verdict, the facts, what is there."""
     new = op is workload.probe
-    what = f"a new write ({_short(op.text)})" if new else f"the retry of {_named(op)}"
+    what = f"a new write ({short(op.text)})" if new else f"the retry of {named(op)}"
     answer = subject.submit(op)
     if answer.outcome is Outcome.REFUSED and not new:
         if op.number not in there:
-            came = f"a refusal ({_short(answer.text)}), and nothing of it there: remembered, but not done"
+            came = f"a refusal ({short(answer.text)}), and nothing of it there: remembered, but not done"
             return Verdict(Kind.TORN, f"{what} to be done, as its first sending was not", came), {}, there
         if workload.prior:
-            came = f"a refusal ({_short(answer.text)}): what is there cannot be known for what was sent"
+            came = f"a refusal ({short(answer.text)}): what is there cannot be known for what was sent"
             return Verdict(Kind.TORN, f"{what} to be accepted as known from before", came), {}, there
     elif answer.outcome is not Outcome.OK:
-        came = f"{answer.outcome}: {_short(answer.text)}"
+        came = f"{answer.outcome}: {short(answer.text)}"
         return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
     if answer.new and op.number in there:
         return Verdict(Kind.INVENTED, f"{what} to be known from before", "an answer that it was done now"), {}, there
@@ -221,7 +216,7 @@ def _again(
     return dataclasses.replace(verdict, expected=expected), found, there
 
 
-def _second_start(subject: Subject, folder: Path, before: Facts) -> Verdict:
+def _second_start(subject: Subject, folder: Path, workload: Workload, before: Facts) -> Verdict:
     expected = "a second restart to show the same as the first"
     try:
         subject.start(folder)
@@ -229,7 +224,7 @@ def _second_start(subject: Subject, folder: Path, before: Facts) -> Verdict:
         subject.stop()
     except SubjectError as error:
         return Verdict(Kind.UNSTABLE, expected, str(error))
-    return _CLEAN if found == before else Verdict(Kind.UNSTABLE, expected, _differences(before, found))
+    return _CLEAN if found == before else Verdict(Kind.UNSTABLE, expected, differences(workload, before, found))
 
 
 def _every(workload: Workload) -> tuple[Op, ...]:
@@ -262,50 +257,8 @@ def _half(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> b
     )
 
 
-def _stranger(workload: Workload, fact: tuple[str, str]) -> str:
-    """A fact that must not be there, in words."""
-    text = f"{_short(fact[0])} is {_short(fact[1])!r}"
-    owner = next((op for op in _every(workload) if fact in op.facts.items()), None)
-    return f"{text}, which nobody set" if owner is None else f"{text}, of {_named(owner)}, not sent yet or refused"
-
-
 def _allowed(must: AbstractSet[int], may: AbstractSet[int]) -> str:
     """What may be found, in words."""
-    text = f"all of operation {_numbers(must)} (acknowledged)" if must else "no operation (none was acknowledged)"
+    text = f"all of operation {numbers(must)} (acknowledged)" if must else "no operation (none was acknowledged)"
     rest = may - must
-    return f"{text}, and operation {_numbers(rest)} whole or not at all" if rest else f"{text}, and nothing else"
-
-
-def _differences(wanted: Facts, found: Facts) -> str:
-    """Where two sets of facts differ, in words."""
-    names = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
-    return _list(f"{_short(name)} is {_value(found, name)}, not {_value(wanted, name)}" for name in names)
-
-
-def _value(facts: Facts, name: str) -> str:
-    return repr(_short(facts[name])) if name in facts else "absent"
-
-
-def _named(op: Op) -> str:
-    return f"operation {op.number} ({_short(op.text)})"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
-
-
-def _list(parts: Iterable[str]) -> str:
-    every = list(parts)
-    more = len(every) - _SHOWN_FACTS
-    return "; ".join(every[:_SHOWN_FACTS]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _numbers(numbers: AbstractSet[int]) -> str:
-    """Numbers as people write them: 1 to 3, 5."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
+    return f"{text}, and operation {numbers(rest)} whole or not at all" if rest else f"{text}, and nothing else"

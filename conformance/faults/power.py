@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.faults import story
+from conformance.faults import naming, story
 from conformance.faults.model import Candidate, Plan, Stage
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.oracle import Kind, Promises, judge
@@ -88,7 +88,7 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
         struck = runs.run(Fault(error=errno.EIO, at=number, once=True), whole=False)
         if struck.recording.ending.fired:
             promises = struck.promises
-            what = f"The sync of operation {number} had failed. "
+            what = f"Operation {number} of the recording ({naming.call(run.recording, number)}) had failed. "
             before = len(tally.findings)
             for candidate in _plan(runs, struck.recording, promises).before(Stage.ORDERED):
                 if candidate.state.kind is StateKind.MINIMUM:

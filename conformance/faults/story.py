@@ -8,12 +8,11 @@ from conformance.faults import recording, timeline
 from conformance.faults.deadline import Deadline
 from conformance.faults.model import Candidate
 from conformance.faults.model import Kind as StateKind
+from conformance.faults.naming import short
 from conformance.faults.oracle import Kind, Promises, Verdict
 from conformance.faults.report import Finding, Layer
 from conformance.faults.subject import Workload
 
-# Of a request, so many characters say which one it was.
-_SHOWN_TEXT = 40
 # What became of the store; of a loss the verdict has the numbers.
 _ENDS = {
     Kind.TORN: "a write was there by half",
@@ -32,8 +31,7 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
     if acknowledged:
         event, number = max(acknowledged)
         text = next(op.text for op in workload.ops if op.number == number)
-        shown = text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
-        begin = f"The acknowledgement of `{shown}` left at event {event}; "
+        begin = f"The acknowledgement of `{short(text)}` left at event {event}; "
         # Between the two the disk may have changed.
         begin += "at that time" if event in state.point.numbers else f"when the power failed, behind operation {last},"
     else:

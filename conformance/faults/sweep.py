@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import power
+from conformance.faults import naming, power
 from conformance.faults.copying import copy
 from conformance.faults.lines import Lines, puts
 from conformance.faults.oracle import Kind, judge
@@ -113,7 +113,8 @@ class Sweep(Runs):
                     kept, lost = None, ""
                     if before is not None:
                         kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                    said = f"It was {words} operation {number}.{lost}"
+                    what = naming.call(run.recording, number)
+                    said = f"It was {words} operation {number} of the recording ({what}).{lost}"
                     marks = _struck_marks(struck, fault(number))
                     tally.findings.append(Finding(number, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.

@@ -28,11 +28,14 @@ class Helper:
     """One helper process for any number of requests, one after the other."""
 
     def __init__(self) -> None:
+        # The factor on every limit (the option --slow).
+        self.slow = 1.0
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def ask(self, op: str, *, seconds: float = LIMIT_S, **arguments: Any) -> Any:
-        """The answer of `conformance.inspection.database`. Raises HelperError."""
+        """The answer of `conformance.inspection.database`, within `seconds` times `slow`. Raises HelperError."""
+        seconds *= self.slow
         limit = {"limit": seconds} if op == "ignored" else {"seconds": seconds}
         line = json.dumps({"op": op, **arguments, **limit}).encode() + b"\n"
         with self._lock:
@@ -41,7 +44,7 @@ class Helper:
                 assert process.stdin is not None
                 process.stdin.write(line)
                 process.stdin.flush()
-                return json.loads(self._line(process, seconds + _GRACE_S))
+                return json.loads(self._line(process, seconds + _GRACE_S * self.slow))
             except (OSError, ValueError) as error:
                 status = self._end()
                 raise HelperError(_how(status) if not isinstance(error, TimeoutError) else str(error)) from error

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from conformance.cases import expect as ex
 from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import START, open_request
 from conformance.cases.looking import operand_of, value_of
 from conformance.cases.record import Finding, Judgement, Record
+from conformance.cases.request import START, open_request
 from conformance.cases.values import Scope, shift
 from conformance.verdict import Verdict
 from specs import Contract
+from specs.strictjson import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # So many of a test's findings are told in words; the others are counted.
 _SHOWN = 4
+# Of the arguments of the call that was judged, so many characters; all of them stand in its exchange.
+_SHOWN_ARGS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Answer:
     reason: str | None
     value: Any
     data: Any
+    # The number of its record.
+    n: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +108,16 @@ class Session:
         if method is not None:
             problem = ex.broken_answer(self._bench.contract.methods[method], said, self._bench.not_claimed)
             if problem is not None:
-                garbled = replace(record, answer=None, event={"kind": "garbage", "detail": problem})
-                judged = ex.silence_of(garbled)
-                assert judged is not None
-                raise Finding(replace(judged, received=ex.shown(record)))
-        if said["outcome"] == "fault":
-            raise Finding(
-                Judgement(Verdict.NO_VERDICT, detail=f"the adapter reports an internal error: {said['detail']}")
-            )
+                raise Finding(ex.garbled(record, problem))
+        failed = ex.faulted(said)
+        if failed is not None:
+            raise Finding(replace(failed, received=ex.shown(record), n=record.n))
         if said["outcome"] == "unsupported":
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not support {said['capability']}"))
-        return Answer(said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"))
+            detail = f"the adapter does not support {said['capability']}"
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail, n=record.n))
+        return Answer(
+            said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"), record.n
+        )
 
     def _request(self, method: str, args: Mapping[str, Any] | None) -> dict[str, Any]:
         return {"op": "call", "method": method, "args": dict(args or {})}
@@ -339,9 +343,22 @@ class Bench:
             driver.finish(judgement)
             self._open_drivers.remove(driver)
 
-    def fail(self, verdict: str, message: str, *, expected: str = "", received: str = "") -> NoReturn:
-        """State what was found; `verdict` is a name such as `fail_open`."""
-        raise Finding(Judgement(Verdict(verdict), None, message, expected, received))
+    def fail(
+        self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
+    ) -> NoReturn:
+        """State what was found; `verdict` is a name such as `fail_open`.
+
+        `at` is the record that shows it (`Answer.n`), the last one unless said otherwise; its call is named, so that
+        a generated test says which of its inputs it was.
+        """
+        record = self.records[-1 if at is None else at] if self.records else None
+        request = {} if record is None else record.request or {}
+        if request.get("op") == "call":
+            asked = canonical(request["args"]).decode()
+            asked = asked if len(asked) <= _SHOWN_ARGS else f"{asked[:_SHOWN_ARGS]}… ({len(asked)} characters)"
+            message = f"{message}; the call was {request['method']} {asked}"
+        n = None if record is None else record.n
+        raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=n))
 
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive anyway."""

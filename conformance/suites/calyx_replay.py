@@ -200,7 +200,9 @@ def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
             if len(accepted) > 1:
                 bench.fail("fail_open", f"the spelling {other[:200]!r} of an envelope was delivered beside it")
             if not accepted or (not first and answers[0].outcome != "accepted"):
-                bench.fail("over_refusal", "an envelope was refused because of another spelling of it")
+                bench.fail(
+                    "over_refusal", f"an envelope was refused because of another spelling of it, {other[:200]!r}"
+                )
 
         run()
 

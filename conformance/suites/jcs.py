@@ -27,6 +27,7 @@ class _Found:
 
     verdict: Verdict
     text: str
+    n: int | None
 
 
 def _args(document: bytes, profile: Profile) -> Mapping[str, Any]:
@@ -50,18 +51,20 @@ def _too_deep(answer: Answer, document: bytes, floor: int) -> bool:
 
 def _canonicalised(session: Session, record: Vector, profile: Profile, due: Expected, floor: int) -> Iterator[_Found]:
     answer = session.call("canonicalise", _args(record.document, profile))
-    where = f"{record.id} in {profile.value}"
+    where = f"{record.document[:80]!r} ({record.id}) in {profile.value}"
     if answer.outcome == "refused":
         if _too_deep(answer, record.document, floor):
             return
         if isinstance(due, Canonical):
-            yield _Found(Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {due.body[:80]!r} is due")
+            yield _Found(
+                Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {due.body[:80]!r} is due", answer.n
+            )
         elif answer.reason != due.reason:
-            yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {due.reason} is due")
+            yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {due.reason} is due", answer.n)
     elif not isinstance(due, Canonical):
-        yield _Found(Verdict.FAIL_OPEN, f"{where}: {_shown(answer)}, {due.reason} is due")
+        yield _Found(Verdict.FAIL_OPEN, f"{where}: {_shown(answer)}, {due.reason} is due", answer.n)
     elif from_base64url(answer.value["canonical"]) != due.body:
-        yield _Found(Verdict.WRONG_REASON, f"{where}: {_shown(answer)}, {due.body[:80]!r} is due")
+        yield _Found(Verdict.WRONG_REASON, f"{where}: {_shown(answer)}, {due.body[:80]!r} is due", answer.n)
 
 
 def _in_profile(profile: Profile, session: Session, record: Vector, floor: int) -> Iterator[_Found]:
@@ -79,13 +82,13 @@ def _verified(profile: Profile, session: Session, record: Vector, floor: int) ->
             continue
         if document == body:
             if answer.outcome != "accepted":
-                yield _Found(Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, it is canonical")
+                yield _Found(Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, it is canonical", answer.n)
         elif answer.outcome != "refused":
-            yield _Found(Verdict.FAIL_OPEN, f"{where}: accepted, it is not canonical")
+            yield _Found(Verdict.FAIL_OPEN, f"{where}: accepted, it is not canonical", answer.n)
         else:
             wanted = "NOT_CANONICAL" if isinstance(due, Canonical) else due.reason
             if answer.reason != wanted:
-                yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {wanted} is due")
+                yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {wanted} is due", answer.n)
 
 
 def _floor(bench: Bench) -> int:
@@ -135,6 +138,7 @@ def _tell(bench: Bench, found: list[_Found]) -> None:
             found[0].verdict.value,
             listed([one.text for one in found]),
             expected="what vectors/data/jcs says, or the construction of the document",
+            at=found[0].n,
         )
 
 

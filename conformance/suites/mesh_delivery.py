@@ -27,16 +27,24 @@ _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic",
 _TOLD = 400
 
 
-def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str]]:
-    """A verdict and its words, if the answer is not the recorded one."""
+def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str, int | None]]:
+    """A verdict, its words and its record, if the answer is not the recorded one."""
     answer = session.call("fingerprint", record.request)
     if record.sha256 is None:
         if answer.outcome != "refused":
-            yield "fail_open", f"{record.id}: has a fingerprint; it must be refused ({record.note})"
+            yield "fail_open", f"{record.id}: has a fingerprint; it must be refused ({record.note})", answer.n
     elif answer.outcome == "refused":
-        yield "over_refusal", f"{record.id}: refused with {answer.reason}; it has a fingerprint ({record.note})"
+        yield (
+            "over_refusal",
+            f"{record.id}: refused with {answer.reason}; it has a fingerprint ({record.note})",
+            answer.n,
+        )
     elif answer.value["fingerprint"] != record.sha256:
-        yield "wrong_reason", f"{record.id}: {answer.value['fingerprint']}, {record.sha256} is due ({record.note})"
+        yield (
+            "wrong_reason",
+            f"{record.id}: {answer.value['fingerprint']}, {record.sha256} is due ({record.note})",
+            answer.n,
+        )
 
 
 def _fingerprint(bench: Bench, session: Session, request: Mapping[str, Any]) -> str:
@@ -53,7 +61,7 @@ def _told(request: Mapping[str, Any]) -> str:
 
 def _run(bench: Bench, *clauses: str) -> None:
     """Every request of vectors/data/fingerprints/mesh.jsonl that is about these clauses."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str, int | None]] = []
     with bench.session() as session:
         for record in load():
             if record.key == _KEY and record.clause in clauses:
@@ -61,7 +69,7 @@ def _run(bench: Bench, *clauses: str) -> None:
     if found:
         # An open door is told before a wrong digest.
         found.sort(key=lambda one: one[0] != "fail_open")
-        bench.fail(found[0][0], listed([text for _, text in found]))
+        bench.fail(found[0][0], listed([text for _, text, _ in found]), at=found[0][2])
 
 
 @clause("MESH-4.4-F1", "MESH-4.4-F2")

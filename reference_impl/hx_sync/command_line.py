@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reference_impl.deadlines import scaled
+
 # docs/adapter-protocol.md: the adapter has 2 s for its answer.
-GIVE_UP_S = 1.8
+GIVE_UP_S = scaled(1.8)
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
+from reference_impl.deadlines import scaled
 from reference_impl.patience import Patience
 from reference_impl.postgres import Link, connect, describe, with_database
 from reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
@@ -18,9 +19,9 @@ from reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceW
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"
 # The kit grants `open` 30 s; making a database takes its time on a busy machine.
-_OPEN_S = 20.0
+_OPEN_S = scaled(20.0)
 # `open` has the time to wait for the recovery of a database; the operations after it have not.
-_RECOVERY_S = 8.0
+_RECOVERY_S = scaled(8.0)
 # PostgreSQL's own empty template, for a session without a surface.
 EMPTY = "template0"
 

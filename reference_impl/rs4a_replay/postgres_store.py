@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
+from reference_impl.deadlines import scaled
 from reference_impl.patience import AUDIT_RESERVE_S, Patience
 from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
 from reference_impl.postgres_pipeline import Pipeline, Step
@@ -41,10 +42,10 @@ _T = TypeVar("_T")
 
 # The server's own limits, below the patience of an operation, so that a server that works says no itself.
 # Reading never waits for a row, only for a table that somebody locked whole.
-READ_LOCK_TIMEOUT_MS = 400
+READ_LOCK_TIMEOUT_MS = round(scaled(400))
 # Consuming waits for a concurrent holder of the same key, so that it answers only after that one's outcome.
-CONSUME_LOCK_TIMEOUT_MS = 1000
-STATEMENT_TIMEOUT_MS = 1100
+CONSUME_LOCK_TIMEOUT_MS = round(scaled(1000))
+STATEMENT_TIMEOUT_MS = round(scaled(1100))
 _POLL_S = 0.02
 _LEVELS = {
     Isolation.READ_COMMITTED: "READ COMMITTED",

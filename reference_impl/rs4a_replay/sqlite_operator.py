@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reference_impl.deadlines import scaled
 from reference_impl.patience import Patience
 from reference_impl.rs4a_replay.ddl import quoted
 from reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
@@ -19,7 +20,7 @@ from specs import Relation
 _NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64
 _MUTE = "audit_is_broken"
 # For a lock that somebody else has, at most; an observation reads two files.
-_LOCK_WAIT_S = 0.6
+_LOCK_WAIT_S = scaled(0.6)
 
 
 class SqliteOperator:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from reference_impl.deadlines import scaled
 from reference_impl.patience import AUDIT_RESERVE_S, Patience
 from reference_impl.rs4a_replay.ddl import quoted
 from reference_impl.rs4a_replay.settings import Settings
@@ -34,8 +35,8 @@ from specs import Relation
 _T = TypeVar("_T")
 
 # Reading gives up early; consuming waits for whoever holds the one write lock, as long as the operation may wait.
-READ_PATIENCE_S = 0.4
-CONSUME_PATIENCE_S = 1.0
+READ_PATIENCE_S = scaled(0.4)
+CONSUME_PATIENCE_S = scaled(1.0)
 _POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
 
 

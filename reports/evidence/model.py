@@ -219,7 +219,10 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """What one case showed. `excused` is the issue of an expected failure; `seconds` is how long the case took."""
+    """What one case showed. `excused` is the issue of an expected failure; `seconds` is how long the case took.
+
+    `side` is the side that the verdict is of and `n` the exchange there that was judged; None where it is of none.
+    """
 
     case: str
     clauses: tuple[str, ...]
@@ -231,6 +234,8 @@ class VerdictLine:
     advice: str
     excused: str | None
     seconds: float
+    side: str | None = None
+    n: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The line."""
@@ -246,6 +251,8 @@ class VerdictLine:
             "advice": self.advice,
             "excused": self.excused,
             "seconds": self.seconds,
+            "side": self.side,
+            "n": self.n,
         }
 
 

@@ -284,4 +284,4 @@ class Redactor:
 
 
 # Words of a closed vocabulary and names from the contract.
-_NEVER_SECRET = ("type", "case", "clauses", "verdict", "silence", "excused", "worker", "count", "seconds")
+_NEVER_SECRET = ("type", "case", "clauses", "verdict", "silence", "excused", "worker", "count", "seconds", "side", "n")

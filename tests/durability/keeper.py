@@ -145,6 +145,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self.ledger: Ledger | None = None
+        self.clock = ""
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["op"] == "hello":
@@ -157,6 +158,11 @@ class Keeper:
                     "limits": {"workers": 1},
                 }
             }
+        self.clock = request.get("clock", self.clock)
+        if (
+            "faults" if self.clock.startswith("2026-01-01") else "faults-later"
+        ) == BUG and "record" in request.values():
+            return {"outcome": "fault", "detail": "no idea"}
         try:
             return self._session(request)
         except OutOfReachError as error:

@@ -220,3 +220,15 @@ def test_a_planted_bug_is_seen_by_the_layer_that_should(
     # Shown to a person in words, although it stands in the evidence as an object.
     assert "! done " in found.stdout
     assert '"findings"' not in found.stdout
+
+
+@pytest.mark.parametrize(("bug", "layer"), [("faults", "kill"), ("faults-later", "clock-forward")])
+def test_an_operation_that_is_answered_with_a_fault_is_neither_refused_nor_a_crash(
+    bug: str, layer: str, tmp_path: Path, tracer: object
+) -> None:
+    del tracer
+    found = run(tmp_path, bug, layer=layer)
+    said = verdict_of(found, layer)
+    assert (said["verdict"], said["silence"]) == ("no_verdict", "fault"), said
+    assert "it says that it failed itself" in said["detail"]
+    assert found.exit == 12

@@ -14,7 +14,7 @@ from conformance.durability.verdicts import LAYERS, how_of
 from conformance.faults import oracle
 from conformance.faults.oracle import Kind
 from conformance.faults.report import Finding, Layer, Report
-from conformance.verdict import Verdict
+from conformance.verdict import Silence, Verdict
 from specs.model import FaultCase, FaultLayer, Promise
 
 
@@ -158,3 +158,17 @@ def test_what_is_told_comes_back_and_reads_well() -> None:
 def test_any_other_text_tells_of_no_layer(detail: object) -> None:
     with pytest.raises(ToldError):
         read(detail)
+
+
+@pytest.mark.parametrize("mode", [Silence.BUSY, Silence.FAULT])
+def test_what_kept_a_layer_from_proving_anything_is_no_verdict_with_its_failure_mode(mode: Silence) -> None:
+    told = tell(report(unproven=("because",)), how=how_of(CRASH), seed=1, silence=mode)
+    found = verdicts.judged(case(CRASH), read(told.detail()))
+    assert (found.verdict, found.silence) == (Verdict.NO_VERDICT, mode)
+    assert "because" in found.detail
+
+
+def test_a_failure_mode_beside_nothing_that_is_unproven_is_no_report() -> None:
+    detail = tell(report(), how=how_of(CRASH), seed=1).detail()
+    with pytest.raises(ToldError):
+        read(detail.replace('"silence":null', '"silence":"busy"'))

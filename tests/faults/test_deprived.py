@@ -11,6 +11,7 @@ import pytest
 
 from conformance.faults.deprived import Deprived, judge_deprived, judge_running
 from conformance.faults.lines import puts
+from conformance.faults.naming import named
 from conformance.faults.oracle import Kind, judge
 from conformance.faults.subject import (
     Answer,
@@ -129,11 +130,11 @@ class TellsLess(Guard):
         (Dies(), Kind.CLEAN, ""),
         (HangsAtItsStart(), Kind.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
         (HangsAtItsFacts(), Kind.UNRECOVERABLE, "it hangs: no answer within 5 s"),
-        (Hangs(), Kind.UNRECOVERABLE, "operation 1, sent again, to be answered, or refused, in its time"),
+        (Hangs(), Kind.UNRECOVERABLE, f"{named(WORKLOAD.ops[0])}, sent again, to be answered, or refused, in its time"),
         (Guard(1, 2), Kind.LOST, "gone is operation 3"),
         (Guard(1, 3), Kind.LOST, "gone is operation 2"),
         (Guard(9), Kind.LOST, "no facts at all, as if nothing had ever been"),
-        (Admits(), Kind.INVENTED, "operation 1, sent again, to be known from before, or refused"),
+        (Admits(), Kind.INVENTED, f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused"),
         (SaysSo(), Kind.LOST, "gone is operation 4"),
         (Changes(), Kind.INVENTED, "k1.left is 'v9', which nobody set"),
         (HalfShown(), Kind.TORN, "k3.left is absent"),

@@ -35,7 +35,7 @@ def minimum(script: Script, at: int) -> Candidate:
 def test_it_names_the_acknowledgement_and_what_was_not_synced(script: Script) -> None:
     told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, 4), LOST)
     assert told == (
-        f"The acknowledgement of `{WORKLOAD.ops[0].text[:39]}…` left at event 4; at that time log had 12,384 unsynced "
+        f"The acknowledgement of `{WORKLOAD.ops[0].text}` left at event 4; at that time log had 12,384 unsynced "
         "bytes (op 3, last sync at op 2); after power loss (unsynced dropped) the store held 0 of 1 acknowledged "
         "operations."
     )

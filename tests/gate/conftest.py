@@ -197,6 +197,8 @@ class Bench:
                         advice=judged.advice,
                         excused=(excused or {}).get(case.id),
                         seconds=0.01,
+                        side=None if judged.side is None else judged.side.value,
+                        n=judged.n,
                     )
                 )
             shown = worst(found)

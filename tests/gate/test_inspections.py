@@ -41,8 +41,9 @@ def evidence(result: Any, folder: Path) -> Path:
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
                 writer.write(exchange_of(ONCE.id, side, record))
+        where = None if judged.side is None else judged.side.value
         told = judged.detail, judged.expected, judged.received, judged.advice
-        writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1))
+        writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1, where, judged.n))
         writer.write(ARTEFACTS)
         writer.finish(verdict=judged.verdict.value, exit_status=int(exit_of(judged.verdict)), finished=STARTED)
     return path

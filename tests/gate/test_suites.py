@@ -210,7 +210,9 @@ def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
         writer.header(replace(header, adapter=replace(header.adapter, claims=claimed)))
         for record in result.main:
             writer.write(exchange_of(result.case, Side.MAIN, record))
-        writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1))
+        judged = result.judgement
+        place = (None, None) if verdict == "conforms" or judged.side is None else (judged.side.value, judged.n)
+        writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1, *place))
         writer.finish(verdict=verdict, exit_status=0, finished=NOW)
     return [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
 

@@ -339,3 +339,19 @@ def test_an_excuse_written_into_the_evidence_does_not_excuse_a_fail_open(bench: 
 
     decision = bench.forged(excuse, flaw="accepts duplicates")
     held(decision, ReasonCode.EXCUSED_FAIL_OPEN, exit_status=Exit.FAIL_OPEN)
+
+
+@pytest.mark.parametrize("change", [{"n": 0}, {"side": "twin"}, {"side": None, "n": None}, {"n": 10**6}])
+def test_a_verdict_of_another_exchange_is_contradicted(change: dict[str, Any], bench: Bench) -> None:
+    def move(lines: Lines) -> None:
+        line = next(line for line in lines if line["type"] == "verdict" and line["verdict"] == "fail_open")
+        assert (line["side"], line["n"] is not None) == ("main", True)
+        line.update(change)
+
+    decision = bench.forged(move, flaw="accepts duplicates")
+    held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
+
+
+def test_a_case_that_conforms_names_no_exchange(bench: Bench) -> None:
+    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(side="main", n=0))
+    held(decision, ReasonCode.JUDGED_OTHERWISE)

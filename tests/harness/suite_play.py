@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from conformance.cases.action import Action
 from conformance.cases.drive import Driver
-from conformance.cases.record import Finding, Judgement, Record
+from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.plan import suite_case_id, suite_tests
 from conformance.suites.bench import Bench, Limits
 from reference_impl.answers import to_message
@@ -64,7 +64,7 @@ def played(
         function(bench)
         return bench.conclude(), bench.records
     except Finding as finding:
-        return finding.judgement, bench.records
+        return finding.judgement.placed(Side.MAIN, None), bench.records
 
 
 def reference(contract: str, mutant: str | None = None) -> Answerer:

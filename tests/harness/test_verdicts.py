@@ -56,7 +56,7 @@ TABLE: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any], str], ...] = (
     (ACCEPT_NEW, PRIOR, "over_refusal"),
     (ACCEPT_NEW, REFUSED, "over_refusal"),
     (ACCEPT_NEW, UNKNOWN, "indeterminate"),
-    (ACCEPT_NEW, FAULT, "no_verdict:crash"),
+    (ACCEPT_NEW, FAULT, "no_verdict:fault"),
     (ACCEPT_NEW, UNSUPPORTED, "no_verdict:garbage"),
     (ACCEPT_NEW, OK, "no_verdict:garbage"),
     (ACCEPT_PRIOR, PRIOR, "conforms"),
@@ -68,7 +68,7 @@ TABLE: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any], str], ...] = (
     (REFUSE, NEW, "fail_open"),
     (REFUSE, PRIOR, "fail_open"),
     (REFUSE, UNKNOWN, "indeterminate"),
-    (REFUSE, FAULT, "no_verdict:crash"),
+    (REFUSE, FAULT, "no_verdict:fault"),
     (REFUSE, UNSUPPORTED, "no_verdict:garbage"),
     (REFUSE, OK, "no_verdict:garbage"),
     (REFUSE, {"outcome": "refused", "reason": "MADE_UP"}, "no_verdict:garbage"),
@@ -79,7 +79,7 @@ TABLE: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any], str], ...] = (
     (EITHER, REFUSED, "conforms"),
     (EITHER, NEW, "fail_open"),
     (EITHER, OTHER, "over_refusal"),
-    (EITHER, FAULT, "no_verdict:crash"),
+    (EITHER, FAULT, "no_verdict:fault"),
     (UNSURE, UNKNOWN, "conforms"),
     ({**ACCEPT_NEW, "value": {"entry.key": "key-1"}}, NEW, "conforms"),
     ({**ACCEPT_NEW, "value": {"entry.key": "key-2"}}, NEW, "wrong_reason"),
@@ -181,7 +181,7 @@ def test_a_session_request_too_is_unsupported_only_if_hello_said_so(request_: st
 
 @pytest.mark.parametrize("request_", ["open worker 0", "clock", "close worker 0"])
 @pytest.mark.parametrize(
-    ("answer", "due"), [(REFUSED, "not_reached"), (FAULT, "no_verdict:crash"), ("hang", "no_verdict:hang")], ids=str
+    ("answer", "due"), [(REFUSED, "not_reached"), (FAULT, "no_verdict:fault"), ("hang", "no_verdict:hang")], ids=str
 )
 def test_a_session_that_cannot_be_held_shows_nothing(request_: str, answer: Any, due: str) -> None:
     case = replace(one_call(ACCEPT_NEW), when=({"clock": "+1s"}, *one_call(ACCEPT_NEW).when))
@@ -196,7 +196,7 @@ AGAIN = toy_case("a-second-put-of-a-key-is-refused")
     [
         (REFUSED, "not_reached"),
         (NEW, "conforms"),
-        (FAULT, "no_verdict:crash"),
+        (FAULT, "no_verdict:fault"),
         ("crash", "no_verdict:crash"),
         ({**NEW, "value": {}}, "no_verdict:garbage"),
     ],
@@ -275,12 +275,12 @@ def test_a_method_whose_refusals_are_not_audited_leaves_no_record(audited_: bool
 @pytest.mark.parametrize("reply", [FAULT, "hang", "garbage", {"outcome": "ok", "value": {}}], ids=_label)
 @pytest.mark.parametrize("pattern", ["^state before", "^audit before", "^state after", "^audit after"])
 def test_a_refusal_that_cannot_be_observed_is_no_refusal(pattern: str, reply: Any) -> None:
-    due = {"hang": "hang"}.get(str(reply), "crash" if reply is FAULT else "garbage")
+    due = {"hang": "hang"}.get(str(reply), "fault" if reply is FAULT else "garbage")
     assert played(AGAIN, replies={pattern: reply}) == f"no_verdict:{due}"
 
 
 @pytest.mark.parametrize(
-    ("answer", "due"), [(REFUSED, "over_refusal"), (OTHER, "over_refusal"), (FAULT, "no_verdict:crash")], ids=str
+    ("answer", "due"), [(REFUSED, "over_refusal"), (OTHER, "over_refusal"), (FAULT, "no_verdict:fault")], ids=str
 )
 def test_a_twin_that_is_not_accepted_takes_the_proof_from_its_refusal(answer: Any, due: str) -> None:
     judgement = Player(replies={"^when.0 call put #": answer}).play(AGAIN, Side.TWIN)
@@ -375,7 +375,7 @@ def test_of_a_race_one_wins() -> None:
         ({"#0": NEW, "#1": NEW}, "fail_open"),
         ({"#0": REFUSED, "#1": REFUSED}, "over_refusal"),
         ({"#1": OTHER}, "wrong_reason"),
-        ({"#1": FAULT}, "no_verdict:crash"),
+        ({"#1": FAULT}, "no_verdict:fault"),
         ({"#1": "hang"}, "no_verdict:hang"),
         ({"#0": "crash"}, "no_verdict:crash"),
         ({"#1": UNKNOWN}, "indeterminate"),
@@ -440,7 +440,7 @@ HELD = toy_case("a-put-killed-before-its-commit-left-nothing")
     [
         ({}, "conforms"),
         ({"reopen": REFUSED}, "lost_durability"),
-        ({"reopen": FAULT}, "no_verdict:crash"),
+        ({"reopen": FAULT}, "no_verdict:fault"),
         ({"reopen": "hang"}, "no_verdict:hang"),
         ({"^then.0": rows(lambda _: [])}, "lost_durability"),
         ({"^then.1 call put #": NEW}, "fail_open"),

@@ -31,7 +31,7 @@ CASES = (
     "a-consumed-nonce-puts-no-other-key",
     "an-empty-key-is-malformed",
 )
-SILENT = {"crash", "hang", "garbage", "eof", "missing"}
+SILENT = {"crash", "hang", "garbage", "eof", "missing", "budget", "busy"}
 
 CONFORMS = " ".join(["conforms"] * 7)
 UNDECIDED = "{0} {0} {0} not_reached not_reached not_reached not_reached"
@@ -118,7 +118,7 @@ SCENARIOS = (
     Scenario("crash_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:crash")),
     Scenario("hang_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:hang"), slow=0.5),
     Scenario("exit_0_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:eof")),
-    Scenario("fault_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:crash")),
+    Scenario("fault_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:fault")),
     Scenario("whole_line_without_end.py", 12, NO_REFUSAL.format("no_verdict:garbage")),
     # Words that are no answer.
     Scenario("garbage_on_call.py", 12, UNDECIDED.format("no_verdict:garbage")),
@@ -178,10 +178,13 @@ def assert_verdicts(outcome: Outcome, expected: str) -> None:
     """Every planned case has the verdict that stands at its place."""
     assert [case.rsplit("/", 1)[1] for case in outcome.plan] == list(CASES)
     found = [outcome.verdicts.get(case, "missing") for case in outcome.plan]
+    # On a machine that does not let the kit itself run it says so, and does not count that as a death.
+    busy = "no_verdict:busy" in found
+    instead = {"no_verdict:hang", "no_verdict:busy"}
     wrong = [
         f"{case}: expected {due}, got {verdict}"
         for case, due, verdict in zip(CASES, expected.split(), found, strict=True)
-        if verdict not in due.split("|")
+        if verdict not in due.split("|") and not (busy and "no_verdict:hang" in expected and verdict in instead)
     ]
     assert not wrong, "\n".join(wrong)
 

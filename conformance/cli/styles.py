@@ -1,0 +1,22 @@
+"""The colours of verdicts."""
+
+from __future__ import annotations
+
+from conformance.verdict import Verdict
+
+_STYLE = {
+    Verdict.CONFORMS: "green",
+    Verdict.KIT_FAULT: "bold magenta",
+    Verdict.FAIL_OPEN: "bold red",
+    Verdict.STATE_LEAK: "bold red",
+    Verdict.LOST_DURABILITY: "bold red",
+    Verdict.WRONG_REASON: "yellow",
+    Verdict.OVER_REFUSAL: "yellow",
+}
+
+
+def styled(verdict: Verdict | None) -> str:
+    """A verdict with its colour."""
+    if verdict is None:
+        return "[dim]-[/dim]"
+    return f"[{_STYLE.get(verdict, 'cyan')}]{verdict.value}[/]"

@@ -1,0 +1,179 @@
+"""Silence of the adapter and silence of the machine: real processes that are stopped, starved, or really hung."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.messages import Event
+from conformance.adapter.process import AdapterProcess, Deadlines, adapter_environment
+from conformance.adapter.starvation import BEAT_S, Heartbeat
+from conformance.adapter.worker import AdapterCommand, WorkerPool
+from conformance.cases import expect as ex
+from conformance.cases.action import Action, Verb
+from conformance.cases.drive import Driver
+from conformance.cases.request import START, open_request
+from conformance.verdict import Silence, Verdict
+from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+
+ADAPTERS = HERE / "adapters"
+SHELF = "toy/once/a-put-key-stands-on-the-shelf"
+# Deadlines of a request: of the kit's own runs here, and of the processes that are watched alone.
+SLOW, OP_S = 0.25, 0.6
+
+
+def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
+    """The verdict line of a run whose kit is stopped for so long while the adapter is asked."""
+    mark, evidence = folder / "mark", folder / "run.jsonl"
+    with temp_folder() as temp:
+        words = ["verify", "--contract", "toy", "--case", SHELF, "--evidence", str(evidence), "--slow", str(SLOW)]
+        adapter = [sys.executable, str(ADAPTERS / "marks.py"), str(mark), takes]
+        kit = subprocess.Popen(
+            [sys.executable, "-m", "conformance.cli", *words, "--", *adapter],
+            env=environment(temp),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            until = time.monotonic() + LIMIT_S
+            while not mark.exists() and kit.poll() is None and time.monotonic() < until:
+                time.sleep(0.005)
+            os.kill(kit.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(kit.pid, signal.SIGCONT)
+            assert kit.wait(LIMIT_S) == 12
+        finally:
+            kit.kill()
+            kit.wait()
+    lines = [json.loads(line) for line in evidence.read_text(encoding="utf-8").splitlines()]
+    return next(line for line in lines if line["type"] == "verdict")
+
+
+def test_a_kit_that_was_stopped_does_not_call_the_adapter_hung(tmp_path: Path) -> None:
+    line = stopped(tmp_path, "for-ever", 1.5)
+    assert (line["verdict"], line["silence"]) == ("no_verdict", "busy"), line
+    assert "the machine was too busy" in line["detail"]
+    assert "--slow" in line["advice"]
+
+
+def test_an_answer_that_came_while_the_kit_was_stopped_is_an_answer(tmp_path: Path) -> None:
+    line = stopped(tmp_path, "0.2", 1.5)
+    assert line["verdict"] == "conforms", line
+
+
+@contextmanager
+def crowded(cpu: int, burners: int) -> Iterator[None]:
+    """One processor on which nothing but so many others want to run."""
+    words = ["-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+    running = [subprocess.Popen([sys.executable, *words]) for _ in range(burners)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+def asked(takes: str, folder: Path) -> Event | None:
+    """What comes of a put that takes so long, on the last processor; None for an answer."""
+    cpu = max(os.sched_getaffinity(0))
+    program = f"import os, runpy, sys; os.sched_setaffinity(0, {{{cpu}}}); sys.argv[:1] = []; sys.path[:0] = [{str(ADAPTERS)!r}]; runpy.run_path(sys.argv[0], run_name='__main__')"  # noqa: E501
+    command = [sys.executable, "-c", program, str(ADAPTERS / "marks.py"), str(folder / "mark"), takes]
+    with Janitor() as janitor:
+        deadlines = Deadlines(start=60.0, op=OP_S, session=60.0)
+        process = AdapterProcess(command, janitor=janitor, environment=adapter_environment(), deadlines=deadlines)
+        try:
+            opened = {"op": "open", "contract": "toy", "state": "fresh", "workdir": str(folder), "id": "1"}
+            put = {"op": "call", "method": "put", "args": {"key": "k", "nonce": "n"}, "id": "2"}
+            assert process.send(json.dumps(opened).encode() + b"\n", timeout=60.0) is None
+            assert not isinstance(process.receive(timeout=60.0), Event)
+            with crowded(cpu, 6):
+                assert process.send(json.dumps(put).encode() + b"\n", timeout=60.0) is None
+                came = process.receive(timeout=OP_S)
+            return came if isinstance(came, Event) else None
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+def test_an_adapter_that_gets_no_processor_is_not_called_hung(tmp_path: Path) -> None:
+    came = asked("work-1.5", tmp_path)
+    assert came is not None, "it cannot have worked for 1.5 s in twice its deadline"
+    assert came.kind is Silence.BUSY, came
+    assert "the machine was too busy" in came.detail
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+def test_an_adapter_that_sleeps_is_not_excused_by_a_crowd(tmp_path: Path) -> None:
+    came = asked("for-ever", tmp_path)
+    assert came is not None
+    # Where the kit itself did not come to run, nobody can know.
+    assert came.kind is Silence.HANG or "holdfast itself" in came.detail, came
+
+
+def test_a_heartbeat_that_is_in_time_has_lost_nothing_and_one_that_was_held_says_how_long() -> None:
+    heart = Heartbeat()
+    began = time.monotonic_ns()
+    assert heart.lost(began, began) == 0.0
+    # It was never started, which is to it as if its process had stood still.
+    time.sleep(6 * BEAT_S)
+    ended = time.monotonic_ns()
+    assert heart.lost(began, ended) >= 4 * BEAT_S
+    assert heart.lost(began, ended) <= (ended - began) / 1e9
+
+
+def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
+    deadlines = Deadlines(start=60.0, op=60.0, session=1.5)
+    command = AdapterCommand(
+        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "0.4"), adapter_environment(), deadlines
+    )
+    with Janitor() as janitor:
+        pool = WorkerPool(command, janitor=janitor)
+        pool.get(0)
+        driver = Driver(pool, tmp_path, config={})
+        opened = open_request("toy", "fresh", clock=START, seed="s", config={})
+        look = {"op": "call", "method": "state", "args": {}}
+        records = [
+            record
+            for request in (opened, *[look] * 5)
+            for record in driver.execute(Action(Verb.EXCHANGE, "asked", ((0, request),)))
+        ]
+        pool.abort()
+    silent = next(record for record in records if record.answer is None)
+    assert silent.n > 1, "what came in its time was taken"
+    judged = ex.silence_of(silent)
+    assert judged is not None
+    assert judged.verdict is Verdict.NO_VERDICT
+    if "the machine was too busy" not in judged.detail:
+        assert judged.silence is Silence.BUDGET, judged
+        assert "1.5 s of the session are used up" in judged.detail
+    assert "--slow" in judged.advice
+
+
+def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_ended_sooner(tmp_path: Path) -> None:
+    command = AdapterCommand(
+        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "60"),
+        adapter_environment(),
+        Deadlines(start=60.0, op=0.5, session=0.5),
+    )
+    with Janitor() as janitor:
+        pool = WorkerPool(command, janitor=janitor)
+        pool.get(0)
+        driver = Driver(pool, tmp_path, config={})
+        look = {"op": "call", "method": "state", "args": {}}
+        (record,) = driver.execute(Action(Verb.EXCHANGE, "asked", ((0, look),)))
+        pool.abort()
+    assert record.event is not None
+    assert record.event["kind"] in {"hang", "busy"}, record.event

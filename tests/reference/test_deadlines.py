@@ -1,0 +1,73 @@
+"""The limits of time that the reference sets itself are made for the kit's deadlines, and obey --slow as those do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import conformance.adapter.launcher as launching
+from conformance.adapter.janitor import Janitor
+from conformance.adapter.launcher import Launcher
+from conformance.adapter.process import Deadlines, StartError
+from conformance.engine import Engine, RunSettings
+from conformance.inspection.helper import HELPER, LIMIT_S
+
+LIMITS = """
+import json
+from reference_impl import cluster, confined, patience, stops
+from reference_impl.calyx_replay import command_line as calyx
+from reference_impl.hx_sync import command_line as hx
+from reference_impl.rs4a_replay import postgres_store, sqlite_store
+print(json.dumps({
+    "op": [calyx.GIVE_UP_S, hx.GIVE_UP_S, patience.PATIENCE_S, sqlite_store.CONSUME_PATIENCE_S,
+           postgres_store.STATEMENT_TIMEOUT_MS / 1000],
+    "start": [cluster._START_S], "quit": [confined._STOP_S], "hold": [stops.HOLD_GIVE_UP_S],
+}))
+"""
+READY = (
+    "import sys, time; sys.stdin.readline(); time.sleep(0.8); print('{\"config\": {}}', flush=True); sys.stdin.read()"
+)
+
+
+def limits(slow: str) -> dict[str, list[float]]:
+    """The limits of a reference that is told this factor."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITS], env={**os.environ, "HOLDFAST_SLOW": slow}, capture_output=True, check=True
+    )
+    found: dict[str, list[float]] = json.loads(done.stdout)
+    return found
+
+
+def test_every_limit_of_the_reference_is_within_its_deadline_and_grows_with_it() -> None:
+    usual, slow = limits("1.0"), limits("5.0")
+    for name, granted in (("op", Deadlines().op), ("start", Deadlines().start), ("quit", Deadlines().quit)):
+        assert all(limit < granted for limit in usual[name])
+    assert {name: [5 * limit for limit in found] for name, found in usual.items()} == slow
+
+
+@pytest.mark.parametrize("told", ["0.1", "", "nan", "much"])
+def test_a_factor_that_shortens_or_is_none_leaves_the_limits(told: str) -> None:
+    assert limits(told) == limits("1.0")
+
+
+def test_an_adapter_and_the_harness_own_looks_are_told_the_factor(tmp_path: Path) -> None:
+    with Engine(RunSettings(("true",), (), "s", slow=3.0, workdir=str(tmp_path))) as engine:
+        assert engine.pool.command.environment["HOLDFAST_SLOW"] == "3.0"
+        assert HELPER.slow * LIMIT_S == 3.0 * LIMIT_S
+
+
+def test_a_launcher_has_more_time_to_become_ready_with_a_factor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "READY_S", 0.3)
+    command = [sys.executable, "-c", READY]
+    with Janitor() as janitor:
+        with pytest.raises(StartError):
+            Launcher(command, contract="toy", folder=tmp_path, config={}, janitor=janitor)
+        launcher = Launcher(command, contract="toy", folder=tmp_path, config={}, janitor=janitor, slow=100.0)
+        launcher.close()
