@@ -247,11 +247,24 @@ def test_what_is_free_text_or_a_time_is_not_judged(place: tuple[Case, str], data
     answer = record.answer
     if answer is not None and answer["outcome"] == "refused":
         answer = {**answer, "detail": data.draw(st.text(max_size=20))}
-    event = None if record.event is None else {**record.event, "detail": data.draw(st.text(max_size=20))}
     times = data.draw(st.tuples(st.integers(), st.none() | st.integers()))
-    made = replace(record, answer=answer, event=event, sent_us=times[0], received_us=times[1], action="other words")
+    made = replace(record, answer=answer, sent_us=times[0], received_us=times[1], action="other words")
     records[index] = made
     assert verdict(case, *with_side(case, side, records)) is Verdict.CONFORMS
+
+
+@given(place=st.sampled_from(SIDES), data=st.data())
+def test_words_beside_a_local_action_that_reports_nothing_are_no_pass(
+    place: tuple[Case, str], data: st.DataObject
+) -> None:
+    case, side = place
+    records = list(HONEST[case.id][side == "twin"])
+    local = [number for number, record in enumerate(records) if record.event is not None]
+    assume(local)
+    index = data.draw(st.sampled_from(local))
+    event = {**(records[index].event or {}), "detail": data.draw(st.text(min_size=1, max_size=20))}
+    records[index] = replace(records[index], event=event)
+    assert verdict(case, *with_side(case, side, records)) is not Verdict.CONFORMS
 
 
 def test_a_refusal_rests_on_its_observations() -> None:
