@@ -6,7 +6,8 @@ rules and what they were calibrated on.
 """
 
 from conformance.faults.model.contents import EMPTY, Content
-from conformance.faults.model.disk import Data, Moved, Pending, Point, Profile, Resized, at, points
+from conformance.faults.model.disk import Data, Pending, Point, Profile, Resized, at, points
+from conformance.faults.model.names import Moved
 from conformance.faults.model.plan import Candidate, Plan, Stage
 from conformance.faults.model.states import Kind, State, states
 

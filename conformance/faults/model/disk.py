@@ -7,13 +7,13 @@ of them, as a value that later operations do not change.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
-from functools import cached_property
 from typing import TypeAlias
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
+from conformance.faults.model.names import Journal, Moved, Namespace, Order, Separate, Synced, TreeLog
 from conformance.faults.recording import (
     ROOT,
     Change,
@@ -29,7 +29,6 @@ from conformance.faults.recording import (
     SyncAll,
     Truncate,
     Type,
-    Unnamed,
     Write,
 )
 
@@ -46,16 +45,6 @@ class Profile(StrEnum):
 
     LINUX = "linux"
     POSIX = "posix"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Pending changes of names that become durable as one. `directories` are those that the names stand in."""
-
-    operation: int
-    changes: tuple[Change, ...]
-    directories: frozenset[int]
-    files: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,80 +85,13 @@ Pending: TypeAlias = "Moved | Data | Resized"
 
 
 @dataclass(frozen=True, eq=False)
-class Namespace:
-    """Which name is which file. `kinds` gives each file's type and a link's target, of files that are not named too."""
-
-    paths: Mapping[bytes, int]
-    kinds: Mapping[int, tuple[Type, bytes]]
-    # What `after` has made: the same few moves are pending at many points.
-    _made: dict[tuple[Moved, ...], Namespace] = field(default_factory=dict, init=False, repr=False)
-
-    def after(self, moves: Sequence[Moved]) -> Namespace:
-        """With these changes made. Keeps what it has made."""
-        if not moves:
-            return self
-        chosen = tuple(moves)
-        if chosen not in self._made:
-            self._made[chosen] = self._after(chosen)
-        return self._made[chosen]
-
-    def _after(self, moves: Sequence[Moved]) -> Namespace:
-        paths = dict(self.paths)
-        for move in moves:
-            # A name may go and come in one operation, in either order.
-            for change in move.changes:
-                if isinstance(change, Unnamed) and paths.get(change.path) == change.file:
-                    del paths[change.path]
-            for change in move.changes:
-                if isinstance(change, Named):
-                    paths[change.path] = change.file
-        return Namespace(paths, self.kinds)
-
-    @cached_property
-    def visible(self) -> tuple[tuple[bytes, int, bytes], ...]:
-        """Path, file and the file's first path, in order of the paths, directories before what is in them.
-
-        A name in a directory that is not there is not there. Sockets, pipes and devices are left out.
-        """
-        found: list[tuple[bytes, int, bytes]] = []
-        directories, first = {b""}, dict[int, bytes]()
-        for path in sorted(self.paths):
-            file = self.paths[path]
-            kind = self.kinds[file][0]
-            if kind is Type.OTHER or _parent(path) not in directories:
-                continue
-            if kind is Type.DIRECTORY:
-                directories.add(path)
-            found.append((path, file, first.setdefault(file, path)))
-        return tuple(found)
-
-    @cached_property
-    def heads(self) -> tuple[bytes, ...]:
-        """What a digest of the tree needs of each visible name before its content."""
-        heads = []
-        for path, file, first in self.visible:
-            kind, target = self.kinds[file]
-            parts = (path, kind.value.encode(), target, first)
-            heads.append(b"".join(b"%d:%b" % (len(part), part) for part in parts))
-        return tuple(heads)
-
-    @cached_property
-    def places(self) -> Mapping[int, Sequence[int]]:
-        """Where among the visible names each file with bytes stands."""
-        places: dict[int, list[int]] = {}
-        for place, (_, file, _) in enumerate(self.visible):
-            if self.kinds[file][0] is Type.FILE:
-                places.setdefault(file, []).append(place)
-        return places
-
-
-@dataclass(frozen=True, eq=False)
 class Point:
     """How the disk stands after operation `first` and up to `last`: those behind `first` did not change it.
 
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
     `durable_names` what surely survives; between them lie `moves` and `data`, in order. `synced` is the last operation
-    that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation.
+    that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation. `systems` are
+    the file systems that it may stand on so, empty if all: between two operations there is a point for each.
     """
 
     profile: Profile
@@ -184,6 +106,7 @@ class Point:
     synced: Mapping[int, int]
     doomed: Mapping[int, Mapping[int, int]]
     paths: Mapping[int, bytes] = field(repr=False)
+    systems: str = ""
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -196,29 +119,50 @@ class Point:
         return range(self.first, self.last + 1)
 
 
-def points(recording: Recording, profile: Profile) -> Iterator[Point]:
+def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[Point]:
     """The points of a recording, in order; together they cover each operation and 0.
 
-    A write that syncs by itself has two points: while it was under way, its bytes pending, and after it.
+    A write that syncs by itself has two points: while it was under way, its bytes pending, and after it. `idle` are the
+    numbers of operations before which the program had waited for a request, for as long as that took.
     """
     disk = _Disk(recording.snapshot, profile)
     first = last = 0
+    waited = False
     for operation in recording.operations:
+        waited = waited or operation.number in idle
         if not isinstance(operation.action, Event | Failed):
-            yield disk.point(first, last)
+            yield from disk.points(first, last)
             first = operation.number
+            if waited:
+                disk.idled()
+                waited = False
             disk.apply(operation)
             if isinstance(operation.action, Write) and operation.action.durable:
-                yield disk.point(first, first)
+                yield from disk.points(first, first)
                 disk.sync_written(operation)
         last = operation.number
-    yield disk.point(first, last)
+    yield from disk.points(first, last)
 
 
 def at(recording: Recording, number: int, profile: Profile) -> Point:
     """The point after operation `number`. Raises IndexError if the recording has none such."""
     found = [point for point in points(recording, profile) if number in point.numbers]
     return found[-1]
+
+
+def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
+    if profile is Profile.POSIX:
+        return [Separate(names)]
+    return [Journal(names), TreeLog(names), TreeLog(names, idles=True)]
+
+
+def _same(one: Order, other: Order) -> bool:
+    """Whether the same names are durable, and the same operations pending, in whatever parts."""
+    return one.durable.paths == other.durable.paths and _numbers(one) == _numbers(other)
+
+
+def _numbers(order: Order) -> Collection[int]:
+    return {move.operation for move in order.moves}
 
 
 def land(draft: Draft, unit: Data, spans: Spans) -> None:
@@ -263,31 +207,43 @@ class _Disk:
                 if path:
                     paths[path] = entry.file
                     self._paths[entry.file] = path
-        self._live_names = self._durable_names = Namespace(paths, self._kinds)
+        self._live_names = Namespace(paths, self._kinds)
+        self._orders = _orders(profile, self._live_names)
         self._live: dict[int, Content] = contents
         self._durable: dict[int, Content] = contents
-        self._moves: tuple[Moved, ...] = ()
         self._data: tuple[OfFile, ...] = ()
         self._synced: dict[int, int] = {}
         self._doomed: dict[int, dict[int, int]] = {}
         # The operation that last changed what fdatasync of a file cares for: that it exists, and its size.
         self._grown: dict[int, int] = {}
 
-    def point(self, first: int, last: int) -> Point:
-        return Point(
-            profile=self._profile,
-            first=first,
-            last=last,
-            live_names=self._live_names,
-            live=self._live,
-            durable_names=self._durable_names,
-            durable=self._durable,
-            moves=self._moves,
-            data=self._data,
-            synced=self._synced,
-            doomed=self._doomed,
-            paths=self._paths,
-        )
+    def points(self, first: int, last: int) -> Iterator[Point]:
+        """How it may stand: once, or where file systems differ in the names that are durable, for each of them."""
+        known: list[Order] = []
+        for order in self._orders:
+            if not any(_same(order, other) for other in known):
+                known.append(order)
+        for order in known:
+            yield Point(
+                profile=self._profile,
+                first=first,
+                last=last,
+                live_names=self._live_names,
+                live=self._live,
+                durable_names=order.durable,
+                durable=self._durable,
+                moves=order.moves,
+                data=self._data,
+                synced=self._synced,
+                doomed=self._doomed,
+                paths=self._paths,
+                systems=order.systems if len(known) > 1 else "",
+            )
+
+    def idled(self) -> None:
+        """Nothing was done for as long as a client likes."""
+        for order in self._orders:
+            order.idled()
 
     def apply(self, operation: Operation) -> None:
         action, number = operation.action, operation.number
@@ -314,7 +270,8 @@ class _Disk:
             case SyncAll():
                 for file in {one.file for one in self._data}:
                     self._sync_data(number, file, 0, None)
-                self._keep_names(self._moves)
+                for order in self._orders:
+                    order.commit()
             case Event() | Failed():
                 pass
 
@@ -332,22 +289,9 @@ class _Disk:
                 self._kinds[change.file] = (change.type, change.data)
                 self._grown[change.file] = number
         before = self._live_names
-        after = before.after([Moved(number, changes, frozenset(), frozenset())])
-        self._live_names = after
-
-        def directory(change: Change) -> int:
-            there = after if isinstance(change, Named) else before
-            return there.paths.get(_parent(change.path), ROOT)
-
-        if self._profile is Profile.LINUX:
-            directories = frozenset(directory(change) for change in changes)
-            moves = [Moved(number, changes, directories, frozenset(change.file for change in changes))]
-        else:
-            moves = []
-            for parent, group in _by_directory(changes).items():
-                directories = frozenset(directory(change) for change in group if _parent(change.path) == parent)
-                moves.append(Moved(number, tuple(group), directories, frozenset(change.file for change in group)))
-        self._moves = (*self._moves, *moves)
+        self._live_names = before.changed([changes])
+        for order in self._orders:
+            order.moved(number, changes, before, self._live_names)
 
     def _write(self, number: int, file: int, offset: int, data: bytes) -> None:
         if not data:
@@ -397,25 +341,10 @@ class _Disk:
             }
 
     def _sync(self, number: int, file: int, begin: int, end: int | None, *, data_only: bool) -> None:
+        dirty = any(unit.file == file for unit in self._data)
         self._sync_data(number, file, begin, end)
-        if self._profile is Profile.POSIX:
-            self._keep_names([move for move in self._moves if file in move.directories])
-            return
-        # The journal holds changes of names in order: with one of them go all before it.
-        directory = self._kinds.get(file, (Type.FILE, b""))[0] is Type.DIRECTORY
-        until = 0
-        for place, move in enumerate(self._moves, start=1):
-            # fdatasync of a file waits for the journal only as far as it made the file or changed its size.
-            limited = data_only and not directory and move.operation > self._grown.get(file, 0)
-            if file in move.directories or (file in move.files and not limited):
-                until = place
-        self._keep_names(self._moves[:until])
-
-    def _keep_names(self, moves: Sequence[Moved]) -> None:
-        if moves:
-            self._durable_names = self._durable_names.after(moves)
-            kept = {id(move) for move in moves}
-            self._moves = tuple(move for move in self._moves if id(move) not in kept)
+        for order in self._orders:
+            order.synced(Synced(file, data_only, self._grown.get(file, 0), dirty), self._live_names)
 
     def _sync_data(self, number: int, file: int, begin: int, end: int | None) -> None:
         """Bytes in a range become durable, and sizes as far as they are needed for them."""
@@ -468,25 +397,3 @@ class _Disk:
 
 def _end(end: int | None) -> int:
     return 1 << 63 if end is None else end
-
-
-def _parent(path: bytes) -> bytes:
-    return path.rpartition(b"/")[0]
-
-
-def _by_directory(changes: Sequence[Change]) -> Mapping[bytes, Sequence[Change]]:
-    """The changes that each directory holds: a rename into another is two, and each may be on disk without the other.
-
-    What is below a renamed directory moves with it.
-    """
-    moved = {(type(change), change.path) for change in changes}
-    groups: dict[bytes, list[Change]] = {}
-    for change in changes:
-        top = change.path
-        parent = _parent(top)
-        while parent:
-            if (type(change), parent) in moved:
-                top = parent
-            parent = _parent(parent)
-        groups.setdefault(_parent(top), []).append(change)
-    return groups

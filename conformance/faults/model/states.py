@@ -16,8 +16,6 @@ from conformance.faults.model.disk import (
     PAGE,
     SECTOR,
     Data,
-    Moved,
-    Namespace,
     OfFile,
     Pending,
     Point,
@@ -28,6 +26,7 @@ from conformance.faults.model.disk import (
     land,
     sector_up,
 )
+from conformance.faults.model.names import Moved, Namespace
 from conformance.faults.recording import Named, Type
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
