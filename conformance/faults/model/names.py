@@ -170,7 +170,7 @@ class Journal(Order):
         """
         until = 0
         for place, move in enumerate(self.moves, start=1):
-            own = sync.file in move.directories or (sync.file in move.files and not sync.data_only)
+            own = sync.file in move.directories or (sync.file in move.own and not sync.data_only)
             if own or move.operation <= sync.grown:
                 until = place
         self._keep(self.moves[:until])
@@ -226,23 +226,28 @@ class TreeLog(Order):
         gone = {one.file: one.path for one in changes if isinstance(one, Unnamed) and one.file in own}
         old = frozenset(before.paths.values())
         for file in own:
+            mine = [part for part in parts if file in part.own]
+            from_folder = before.paths.get(parent(gone[file]), ROOT) if file in gone else None
             if file in came and file not in old and file not in gone and file not in self._logged:
                 self._new.add(file)
-            elif self._follows(file, came, gone, before):
-                self._staged += [part for part in parts if file in part.own and part not in self._staged]
-            else:
+            elif file not in came:
+                self._unlinked(number, file, gone[file], mine)
+            elif file in self._logged or from_folder in self._logged:
+                self._staged += [part for part in mine if part not in self._staged]
+            elif from_folder is not None and file not in self._new:
                 self._relinked.add(file)
-                directories = {each for part in parts if file in part.own for each in part.directories}
-                if file in came and file in gone and len(directories) > 1:
-                    self._left.add(before.paths.get(parent(gone[file]), ROOT))
+                if len({each for part in mine for each in part.directories}) > 1:
+                    self._left.add(from_folder)
 
-    def _follows(self, file: int, came: Collection[int], gone: Mapping[int, bytes], before: Namespace) -> bool:
-        """Whether the log in memory has this change at once."""
-        if file not in came:
-            # The log takes back a name that it has itself; one that is on disk it does not take away.
-            return file in self._logged and file in self._new
-        from_logged = file in gone and before.paths.get(parent(gone[file]), ROOT) in self._logged
-        return file in self._logged or from_logged
+    def _unlinked(self, number: int, file: int, path: bytes, parts: Sequence[Moved]) -> None:
+        """The log takes back a name that it has itself, even where it does not have what replaces it."""
+        if file in self._logged and self._base.paths.get(path) != file:
+            directories = frozenset(each for part in parts for each in part.directories)
+            taken = Moved(number, (Unnamed(path, file),), directories, frozenset({file}), frozenset({file}))
+            self.moves = (*self.moves, taken)
+            self._staged.append(taken)
+        elif file not in self._new:
+            self._relinked.add(file)
 
     def synced(self, sync: Synced, live: Namespace) -> None:
         """What was synced goes into the log, and the log to disk."""
