@@ -265,7 +265,7 @@ class Sweep:
     def _power_loss(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
         promises = run.promises
-        states = States(run.recording, seed=self.seed, acknowledgements=promises.acknowledged.values())
+        states = self._states(run.recording, promises)
         until = time.monotonic() + seconds
         for candidate in states:
             # Without these nothing is proven, so they have all the time that they take.
@@ -275,6 +275,10 @@ class Sweep:
             tally.tried += not candidate.again
             self._restarted(tally, candidate, promises, run.out)
         tally.total, tally.words = states.count(), states.tally(tally.tried)
+
+    def _states(self, recording: Recording, promises: Promises) -> States:
+        acknowledged = promises.acknowledged.values()
+        return States(recording, seed=self.seed, acknowledgements=acknowledged, idle=promises.idle)
 
     def _restarted(self, tally: Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
         """Restart on one state, and judge it by the promises at all points at which it is legal."""
@@ -292,7 +296,7 @@ class Sweep:
         run = self.baseline()
         until = time.monotonic() + seconds
         outermost = run.promises
-        outer = States(run.recording, seed=self.seed, acknowledgements=outermost.acknowledged.values())
+        outer = self._states(run.recording, outermost)
         firsts = [one for one in _until(outer, Stage.PARTED) if not one.again]
         # Spread over the run: recoveries differ by what there is to recover.
         step = max(1, len(firsts) // NESTED_STATES)
@@ -377,7 +381,7 @@ class Sweep:
                 continue
             tally.tried += 1
             promises = struck.promises
-            states = States(struck.recording, seed=self.seed, acknowledgements=promises.acknowledged.values())
+            states = self._states(struck.recording, promises)
             for candidate in _until(states, Stage.ORDERED):
                 if candidate.state.kind is StateKind.MINIMUM:
                     before = len(tally.findings)

@@ -6,10 +6,11 @@ rules and what they were calibrated on.
 """
 
 from conformance.faults.model.contents import EMPTY, Content
-from conformance.faults.model.disk import Data, Pending, Point, Profile, Resized, at, points
+from conformance.faults.model.disk import Pending, Point, Profile, at, on, points
 from conformance.faults.model.names import Moved
 from conformance.faults.model.plan import Candidate, Plan, Stage
 from conformance.faults.model.states import Kind, State, states
+from conformance.faults.model.writes import Data, Resized
 
 __all__ = [
     "EMPTY",
@@ -26,6 +27,7 @@ __all__ = [
     "Stage",
     "State",
     "at",
+    "on",
     "points",
     "states",
 ]

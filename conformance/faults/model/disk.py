@@ -7,13 +7,15 @@ of them, as a value that later operations do not change.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
+from itertools import groupby
 from typing import TypeAlias
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
 from conformance.faults.model.names import Journal, Moved, Namespace, Order, Separate, Synced, TreeLog
+from conformance.faults.model.writes import PAGE, SECTOR, Data, OfFile, Resized, clip, land, sector_up, without
 from conformance.faults.recording import (
     ROOT,
     Change,
@@ -32,12 +34,6 @@ from conformance.faults.recording import (
     Write,
 )
 
-SECTOR = 512
-PAGE = 4096
-
-# Ranges of a file in bytes, in order: begin and end of each.
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-
 
 @unique
 class Profile(StrEnum):
@@ -47,40 +43,6 @@ class Profile(StrEnum):
     POSIX = "posix"
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Pending bytes of a file, in whole sectors as they stood after the operation.
-
-    A sector goes to disk whole, with what earlier operations wrote to it: `data`, from offset `low` on, holds that, cut
-    at the file's size. `spans` are the sectors still pending; `begin` and `end` what the operation itself wrote;
-    `before` and `size` the file's size before and after it.
-    """
-
-    operation: int
-    file: int
-    begin: int
-    end: int
-    low: int
-    data: bytes
-    spans: Spans
-    before: int
-    size: int
-
-    def piece(self, begin: int, end: int) -> bytes:
-        """The bytes from `begin` to `end`, offsets of the file, or up to its size then."""
-        return self.data[begin - self.low : end - self.low]
-
-
-@dataclass(frozen=True, slots=True)
-class Resized:
-    """A pending change of a file's size alone."""
-
-    operation: int
-    file: int
-    size: int
-
-
-OfFile: TypeAlias = "Data | Resized"
 Pending: TypeAlias = "Moved | Data | Resized"
 
 
@@ -144,10 +106,22 @@ def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -
     yield from disk.points(first, last)
 
 
-def at(recording: Recording, number: int, profile: Profile) -> Point:
-    """The point after operation `number`. Raises IndexError if the recording has none such."""
-    found = [point for point in points(recording, profile) if number in point.numbers]
-    return found[-1]
+def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
+    """Of the points that several file systems have after one operation, the last of these, or the last of the first."""
+    for _, group in groupby(every, key=lambda point: point.first):
+        found = list(group)
+        wanted = [point for point in found if point.systems == systems]
+        yield (wanted or [point for point in found if point.systems == found[0].systems])[-1]
+
+
+def at(recording: Recording, number: int, profile: Profile, idle: Collection[int] = ()) -> tuple[Point, ...]:
+    """The points after operation `number`, one for each way in which it may stand. Raises LookupError if none is."""
+    found = [point for point in points(recording, profile, idle) if number in point.numbers]
+    if not found:
+        raise LookupError(f"expected the number of an operation, got {number}")
+    # A write that syncs by itself has others from before it returned.
+    last = {point.systems: point for point in found}
+    return tuple(last.values())
 
 
 def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
@@ -163,31 +137,6 @@ def _same(one: Order, other: Order) -> bool:
 
 def _numbers(order: Order) -> Collection[int]:
     return {move.operation for move in order.moves}
-
-
-def land(draft: Draft, unit: Data, spans: Spans) -> None:
-    """Put these spans of a write on disk."""
-    for begin, end in spans:
-        draft.write(begin, unit.piece(begin, end))
-
-
-def sector_up(offset: int) -> int:
-    """The end of the sector that ends at or behind `offset`."""
-    return -(-offset // SECTOR) * SECTOR
-
-
-def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies in a range."""
-    return tuple((max(one, begin), min(two, end)) for one, two in spans if one < end and two > begin)
-
-
-def without(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies outside of a range."""
-    if begin >= end:
-        return spans
-    return tuple(
-        part for one, two in spans for part in ((one, min(two, begin)), (max(one, end), two)) if part[0] < part[1]
-    )
 
 
 class _Disk:

@@ -180,8 +180,8 @@ class TreeLog(Order):
     """btrfs: a sync writes a log of what was synced since the last commit of everything, and of nothing else.
 
     Such a commit comes with sync(2), by itself where the log cannot say what happened, and by the clock, each 30
-    seconds. `idles`: there was one before each request, for a client may wait so long; what was in the log before it has
-    to be put there anew.
+    seconds. `idles`: there was one before each request, for a client may wait so long; what was in the log before
+    has to be put there anew.
     """
 
     systems = "btrfs"
@@ -190,6 +190,8 @@ class TreeLog(Order):
     def __init__(self, names: Namespace, *, idles: bool = False) -> None:
         super().__init__(names)
         self._idles = idles
+        if idles:
+            self.systems = "btrfs behind a commit by its clock"
         self._begun()
 
     def _begun(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
+from itertools import groupby
 
 from conformance.faults.model.disk import Point, Profile, points
 from conformance.faults.model.states import Kind, State, states
@@ -69,7 +70,8 @@ class Candidate:
 class Plan:
     """All candidates of a recording, in order, made as far as they are asked for. The same seed gives the same order.
 
-    `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one.
+    `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `idle`
+    are those of operations before which nothing was under way, for as long as a client liked.
     """
 
     def __init__(
@@ -79,12 +81,14 @@ class Plan:
         profile: Profile = Profile.LINUX,
         seed: int = 0,
         acknowledgements: Iterable[int] | None = None,
+        idle: Iterable[int] = (),
     ) -> None:
         self.seed = seed
         self._recording = recording
         self._profile = profile
         events = (one.number for one in recording.operations if isinstance(one.action, Event))
         self._acknowledged = frozenset(events if acknowledgements is None else acknowledgements)
+        self._idle = frozenset(idle)
         self._stages: list[list[Candidate]] = []
         self._seen: dict[str, set[int]] = {}
 
@@ -106,7 +110,7 @@ class Plan:
     @cached_property
     def points(self) -> Sequence[Point]:
         """The points of the recording, in order."""
-        return tuple(points(self._recording, self._profile))
+        return tuple(points(self._recording, self._profile, self._idle))
 
     def _make(self, stage: Stage) -> list[Candidate]:
         found: dict[str, list[State]] = {}
@@ -130,12 +134,14 @@ class Plan:
             return [point for point in self.points if not self._acknowledged.isdisjoint(point.numbers)]
         if stage is not Stage.ORDERED:
             return self.points
-        wanted = {0, len(self.points) - 1}
-        for place, point in enumerate(self.points):
-            if point.first and self._orders(point.first):
+        # Where file systems differ, several points are of one operation.
+        groups = [list(group) for _, group in groupby(self.points, key=lambda point: point.first)]
+        wanted = {0, len(groups) - 1}
+        for place, group in enumerate(groups):
+            if group[0].first and self._orders(group[0].first):
                 # Just before a sync most is pending.
                 wanted |= {place - 1, place}
-        return [self.points[place] for place in sorted(wanted)]
+        return [point for place in sorted(wanted) for point in groups[place]]
 
     def _orders(self, number: int) -> bool:
         action = self._recording.operations[number - 1].action

@@ -12,29 +12,16 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
-from conformance.faults.model.disk import (
-    PAGE,
-    SECTOR,
-    Data,
-    OfFile,
-    Pending,
-    Point,
-    Profile,
-    Resized,
-    Spans,
-    clip,
-    land,
-    sector_up,
-)
-from conformance.faults.model.names import Moved, Namespace
-from conformance.faults.recording import Named, Type
+from conformance.faults.model.disk import Pending, Point, Profile
+from conformance.faults.model.losses import losses, path_of
+from conformance.faults.model.names import Namespace
+from conformance.faults.model.writes import SECTOR, Data, OfFile, Resized, Spans, clip, land, sector_up
+from conformance.faults.recording import Type
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
 MANY = 16
 TORN_FILES = 4
 RANDOM_STATES = 3
-# So many changes of names are told one by one.
-SHOWN_NAMES = 4
 
 
 @unique
@@ -137,7 +124,7 @@ class State:
     @property
     def losses(self) -> tuple[str, ...]:
         """What of the pending operations is not in it, or not all of it: the file with most of it first."""
-        return (*_bytes_lost(self), *_given_up(self), *_names_lost(self))
+        return losses(self.point, self.lost)
 
 
 def states(point: Point, *, seed: int = 0, kinds: Collection[Kind] = tuple(Kind)) -> Iterator[State]:
@@ -282,7 +269,7 @@ class _Maker:
             if point.profile is Profile.LINUX:
                 # As many names as show the file, for those go in order.
                 own = [one for one in every if unit.file in point.moves[one].files]
-                names = range(own[-1] + 1) if own else ()
+                names = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
             yield self._state(Kind.ONLY_ONE, names, {place: self._whole[place]}, note)
         if point.profile is Profile.POSIX:
@@ -292,15 +279,22 @@ class _Maker:
 
     def _prefixes(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
-            yield self._state(Kind.PREFIX, range(count), {})
-            yield self._state(Kind.PREFIX, range(count), self._whole)
+            yield self._state(Kind.PREFIX, self._first(count), {})
+            yield self._state(Kind.PREFIX, self._first(count), self._whole)
+
+    def _first(self, count: int) -> range:
+        """So many of the pending names, and the rest of the last one's operation: they are committed as one."""
+        moves = self._point.moves
+        while 0 < count < len(moves) and moves[count].operation == moves[count - 1].operation:
+            count += 1
+        return range(count)
 
     def _random(self) -> Iterator[State]:
         point, draw = self._point, self._draw
         count = len(point.moves)
         for _ in range(RANDOM_STATES if point.moves or point.data else 0):
             share = draw.choice((0.25, 0.5, 0.75))
-            moves: Sequence[int] = range(draw.randint(0, count))
+            moves: Sequence[int] = self._first(draw.randint(0, count))
             if point.profile is Profile.POSIX:
                 moves = [place for place in range(count) if draw.random() < share]
             kept = {place: part for place, part in self._whole.items() if draw.random() < share}
@@ -320,7 +314,7 @@ class _Maker:
         return [*(head[place] for place in drawn), *tail]
 
     def _path(self, unit: OfFile) -> str:
-        return _path(self._point, unit.file)
+        return path_of(self._point, unit.file)
 
 
 def _whole(unit: OfFile) -> _Part:
@@ -372,55 +366,3 @@ def _write(place: bytes, content: Content) -> None:
             stream.seek(offset)
             stream.write(data)
         stream.truncate(content.size)
-
-
-def _path(point: Point, file: int) -> str:
-    return point.paths.get(file, b"a file without a name").decode("utf-8", "backslashreplace")
-
-
-def _operations(numbers: Iterable[int]) -> str:
-    found = sorted(set(numbers))
-    if len(found) == 1:
-        return f"op {found[0]}"
-    return f"ops {found[0]}\N{EN DASH}{found[-1]}"
-
-
-def _bytes_lost(state: State) -> Iterator[str]:
-    files: dict[int, list[OfFile]] = {}
-    for unit in state.lost:
-        if not isinstance(unit, Moved):
-            files.setdefault(unit.file, []).append(unit)
-    counts = {
-        file: sum(unit.end - unit.begin for unit in units if isinstance(unit, Data)) for file, units in files.items()
-    }
-    for file in sorted(files, key=lambda file: counts[file], reverse=True):
-        what = f"{counts[file]:,} unsynced bytes" if counts[file] else "an unsynced size"
-        synced = state.point.synced.get(file)
-        when = "never synced" if synced is None else f"last sync at op {synced}"
-        ops = _operations(unit.operation for unit in files[file])
-        yield f"{_path(state.point, file)} had {what} ({ops}, {when})"
-
-
-def _given_up(state: State) -> Iterator[str]:
-    for file, pages in state.point.doomed.items():
-        size = state.point.live.get(file, EMPTY).size
-        if pages:
-            count = sum(min(page * PAGE + PAGE, size) - page * PAGE for page in pages)
-            by = _operations(pages.values())
-            yield f"{_path(state.point, file)} had {count:,} bytes that the failed sync of {by} gave up"
-
-
-def _names_lost(state: State) -> Iterator[str]:
-    moves = [move for move in state.lost if isinstance(move, Moved)]
-    told = []
-    for move in moves[:SHOWN_NAMES]:
-        changes = [
-            ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
-            for one in move.changes[:SHOWN_NAMES]
-        ]
-        more = " …" if len(move.changes) > SHOWN_NAMES else ""
-        told.append(f"op {move.operation} {' '.join(changes)}{more}")
-    if told:
-        more = ", …" if len(moves) > SHOWN_NAMES else ""
-        count = "a change" if len(moves) == 1 else f"{len(moves)} changes"
-        yield f"{count} of names had not been synced ({', '.join(told)}{more})"
