@@ -111,6 +111,11 @@ class Tally:
         """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
         return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= self.most
 
+    def cannot_tell(self, why: str) -> None:
+        """Note why nothing is proven, once for all states that show it."""
+        if not self.unproven:
+            self.unproven.append(why)
+
     def reported(self, work: Callable[[Tally], None]) -> Report:
         """Do the work of the layer. What keeps it from proving anything ends in the report."""
         began = time.monotonic()

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import fidelity, story
+from conformance.faults import fidelity, metadata, story
 from conformance.faults.copying import copy
 from conformance.faults.lines import Lines, puts
+from conformance.faults.metadata import Given
 from conformance.faults.model import Candidate, Stage
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.model import Plan as States
-from conformance.faults.oracle import Kind, Promises, UnplacedError, acknowledgements, judge
+from conformance.faults.oracle import Kind, Promises, UnplacedError, Verdict, acknowledgements, judge
 from conformance.faults.order import halves_first, in_place_first, spread
 from conformance.faults.recording import Recording, RecordingError, Sync, read
 from conformance.faults.report import Finding, Layer, Report, RunError, Tally
@@ -273,24 +274,76 @@ class Sweep:
             if tally.enough() or (time.monotonic() > until and not owed):
                 break
             tally.tried += not candidate.again
-            self._restarted(tally, candidate, promises, run.out)
+            self._restarted(tally, candidate, promises, (run.recording, run.out))
+        if not tally.findings:
+            self._by_times(tally, run, states, promises)
         tally.total, tally.words = states.count(), states.tally(tally.tried)
 
     def _states(self, recording: Recording, promises: Promises) -> States:
         acknowledged = promises.acknowledged.values()
         return States(recording, seed=self.seed, acknowledgements=acknowledged, idle=promises.idle)
 
-    def _restarted(self, tally: Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
+    def _restarted(
+        self,
+        tally: Tally,
+        candidate: Candidate,
+        promises: Promises,
+        recorded: tuple[Recording, Path],
+        prefix: str = "",
+    ) -> None:
         """Restart on one state, and judge it by the promises at all points at which it is legal."""
+        recording, out = recorded
+        numbers = candidate.numbers
+        verdict = self._judged(candidate, promises, recording, Given.MADE)
+        if verdict.kind is Kind.CLEAN or self._by_metadata(tally, candidate, promises, recording, verdict):
+            return
+        fill = partial(metadata.write, candidate, recording)
+        kept, lost = self.workspace.kept(tally, verdict, fill, out)
+        words = prefix + story.of_power_loss(self.workload, promises, candidate, verdict) + lost
+        marks = story.marks(promises, candidate)
+        tally.findings.append(Finding(numbers[-1], verdict, words, kept, marks=marks))
+
+    def _judged(self, candidate: Candidate, promises: Promises, recording: Recording, given: Given) -> Verdict:
         numbers = candidate.numbers
         with self.workspace.folder() as folder:
-            candidate.state.write(folder)
-            verdict = judge(self.subject(), folder, self.workload, promises.must(*numbers), promises.may(*numbers))
-        if verdict.kind is not Kind.CLEAN:
-            kept, lost = self.workspace.kept(tally, verdict, candidate.state.write, out)
-            words = prefix + story.of_power_loss(self.workload, promises, candidate, verdict) + lost
-            marks = story.marks(promises, candidate)
-            tally.findings.append(Finding(numbers[-1], verdict, words, kept, marks=marks))
+            metadata.write(candidate, recording, folder, given)
+            return judge(self.subject(), folder, self.workload, promises.must(*numbers), promises.may(*numbers))
+
+    def _by_metadata(
+        self, tally: Tally, candidate: Candidate, promises: Promises, recording: Recording, verdict: Verdict
+    ) -> bool:
+        """Whether it breaks its promise only without the modes, owners and times that it has set: then nobody knows.
+
+        What comes and goes by itself is no such thing, so it has to break it once more without them.
+        """
+        calls = metadata.was_set(recording)
+        both = (Given.SET, Given.BEFORE)
+        if not calls or not any(self._judged(candidate, promises, recording, one).kind is Kind.CLEAN for one in both):
+            return False
+        if self._judged(candidate, promises, recording, Given.MADE).kind is Kind.CLEAN:
+            return False
+        tally.cannot_tell(
+            "it depends on modes, owners or times that it has set, and what of those a power loss leaves is not "
+            f"modelled: {metadata.some(calls)}; without them: {verdict}"
+        )
+        return True
+
+    def _by_times(self, tally: Tally, run: Run, states: States, promises: Promises) -> None:
+        """Whether it shows something else on the same bytes, last written in another order."""
+        last = next(
+            (one for one in states if one.state.kind is StateKind.ALL and len(run.recording.operations) in one.numbers),
+            None,
+        )
+        if last is None:
+            return
+        found = [
+            self._judged(last, promises, run.recording, given) for given in (Given.TURNED, Given.SET, Given.TURNED)
+        ]
+        if [one.kind is Kind.CLEAN for one in found] == [False, True, False]:
+            tally.cannot_tell(
+                "it depends on the times of its files, and what of those a power loss leaves is not modelled: with the "
+                f"same bytes, last written in the opposite order: {found[0]}"
+            )
 
     def _nested(self, tally: Tally, seconds: float) -> None:
         run = self.baseline()
@@ -305,11 +358,11 @@ class Sweep:
                 break
             must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
             with self.workspace.folder() as folder:
-                first.state.write(folder)
+                metadata.write(first, run.recording, folder)
                 # A state that breaks a promise by itself says nothing of what recovers from it.
                 if judge(self.subject(), folder, self.workload, must, may).kind is not Kind.CLEAN:
                     continue
-            again, out = self._recovery(first)
+            again, out = self._recovery(run.recording, first)
             inner = States(again, seed=self.seed, acknowledgements=())
             # All of them were made before the recovery began.
             promises = Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))
@@ -319,13 +372,13 @@ class Sweep:
                 if tally.over(until):
                     break
                 tally.tried += not candidate.again
-                self._restarted(tally, candidate, promises, out, where)
+                self._restarted(tally, candidate, promises, (again, out), where)
             tally.total += sum(not one.again for one in _until(inner, Stage.PARTED))
 
-    def _recovery(self, first: Candidate) -> tuple[Recording, Path]:
+    def _recovery(self, recorded: Recording, first: Candidate) -> tuple[Recording, Path]:
         """The recording of a start on this state, and its file. Raises RunError."""
         folder, out = self.workspace.place()
-        first.state.write(folder)
+        metadata.write(first, recorded, folder)
         subject = self._traced()
         with suppress(SubjectError):
             # A recovery that fails by itself is a matter of the layer before this one.
@@ -386,7 +439,7 @@ class Sweep:
                 if candidate.state.kind is StateKind.MINIMUM:
                     before = len(tally.findings)
                     what = f"The sync of operation {number} had failed. "
-                    self._restarted(tally, candidate, promises, struck.out, what)
+                    self._restarted(tally, candidate, promises, (struck.recording, struck.out), what)
                     if len(tally.findings) > before:
                         break
             shutil.rmtree(struck.folder, ignore_errors=True)

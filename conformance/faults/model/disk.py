@@ -19,6 +19,7 @@ from conformance.faults.model.writes import PAGE, SECTOR, Data, OfFile, Resized,
 from conformance.faults.recording import (
     ROOT,
     Change,
+    Changed,
     Entry,
     Event,
     Failed,
@@ -92,7 +93,7 @@ def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -
     waited = False
     for operation in recording.operations:
         waited = waited or operation.number in idle
-        if not isinstance(operation.action, Event | Failed):
+        if not isinstance(operation.action, Changed | Event | Failed):
             yield from disk.points(first, last)
             first = operation.number
             if waited:
@@ -221,7 +222,7 @@ class _Disk:
                     self._sync_data(number, file, 0, None)
                 for order in self._orders:
                     order.commit()
-            case Event() | Failed():
+            case Changed() | Event() | Failed():
                 pass
 
     def sync_written(self, operation: Operation) -> None:
