@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -42,10 +42,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it."""
+    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it.
+
+    `resizes` says whether the file may get another size by it: a journal has sizes and names in one order.
+    """
 
     spans: Spans
     sized: bool
+    resizes: bool = True
 
 
 # What is on disk of the pending operations on files, by their places in `Point.data`: of those left out nothing is.
@@ -178,6 +182,7 @@ class _Maker:
 
     def _state(self, kind: Kind, moves: Iterable[int], kept: _Kept, note: str = "") -> State:
         point, chosen = self._point, tuple(moves)
+        kept = self._in_order(chosen, kept)
         contents = {
             file: self._content(file, places, kept)
             for file, places in self._files.items()
@@ -186,6 +191,17 @@ class _Maker:
         names = point.durable_names.after([point.moves[place] for place in chosen])
         parts = tuple(map(kept.get, range(len(point.data))))
         return State(kind, point, names, self._hash(names, contents), chosen, parts, note)
+
+    def _in_order(self, moves: Sequence[int], kept: _Kept) -> _Kept:
+        """A change of size is on disk only with all names that were changed before it; bytes inside a file are free."""
+        point = self._point
+        if point.profile is Profile.POSIX or len(moves) == len(point.moves):
+            return kept
+        first_lost = point.moves[len(moves)].operation
+        return {
+            place: replace(part, resizes=False) if point.data[place].operation > first_lost else part
+            for place, part in kept.items()
+        }
 
     def _all(self) -> Iterator[State]:
         point = self._point
@@ -267,8 +283,13 @@ class _Maker:
             unit = point.data[place]
             names: Iterable[int] = every
             if point.profile is Profile.LINUX:
-                # As many names as show the file, for those go in order.
-                own = [one for one in every if unit.file in point.moves[one].files]
+                # As many names as show the file, or as a change of its size brings along: those go in order.
+                grows = isinstance(unit, Resized) or unit.size != unit.before
+                own = [
+                    one
+                    for one, move in enumerate(point.moves)
+                    if unit.file in move.files or (grows and move.operation < unit.operation)
+                ]
                 names = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
             yield self._state(Kind.ONLY_ONE, names, {place: self._whole[place]}, note)
@@ -331,10 +352,12 @@ def _build(content: Content, units: Iterable[tuple[OfFile, _Part | None]]) -> Co
     cut: int | None = None
     for unit, part in units:
         if isinstance(unit, Resized):
-            if part is not None and cut is None:
+            if part is not None and part.resizes and cut is None:
                 draft.resize(unit.size)
             else:
                 cut = min(sector_up(unit.size), draft.size if cut is None else cut)
+        elif part is not None and not part.resizes and cut is None:
+            land(draft, unit, clip(part.spans, 0, draft.size))
         elif part is not None and cut is None:
             if part.sized:
                 draft.resize(max(draft.size, min(sector_up(unit.end), unit.size)))
