@@ -330,19 +330,14 @@ class Sweep:
 
     def _by_times(self, tally: Tally, run: Run, states: States, promises: Promises) -> None:
         """Whether it shows something else on the same bytes, last written in another order."""
-        last = next(
-            (one for one in states if one.state.kind is StateKind.ALL and len(run.recording.operations) in one.numbers),
-            None,
-        )
-        if last is None:
-            return
-        found = [
+        last = states.everything()
+        verdicts = [
             self._judged(last, promises, run.recording, given) for given in (Given.TURNED, Given.SET, Given.TURNED)
         ]
-        if [one.kind is Kind.CLEAN for one in found] == [False, True, False]:
+        if [one.kind is Kind.CLEAN for one in verdicts] == [False, True, False]:
             tally.cannot_tell(
                 "it depends on the times of its files, and what of those a power loss leaves is not modelled: with the "
-                f"same bytes, last written in the opposite order: {found[0]}"
+                f"same bytes, last written in the opposite order: {verdicts[0]}"
             )
 
     def _nested(self, tally: Tally, seconds: float) -> None:

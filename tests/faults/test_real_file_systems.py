@@ -43,8 +43,8 @@ LOST = (
 # Up to a race: ext4 begins to write a file when it is renamed over another, and what is synced right after its
 # acknowledgement is late by less than a millisecond.
 OPEN = ("plain-no_fsync", "log-ack_first", "log-every_third", "lmdb_store-no_sync")
-# Which file systems lose it. Each differs in one thing from `marker-right`, which all three keep, and which has that one
-# thing to thank for it.
+# Which file systems lose it. Each differs in one thing from `marker-right`, which all three keep for the sake of that
+# one thing.
 SOME = {
     "marker-bare": frozenset({"btrfs"}),
     "marker-in_place": frozenset({"ext4", "xfs"}),

@@ -99,6 +99,11 @@ class Plan:
                 self._stages.append(self._make(stage))
             yield from self._stages[place]
 
+    def everything(self) -> Candidate:
+        """What the recording ends with, nothing of it lost."""
+        (state,) = states(self.points[-1], kinds=[Kind.ALL])
+        return Candidate(Stage.ORDERED, (state,), again=True)
+
     def count(self) -> int:
         """How many different trees there are in all. Makes what has not been asked for yet: 1,000 take up to 1 s."""
         return sum(not candidate.again for candidate in self)

@@ -485,6 +485,23 @@ def test_data_may_be_there_without_names_and_names_without_data() -> None:
     assert {"a": b"0", "b": b"2"} in script.trees(Kind.ONLY_ONE)
 
 
+def test_a_file_has_no_new_size_without_the_names_that_were_changed_before_it() -> None:
+    script = Script(CURRENT=b"1", log=b"old")
+    script.rename("CURRENT", "PREVIOUS")
+    script.append("log", b" and new")
+    found = script.trees(*Kind)
+    assert {"CURRENT": b"1", "log": b"old"} in found
+    assert {"PREVIOUS": b"1", "log": b"old and new"} in found
+    assert not [tree for tree in found if tree["log"] != b"old" and "CURRENT" in tree]
+
+
+def test_bytes_inside_a_file_may_be_there_without_the_names_that_were_changed_before_them() -> None:
+    script = Script(CURRENT=b"1", log=b"old")
+    script.rename("CURRENT", "PREVIOUS")
+    script.write("log", b"new")
+    assert {"CURRENT": b"1", "log": b"new"} in script.trees(*Kind)
+
+
 def test_hard_links_are_one_file() -> None:
     script = Script(a=b"0")
     script.link("a", "b")
