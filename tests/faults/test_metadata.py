@@ -11,6 +11,7 @@ import pytest
 from conformance.faults import metadata
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.metadata import Given
+from conformance.faults.model import Plan
 from conformance.faults.oracle import Kind
 from conformance.faults.recording import Changed, Named, Names, Rights
 from conformance.faults.report import Report
