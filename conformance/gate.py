@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from conformance import __version__
 from conformance.gate_cases import of_cases
@@ -21,7 +22,7 @@ from conformance.gate_model import (
     ReasonCode,
     Requirement,
 )
-from conformance.gate_run import foreign_results, of_baseline, of_contract, of_file, of_run
+from conformance.gate_run import foreign_results, of_baseline, of_contract, of_file, of_name, of_run
 from conformance.recorder import kit_digest
 from conformance.verdict import Exit, gravest
 from reports.evidence import KitIdentity, Run
@@ -79,13 +80,15 @@ def decide(
     fitness: FitnessProof | None = None,
     baseline: Run | None = None,
     key: str | None = None,
+    path: Path | None = None,
 ) -> GateDecision:
     """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
 
-    `now` is aware. `key` names the public key whose signature is asked for. All reasons are given, the gravest first.
+    `now` is aware. `key` names the public key whose signature is asked for; `path` is where the run was read, if its
+    name counts. All reasons are given, the gravest first.
     """
     header, installed = run.header, kit or installed_kit()
-    reasons: list[GateReason] = list(of_file(run, key=key))
+    reasons: list[GateReason] = [*of_file(run, key=key), *(() if path is None else of_name(path))]
     notes: list[str] = []
     left_out: list[str] = []
     if not required:

@@ -46,6 +46,8 @@ class ReasonCode(Enum):
     # the file
     DAMAGED = "damaged"
     CUT_OFF = "cut_off"
+    OLDER_RUN = "older_run"
+    UNFINISHED_RUN = "unfinished_run"
     UNKNOWN_VERDICT = "unknown_verdict"
     UNSIGNED = "unsigned"
     # the run

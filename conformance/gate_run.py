@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from conformance.gate_model import GateReason, ReasonCode, Requirement, some_of
 from conformance.plan import plan_of
 from conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, worst
+from reports.earlier import PARTIAL, PREVIOUS
 from reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
 
 # Clocks of machines in one installation differ by seconds; by more, a run claims to be from the future.
@@ -43,6 +46,17 @@ def of_file(run: Run, *, key: str | None) -> Iterator[GateReason]:
     if key is not None:
         text = f"a signature that {key} verifies was asked for, and the run is not signed; sign it, or drop --key"
         yield GateReason(ReasonCode.UNSIGNED, text, Exit.INCOMPLETE)
+
+
+def of_name(path: Path) -> Iterator[GateReason]:
+    """What the name of a file says: that a later run set it aside, or that its run has not come to its end."""
+    names = {str(path), os.path.realpath(path)}
+    if any(name.endswith(PREVIOUS) for name in names):
+        text = f"{path} is of an older run, which a later one set aside; give the evidence of the later one"
+        yield GateReason(ReasonCode.OLDER_RUN, text, Exit.INCOMPLETE)
+    if any(name.endswith(PARTIAL) for name in names):
+        text = f"{path} is of a run that has not come to its end, or never did; wait for it, or run again"
+        yield GateReason(ReasonCode.UNFINISHED_RUN, text, Exit.INCOMPLETE)
 
 
 def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age: timedelta) -> Iterator[GateReason]:

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Self
 
 from conformance import __version__
 from conformance.adapter.worker import Greeting
@@ -34,6 +35,7 @@ from reports.evidence import (
     Log,
     Redactor,
     Restart,
+    Run,
     Selection,
     VerdictLine,
 )
@@ -139,7 +141,7 @@ class Recorder:
     """Writes the results of one run as they come."""
 
     def __init__(self, path: Path, *, redactor: Redactor) -> None:
-        """Open the evidence. Raises EvidenceError."""
+        """Take the place of the evidence, whose folder is locked until `close`. Raises EvidenceError."""
         self._writer = EvidenceWriter(path, redactor=redactor)
         self._restarts = 0
 
@@ -177,9 +179,28 @@ class Recorder:
         """Complete the run. Raises EvidenceError."""
         self._writer.finish(verdict=verdict, exit_status=exit_status)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._writer.is_complete
+
+    def reread(self) -> Run:
+        """The completed run, of the very bytes that were written. Raises EvidenceError."""
+        return self._writer.reread()
+
+    def confirm(self) -> None:
+        """That the completed run stands on the disk as it was written. Raises EvidenceError."""
+        self._writer.confirm()
+
     def close(self) -> None:
-        """Leave the run as it is; without `finish` it has no footer."""
+        """Leave the run as it is; without `finish` it has no footer and not its name."""
         self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def exchange_of(case: str, side: Side, record: Record) -> Exchange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path.relative_to(here).as_posix(), len(rank)))
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """What a test needs is not on this machine: unproven, which CI does not take for a pass."""
     if os.environ.get("CI"):
         pytest.fail(f"CI=true and not here: {what}")

@@ -53,9 +53,14 @@ class Launcher:
         janitor: Janitor,
         passed: Sequence[str] = (),
         stores: Stores = Stores.ANYWHERE,
+        patience: float = READY_S,
     ) -> None:
-        """Start it for `contract`, let it use `folder`, and wait until it is ready. Raises StartError."""
+        """Start it for `contract`, let it use `folder`, and wait `patience` seconds until it is ready.
+
+        Raises StartError.
+        """
         self._janitor = janitor
+        self._patience = patience
         # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
         try:
@@ -87,7 +92,7 @@ class Launcher:
 
     def _ready(self) -> Mapping[str, str]:
         assert self._child.stdout is not None
-        line = _first_line(self._child.stdout, timeout=READY_S)
+        line = _first_line(self._child.stdout, timeout=self._patience)
         if not line.endswith(b"\n"):
             self._end_of_input()
             with contextlib.suppress(subprocess.TimeoutExpired):

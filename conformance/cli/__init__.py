@@ -1,49 +1,17 @@
-"""The command line. Each command is a module; exit statuses are those of `conformance.verdict.Exit`."""
+"""The command line. Each command is a module; exit statuses are those of `conformance.verdict.Exit`.
+
+The commands are imported late: before that, which takes a third of a second, what an older run left is set aside.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-import traceback
+from types import FrameType
+from typing import NoReturn
 
-import typer
-
-from conformance.cli.crash import crash
-from conformance.cli.doctor import doctor
-from conformance.cli.explain import explain
-from conformance.cli.fitness import QuietCommand, fitness
-from conformance.cli.gate import gate
-from conformance.cli.lint import lint
-from conformance.cli.listing import list_
-from conformance.cli.reference import reference
-from conformance.cli.selfcheck import selfcheck
-from conformance.cli.vectors import app as vectors
-from conformance.cli.verify import verify
 from conformance.verdict import Exit
-
-app = typer.Typer(
-    name="holdfast",
-    help="A conformance kit for systems that promise at most once and never lost. It fails closed.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-# What stands behind `--` is the adapter's, options included.
-_REST = {"allow_extra_args": True, "ignore_unknown_options": False}
-app.command(context_settings=_REST)(verify)
-app.command()(gate)
-app.command()(selfcheck)
-app.command()(explain)
-app.command(name="list")(list_)
-app.command()(lint)
-app.command(context_settings=_REST)(doctor)
-app.command(context_settings=_REST)(crash)
-# A DSN that was not quoted must not be shown in an error about its second half.
-app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
-    reference
-)
-app.add_typer(vectors)
 
 # What click exits with on a usage error; holdfast's own table says 64, and no command of it uses 2.
 _CLICK_USAGE = 2
@@ -51,18 +19,52 @@ _CLICK_USAGE = 2
 
 def main() -> None:
     """Entry point of the console script."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # What is ignored stays so: nohup, and jobs in the background of a shell.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     # Nothing is ever imported from the folder the user happens to stand in.
-    here = os.getcwd()
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", here) or _holds_kit(entry or here)]
+    here = _here()
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", here) or (here and _holds_kit(here))]
     try:
+        _set_aside_earlier()
+        from conformance.cli.commands import app
+
         app()
     except SystemExit as stop:
         raise SystemExit(int(Exit.USAGE) if stop.code == _CLICK_USAGE else stop.code) from None
+    except KeyboardInterrupt:
+        print("holdfast: interrupted; nothing was proven", file=sys.stderr)
+        raise SystemExit(int(Exit.INCOMPLETE)) from None
     except Exception:
+        import traceback
+
         # A defect of the kit must not look like a result about the adapter.
         traceback.print_exc()
         print("holdfast: this is a fault of the kit itself, please report it", file=sys.stderr)
         raise SystemExit(int(Exit.KIT)) from None
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """As Ctrl-C: what is running is ended in order, and cleaned up."""
+    raise KeyboardInterrupt
+
+
+def _set_aside_earlier() -> None:
+    from conformance.cli.before import set_aside_earlier
+
+    problem = set_aside_earlier(sys.argv[1:])
+    if problem:
+        print(f"holdfast: {problem}", file=sys.stderr)
+        raise SystemExit(int(Exit.USAGE))
+
+
+def _here() -> str:
+    """The current folder; nothing if it has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _holds_kit(entry: str) -> bool:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from conformance.cli.console import Format, stop
+from conformance.fitness.deadline import TIMEOUT_S
 from conformance.verdict import Exit
 
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
@@ -52,6 +53,7 @@ def fitness(
     ] = False,
     live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S,
 ) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
 
@@ -59,6 +61,9 @@ def fitness(
     are not named are searched for. With --probe-live some of it is tried on the live tables too, by a session that logs
     in as the writer (--live-dsn), and rolled back: that takes locks, fires triggers and moves sequences, and can hold
     up real requests meanwhile.
+
+    Give the address of the server itself, not of a connection pooler such as PgBouncer: nothing is looked at through
+    one.
     """
     # Every other command would wait for the drivers of databases, too.
     from conformance.cli.fitness_look import Asked, look
@@ -67,7 +72,7 @@ def fitness(
 
     names = Names(effect, nonce, audit, writer)
     try:
-        status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, format_, context.args))
+        status = look(Asked(dsn, names, live_dsn, probe_live, policy, json_, html, format_, timeout, context.args))
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except typer.Exit:

@@ -44,6 +44,7 @@ class Asked:
     json: Path | None
     html: Path | None
     format: Format
+    timeout: float
     beyond: Sequence[str]
 
 
@@ -66,7 +67,7 @@ def look(asked: Asked) -> Exit:
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
-        examination = examine(asked.dsn, asked.names, policy, live=live)
+        examination = examine(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
         document = proof_json(examination, kit=installed_kit(), made=made)
         if asked.json is not None:
             write(document, asked.json)

@@ -59,6 +59,7 @@ def gate(
         fitness=proof,
         baseline=before,
         key=None if key is None else str(key),
+        path=run,
     )
     if format_ is Format.JSON:
         print(json.dumps(decision_json(decision, evidence, requirements, path=run), ensure_ascii=False))

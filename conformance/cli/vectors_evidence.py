@@ -22,6 +22,7 @@ from reports.evidence import (
     Header,
     Implementation,
     KitIdentity,
+    Place,
     Redactor,
     Selection,
     Vectors,
@@ -66,10 +67,10 @@ def exit_of_result(result: Result) -> Exit:
     return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
 
 
-def record(result: Result, path: Path) -> Exit:
+def record(result: Result, where: Path | Place) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
     status = exit_of_result(result)
-    with EvidenceWriter(path, redactor=Redactor.knowing(command=result.target.command.words)) as writer:
+    with EvidenceWriter(where, redactor=Redactor.knowing(command=result.target.command.words)) as writer:
         writer.header(_header(result))
         writer.write(line_of(result))
         verdicts = []
@@ -78,6 +79,7 @@ def record(result: Result, path: Path) -> Exit:
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
         writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
+        writer.confirm()
     return status
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from conformance.cli.vectors_sdk import looked_up
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_verify import (
     DEADLINE_S,
-    make_room,
+    place_of,
     print_counterexample,
     recorded,
     reference_command,
@@ -29,6 +29,7 @@ from conformance.verdict import Exit
 from vectors.taxonomy import Category
 
 if TYPE_CHECKING:
+    from reports.evidence import Place
     from vectors.spark.parity import NotFound, Parity
     from vectors.spark.verify import Counterexample, Result
 
@@ -69,9 +70,10 @@ def parity(
     with looked_up():
         wanted = _wanted(sdk, build)
     folder = Path(results)
-    _cleared(folder, wanted[0])
-    with working(master, format_) as work:
-        found = _run(work, wanted, count, seed, deadline, folder, partitions)
+    with contextlib.ExitStack() as stack:
+        places = _cleared(folder, wanted[0], stack)
+        work = stack.enter_context(working(master, format_))
+        found = _run(work, wanted, count, seed, deadline, places, partitions)
     status = _status(found, asked=sdk or ())
     data = json.dumps(_json(found, status), ensure_ascii=False)
     _written(folder / _PAGE, _page(found))
@@ -86,16 +88,19 @@ def parity(
     raise typer.Exit(int(status))
 
 
-def _cleared(folder: Path, names: Collection[str]) -> None:
-    """No result of an earlier run stands in `folder`: should this one not come to its end, it must not count for it."""
-    for name in names:
-        make_room(folder / name / "run.jsonl")
+def _cleared(folder: Path, names: Collection[str], stack: contextlib.ExitStack) -> dict[str, Place]:
+    """No result of an earlier run stands in `folder`: should this one not come to its end, it must not count for it.
+
+    The places of the evidence by runner; `stack` lets go of them.
+    """
+    places = {name: stack.enter_context(place_of(folder / name / "run.jsonl")) for name in names}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in (_PAGE, _DATA):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         stop(Exit.USAGE, f"{folder}: expected a folder that can be written, got: {error}; name another --out")
+    return places
 
 
 def _written(path: Path, text: str) -> None:
@@ -140,7 +145,7 @@ def _run(
     count: int,
     seed: int,
     deadline: float,
-    folder: Path,
+    places: Mapping[str, Place],
     partitions: int | None,
 ) -> Parity:
     from vectors.spark.parity import Parity, profile_of
@@ -156,9 +161,9 @@ def _run(
             reference=reference_command(work, profile),
             partitions=partitions,
         )
-        where = folder / name
-        result = verify(work.spark, request, str(where), listener=work.face.show)
-        recorded(result, where / "run.jsonl")
+        place = places[name]
+        result = verify(work.spark, request, str(place.path.parent), listener=work.face.show)
+        recorded(result, place)
         work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
         found.append(result)
     return Parity(tuple(found), tuple(wanted[1]))

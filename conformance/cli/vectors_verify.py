@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from conformance.cli.before import of_vectors
 from conformance.cli.console import Format, out, stop
 from conformance.cli.target import found_here
 from conformance.cli.vectors_evidence import record, without_rows
 from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
 from conformance.cli.vectors_words import answer_text, reproduction, shown
 from conformance.verdict import Exit
-from reports.evidence import EvidenceError, remove_earlier
+from reports.evidence import EvidenceError, Place
 from vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
 DEADLINE_S = 10.0
 START_S = 30.0
-_OUTPUT = "holdfast-out/vectors"
 
 
 def verify(
@@ -40,7 +39,9 @@ def verify(
     folder: Annotated[str | None, typer.Option("--in", help="a folder that `vectors generate` wrote")] = None,
     seed: Seed = 0,
     profile: Annotated[Profile, typer.Option("--profile", help="which reading the SDK claims")] = Profile.CORE,
-    results: Annotated[str | None, typer.Option("--out", help=f"mismatches go here; {_OUTPUT}/NAME by default")] = None,
+    results: Annotated[
+        str | None, typer.Option("--out", help=f"mismatches go here; {of_vectors('NAME')} by default")
+    ] = None,
     evidence: Annotated[Path | None, typer.Option(help="run.jsonl; beside the mismatches by default")] = None,
     keep: Annotated[
         int, typer.Option("--keep", min=1, help="mismatches to keep of each task, category and finding")
@@ -60,33 +61,33 @@ def verify(
     see whether they are ours. Where somebody else wrote them, use --count.
     """
     command = _checked(context.args, sdk, count, folder, results, master)
-    name = _file_name(sdk or Path(command[0]).name)
+    name = sdk or Path(command[0]).name
     path = evidence or _beside(results, name)
-    make_room(path)
-    with working(master, format_) as work:
-        from vectors.spark.manifest import read_manifest
-        from vectors.spark.storage import Store
-        from vectors.spark.verify import Generated, Request, Stored
-        from vectors.spark.verify import verify as run
+    with place_of(path) as place:
+        with working(master, format_) as work:
+            from vectors.spark.manifest import read_manifest
+            from vectors.spark.storage import Store
+            from vectors.spark.verify import Generated, Request, Stored
+            from vectors.spark.verify import verify as run
 
-        target = target_of(work, sdk, command, deadline)
-        where = results or f"{_OUTPUT}/{name}"
-        source: Source
-        if folder is not None:
-            store = Store(work.spark, folder)
-            source = Stored(store, read_manifest(store))
-        else:
-            source = Generated(seed, count or 0)
-        request = Request(
-            target=target,
-            source=source,
-            profile=profile,
-            reference=reference_command(work, profile),
-            kept=keep,
-            partitions=partitions,
-        )
-        result = run(work.spark, request, where, listener=work.face.show)
-    status = recorded(result, path)
+            target = target_of(work, sdk, command, deadline)
+            where = results or of_vectors(name)
+            source: Source
+            if folder is not None:
+                store = Store(work.spark, folder)
+                source = Stored(store, read_manifest(store))
+            else:
+                source = Generated(seed, count or 0)
+            request = Request(
+                target=target,
+                source=source,
+                profile=profile,
+                reference=reference_command(work, profile),
+                kept=keep,
+                partitions=partitions,
+            )
+            result = run(work.spark, request, where, listener=work.face.show)
+        status = recorded(result, place)
     if format_ is Format.JSON:
         print(json.dumps(result_json(result, status, path), ensure_ascii=False))
     else:
@@ -104,26 +105,24 @@ def _beside(results: str | None, name: str) -> Path:
     from vectors.spark.storage import is_uri
 
     if results is None or is_uri(results):
-        return Path(_OUTPUT) / name / "run.jsonl"
+        return Path(of_vectors(name)) / "run.jsonl"
     return Path(results) / "run.jsonl"
 
 
-def make_room(path: Path) -> None:
-    """No evidence at `path`: should this run not come to its end, an earlier one must not stand for it."""
+def place_of(path: Path) -> Place:
+    """Where the evidence goes, locked: should this run not come to its end, an earlier one must not stand for it."""
     try:
-        remove_earlier(path)
+        return Place(path)
     except EvidenceError as error:
         stop(Exit.USAGE, str(error))
-    except OSError as error:
-        stop(Exit.USAGE, f"{path} cannot be used for evidence: {error.strerror}; name a file that you may write to")
 
 
-def recorded(result: Result, path: Path) -> Exit:
+def recorded(result: Result, place: Place) -> Exit:
     """Write the evidence; what cannot be written down is not proven."""
     try:
-        return record(result, path)
+        return record(result, place)
     except (EvidenceError, OSError) as error:
-        stop(Exit.INCOMPLETE, f"{path}: the evidence cannot be written, so nothing is proven: {error}")
+        stop(Exit.INCOMPLETE, f"{place.path}: the evidence cannot be written, so nothing is proven: {error}")
 
 
 def _checked(
@@ -173,10 +172,6 @@ def reference_command(work: Work, profile: Profile) -> Command:
 
     name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
     return Command(tuple(find(name).command), DEADLINE_S, START_S, work.janitor.mark)
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "sdk"
 
 
 def failure_of(result: Result) -> str:

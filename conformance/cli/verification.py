@@ -18,26 +18,19 @@ from conformance.baselines import load_baseline
 from conformance.cli.console import Format, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
+from conformance.cli.outputs import Reports
 from conformance.engine import CaseResult, Engine
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
 from conformance.recorder import Recorder, header_of
 from conformance.summary import Summary, missing_result, summarise
 from conformance.verdict import Exit, gravest
-from reports.evidence import EvidenceError, read_evidence
+from reports.evidence import EvidenceError, Run
 from specs import Contract
 from specs.loader import contract_folders
 
 # pytest's own exit status when -k selects nothing.
 _NOTHING_COLLECTED = 5
-
-
-def recorder_of(options: Options) -> Recorder:
-    """The recorder of the evidence. Ends with a usage error when the file cannot be opened."""
-    try:
-        return Recorder(options.evidence, redactor=options.redactor)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
 
 
 class Verification:
@@ -50,6 +43,7 @@ class Verification:
         greeting: Greeting,
         expectations: Sequence[xfail.Expectation],
         engine: Engine,
+        recorder: Recorder,
     ) -> None:
         self._options = options
         self._contracts = contracts
@@ -59,12 +53,16 @@ class Verification:
         self._selected: set[str] | None = None
         self._results: dict[str, CaseResult] = {}
         self._broken: EvidenceError | None = None
+        self._ended_by_user = False
         named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
             options.settings, contracts, greeting, expression=options.narrowed, faults=options.faults or named
         )
-        self._recorder = recorder_of(options)
+        self._recorder = recorder
         self._recorder.begin(header)
+        self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
+        # What pytest's plugins wrote, until the evidence that it belongs to is complete.
+        self.reports = Reports()
         self._face = Face(self._plan, quiet=options.format is Format.JSON)
 
     # Hooks of the pytest session
@@ -87,6 +85,10 @@ class Verification:
         """Note what is to run, where the processes of xdist collect; all of them collect the same."""
         self._select(name.rpartition("::")[2] for name in ids)
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note whether a user ended the session: xdist ends it, for `-x`, by a subclass of KeyboardInterrupt."""
+        self._ended_by_user = excinfo.type is KeyboardInterrupt
+
     def _select(self, names: Iterable[str]) -> None:
         if self._selected is None:
             self._selected = set(names)
@@ -106,23 +108,20 @@ class Verification:
 
     # The run
 
-    def go(self) -> Exit:
-        """Run pytest, complete the evidence, print."""
-        try:
-            with self._face:
-                status = self._pytest()
-            if self._broken is not None:
-                raise self._broken
-            if status == pytest.ExitCode.INTERRUPTED:
-                raise KeyboardInterrupt
-            if status == pytest.ExitCode.USAGE_ERROR:
-                stop(
-                    Exit.USAGE,
-                    f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
-                )
-            return self._conclude(status)
-        finally:
-            self._recorder.close()
+    def go(self) -> None:
+        """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
+        with self._face:
+            status = self._pytest()
+        if self._broken is not None:
+            raise self._broken
+        if self._ended_by_user:
+            raise KeyboardInterrupt
+        if status == pytest.ExitCode.USAGE_ERROR:
+            stop(
+                Exit.USAGE,
+                f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
+            )
+        self._conclude(status)
 
     def _pytest(self) -> int:
         options = self._options
@@ -154,14 +153,16 @@ class Verification:
             if options.jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(options.jobs), "--dist", "load"]
             if options.junitxml is not None:
-                words.append(f"--junitxml={options.junitxml.resolve()}")
+                words += [f"--junitxml={scratch}/junit.xml", "-o", "junit_suite_name=holdfast"]
             if options.alluredir is not None:
-                words += ["-p", "allure_pytest.plugin", f"--alluredir={options.alluredir.resolve()}"]
+                words += ["-p", "allure_pytest.plugin", f"--alluredir={scratch}/allure"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment():
-                return int(pytest.main(words, plugins=[self]))
+                status = int(pytest.main(words, plugins=[self]))
+            self.reports = Reports.read(Path(scratch, "junit.xml"), Path(scratch, "allure"))
+            return status
 
-    def _conclude(self, status: int) -> Exit:
+    def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None
         selected = self._selected if self._selected is not None else set()
         for planned in self._plan:
@@ -183,12 +184,19 @@ class Verification:
             excused=applied.excused,
             baselines={contract.name: load_baseline(contract) for contract in self._contracts},
         )
-        final = gravest([summary.exit, applied.exit, *([] if _pytest_went_well(status) else [Exit.KIT])])
+        final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
-        self._print(summary, applied, final)
-        return final
+        self._concluded = summary, applied, final
 
-    def _print(self, summary: Summary, applied: xfail.Applied, final: Exit) -> None:
+    def _pytest_went_well(self, status: int) -> bool:
+        # With -x, xdist reports an interruption where pytest alone reports failures.
+        stopped = status == pytest.ExitCode.INTERRUPTED and self._options.exit_first
+        return stopped or status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
+
+    def say(self, run: Run) -> Exit:
+        """Print what came of it; `run` is the evidence as it stands on the disk."""
+        assert self._concluded is not None
+        summary, applied, final = self._concluded
         if self._options.format is Format.JSON:
             print(json.dumps(summary_json(summary, final, self._options.evidence), ensure_ascii=False))
         else:
@@ -196,20 +204,17 @@ class Verification:
                 summary,
                 applied,
                 final,
-                decision=self._decision(),
+                decision=self._decision(run),
                 options=self._options,
                 contracts=self._contracts,
                 plan=self._plan,
             )
+        return final
 
-    def _decision(self) -> GateDecision:
-        """What the gate says of the evidence as it stands in the file."""
+    def _decision(self, run: Run) -> GateDecision:
+        """What the gate says of the evidence as it stands on the disk."""
         requirements = [parse_requirement(contract.name) for contract in self._contracts]
-        return decide(read_evidence(self._options.evidence), requirements, now=datetime.now(UTC))
-
-
-def _pytest_went_well(status: int) -> bool:
-    return status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
+        return decide(run, requirements, now=datetime.now(UTC))
 
 
 @contextlib.contextmanager

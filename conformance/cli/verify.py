@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +15,20 @@ from conformance import xfail
 from conformance.adapter.process import StartError
 from conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from conformance.cases.record import Judgement
+from conformance.cli.before import EVIDENCE
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
+from conformance.cli.outputs import ReportError, Reports, publish, standing, unusable_outputs
 from conformance.cli.target import config_of, target_of
-from conformance.cli.verification import Verification, recorder_of
+from conformance.cli.verification import Verification
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from conformance.plan import plan_of
-from conformance.recorder import header_of
-from conformance.verdict import Exit, Verdict
+from conformance.recorder import Recorder, header_of
+from conformance.verdict import Exit, Silence, Verdict
 from reports.evidence import EvidenceError
 from specs import Contract, SpecError, contract_names, load_contract
 
-DEFAULT_EVIDENCE = Path("holdfast-out") / "run.jsonl"
+DEFAULT_EVIDENCE = Path(EVIDENCE)
 # Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
 _STATES = "faults"
 
@@ -69,6 +72,11 @@ def verify(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
+    if not standing():
+        stop(
+            Exit.USAGE,
+            "expected a working directory, got one that has been removed; go to another one (cd) and run again",
+        )
     parsed = config_of(config or [])
     target = target_of(context.args, launcher=launcher)
     settings = RunSettings(
@@ -128,6 +136,14 @@ def _usable(folder: Path) -> Path:
     return folder.resolve()
 
 
+class _NeverStartedError(Exception):
+    """The adapter did not come as far as a case, and `failure` says why."""
+
+    def __init__(self, detail: str, *, silence: Silence | None = None, advice: str = "") -> None:
+        super().__init__(detail)
+        self.failure = _silent(detail, silence=silence, advice=advice)
+
+
 def run(options: Options) -> Exit:
     """Run as the options say and print the summary; the exit status of the command."""
     settings = options.settings
@@ -136,21 +152,21 @@ def run(options: Options) -> Exit:
         requested = [load_contract(name) for name in settings.contracts]
     except (SpecError, xfail.XfailError) as error:
         stop(Exit.USAGE, str(error))
+    problem = unusable_outputs(options)
+    if problem:
+        stop(Exit.USAGE, problem)
     try:
-        with Engine(settings) as engine:
-            greeting, failure = _greet(engine)
-            if greeting is None:
-                assert failure is not None
-                return _never_started(options, requested, failure)
-            contracts = _claimed(requested, greeting)
-            _known_clauses(options.clauses, contracts)
-            _known_cases(options.cases, contracts)
-            for contract in contracts:
-                engine.provision(contract.name)
-            return Verification(options, contracts, greeting, expectations, engine).go()
+        recorder = Recorder(options.evidence, redactor=options.redactor)
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
+    try:
+        with recorder:
+            status = _run(options, requested, expectations, recorder)
+            recorder.confirm()
+            return status
     except StartError as error:
         stop(Exit.ADAPTER, str(error))
-    except EvidenceError as error:
+    except (EvidenceError, ReportError) as error:
         # What was shown cannot be written down, so nothing is proven.
         stop(Exit.INCOMPLETE, str(error))
     except OSError as error:
@@ -158,35 +174,72 @@ def run(options: Options) -> Exit:
             Exit.USAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}; name a place you may write to"
         )
     except KeyboardInterrupt:
+        if recorder.is_complete:
+            stop(Exit.INCOMPLETE, "interrupted after the evidence was complete; `holdfast gate` judges it")
         stop(Exit.INCOMPLETE, "interrupted; the evidence has no footer and proves nothing")
 
 
-def _greet(engine: Engine) -> tuple[Greeting | None, Judgement | None]:
+def _run(
+    options: Options, requested: Sequence[Contract], expectations: Sequence[xfail.Expectation], recorder: Recorder
+) -> Exit:
+    """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
+    contracts, greeting, verification = list(requested), None, None
+    with Engine(options.settings) as engine:
+        try:
+            greeting = _greet(engine)
+            contracts = _claimed(requested, greeting)
+            _known_clauses(options.clauses, contracts)
+            _known_cases(options.cases, contracts)
+            for contract in contracts:
+                engine.provision(contract.name)
+        except (StartError, _NeverStartedError) as error:
+            failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
+        else:
+            verification = Verification(options, contracts, greeting, expectations, engine, recorder)
+            verification.go()
+    if verification is None:
+        _record_failure(options, contracts, greeting, failure, recorder)
+    # Only now is every process of the adapter gone, which could have changed what it reads.
+    run = recorder.reread()
+    publish(run, contracts, options, Reports() if verification is None else verification.reports)
+    if verification is None:
+        stop(Exit.ADAPTER, f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
+    return verification.say(run)
+
+
+def _silent(detail: str, *, silence: Silence | None = None, advice: str = "") -> Judgement:
+    return Judgement(Verdict.NO_VERDICT, silence, detail, advice=advice)
+
+
+def _greet(engine: Engine) -> Greeting:
     try:
-        return engine.greet(), None
+        return engine.greet()
     except GreetingError as error:
-        detail = f"before any case: {error.event.detail}"
         log = error.log.strip()
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
-        return None, Judgement(Verdict.NO_VERDICT, error.event.kind, detail + shown)
-    except Exhausted:
-        return None, Judgement(Verdict.NO_VERDICT, None, "before any case: no worker could be started")
+        raise _NeverStartedError(
+            f"the adapter failed before any case: {error.event.detail}{shown}",
+            silence=error.event.kind,
+            advice="Expected its answer to hello on standard output; `holdfast doctor -- COMMAND…` shows what it does",
+        ) from error
+    except Exhausted as error:
+        raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
 
 
-def _never_started(options: Options, contracts: Sequence[Contract], failure: Judgement) -> Exit:
-    """The adapter failed before any case: every planned case of the requested contracts has no verdict."""
-    header = header_of(options.settings, contracts, None, expression=options.narrowed, faults=False)
-    recorder = recorder_of(options)
-    recorder.begin(header)
+def _record_failure(
+    options: Options,
+    contracts: Sequence[Contract],
+    greeting: Greeting | None,
+    failure: Judgement,
+    recorder: Recorder,
+) -> None:
+    """The adapter failed before any case: no planned case has a verdict, and the evidence says so."""
+    recorder.begin(header_of(options.settings, contracts, greeting, expression=options.narrowed, faults=False))
+    unproven = replace(failure, detail=f"before any case: {failure.detail}")
     for contract in contracts:
         for planned in plan_of(contract):
-            recorder.write(CaseResult(planned.id, planned.clauses, failure, (), (), 0.0), excused=None)
+            recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
     recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(Exit.ADAPTER))
-    stop(
-        Exit.ADAPTER,
-        f"the adapter failed {failure.detail}. Expected its answer to hello on standard output; "
-        "run `holdfast doctor -- COMMAND…` to see what it does",
-    )
 
 
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
@@ -194,21 +247,22 @@ def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract
     known = set(contract_names())
     names = [claim.contract for claim in greeting.claims]
     if len(set(names)) != len(names):
-        stop(Exit.ADAPTER, f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
+        raise _NeverStartedError(f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
     contracts = list(requested) or [load_contract(c.contract) for c in greeting.claims if c.contract in known]
     for claim in greeting.claims:
         if claim.contract not in known:
             err().print(f"holdfast: the adapter claims {claim.contract}, which this kit does not know", style="yellow")
     if not contracts:
-        stop(Exit.ADAPTER, f"the adapter claims no contract that this kit knows; known: {', '.join(sorted(known))}")
+        raise _NeverStartedError(
+            f"the adapter claims no contract that this kit knows; known: {', '.join(sorted(known))}"
+        )
     for contract in contracts:
         found = greeting.claim(contract.name)
         if found is None or found.version != contract.version:
             said = "does not claim it" if found is None else f"claims version {found.version}"
-            stop(
-                Exit.ADAPTER,
-                f"expected the adapter to claim {contract.name} {contract.version}, it {said}; "
-                "let hello list it under `claims`, or verify another --contract",
+            raise _NeverStartedError(
+                f"expected the adapter to claim {contract.name} {contract.version}, it {said}",
+                advice="Let hello list it under `claims`, or verify another --contract",
             )
     return contracts
 

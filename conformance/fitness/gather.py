@@ -7,9 +7,9 @@ probe on the live tables. Everything else is tried on a clone elsewhere.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,27 +18,27 @@ import psycopg
 from conformance.adapter.janitor import Janitor
 from conformance.fitness import sqlite
 from conformance.fitness.codes import Code
+from conformance.fitness.deadline import TIMEOUT_S, Deadline
 from conformance.fitness.errors import FitnessError, LostError
 from conformance.fitness.judge import judge
 from conformance.fitness.model import Candidate, Evidence, EvidenceClass, Part, Probe, RelationName, Snapshot, Surface
 from conformance.fitness.policy import Policy
 from conformance.fitness.postgres import candidates as search
+from conformance.fitness.postgres import poolers, roles
+from conformance.fitness.postgres.blockers import cause
 from conformance.fitness.postgres.clone import clone
-from conformance.fitness.postgres.live import probe_live
+from conformance.fitness.postgres.connecting import Connection
+from conformance.fitness.postgres.live import live_connection, probe_live
 from conformance.fitness.postgres.probes import probe_clone
+from conformance.fitness.postgres.reading import errors_described, reading
+from conformance.fitness.postgres.roles import Household
 from conformance.fitness.postgres.scratch import Scratch, scratch
 from conformance.fitness.postgres.snapshot import take
 from conformance.fitness.proof import Examination, unproven_everywhere
 from conformance.fitness.target import Target, target_of
 
-Connection: TypeAlias = psycopg.Connection[Any]
-
-# Major versions whose catalogues the queries know.
-OLDEST, NEWEST = 13, 18
-# For a server that is down or behind a firewall that drops everything.
-_CONNECT_S = 10
-# Looking waits for nobody for longer: a lock on a catalogue means that somebody changes it.
-_STATEMENT_MS, _LOCK_MS = 60_000, 5_000
+# What of it is kept for reading the catalogue again, however long the clone takes: a tenth, and no more than that.
+_KEPT_S = 15.0
 _OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}
 # So many names help who mistyped one; all of them would bury the error.
 _SHOWN = 8
@@ -66,27 +66,46 @@ def examine(
     *,
     server: Scratch | None = None,
     live: str | None = None,
+    timeout: float = TIMEOUT_S,
 ) -> Examination:
     """Look at a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
 
-    `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none.
+    `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
+    `timeout` seconds nothing of a database is waited for any longer; what is not proven by then is not proven.
 
     Raises FitnessError when the question cannot be asked.
     """
     path = sqlite.path_of(dsn)
     if path is not None:
         return _on_sqlite(path, names, policy, live)
-    writer = None if live is None else target_of(live)
-    return _on_postgres(target_of(dsn), names, policy, server, writer)
+    deadline = Deadline.after(timeout)
+    clones = deadline.earlier(min(_KEPT_S, timeout / 10))
+    writer = None if live is None else _directly(target_of(live), deadline)
+    target = _directly(target_of(dsn), deadline)
+    return _on_postgres(target, names, policy, deadline, lambda: _server(server, clones), writer)
 
 
 # PostgreSQL
 
 
+# A scratch server to be used, when it is time for it.
+Server: TypeAlias = Callable[[], AbstractContextManager[Scratch]]
+
+
+def _directly(target: Target, deadline: Deadline) -> Target:
+    """The target at the address that answered. Raises FitnessError if nobody does, or a pooler."""
+    with errors_described(target, poolers.PURPOSE):
+        return poolers.must_be_direct(target, deadline)
+
+
+def _server(lent: Scratch | None, deadline: Deadline) -> AbstractContextManager[Scratch]:
+    return scratch(deadline) if lent is None else nullcontext(replace(lent, deadline=deadline))
+
+
 def _on_postgres(
-    target: Target, names: Names, policy: Policy, server: Scratch | None, live: Target | None
+    target: Target, names: Names, policy: Policy, deadline: Deadline, server: Server, live: Target | None
 ) -> Examination:
-    with _reading(target) as connection:
+    with reading(target, deadline, "the first reading of the catalogue") as connection:
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
             _must_be_role(connection, target, names.writer)
@@ -97,15 +116,18 @@ def _on_postgres(
         writer = names.writer or search.writer(connection, parts[Part.EFFECT])
         surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), writer)
         snapshot = take(connection, surface, policy)
-        if live is not None:
-            _must_be_writer(live, surface, connection.execute(_PLACE).fetchone())
-    evidence = _evidence(target, surface, snapshot, policy, server, live)
-    with _reading(target) as connection:
-        after = take(connection, surface, policy)
-    if after.structure != snapshot.structure:
-        why = "the catalogue changed while it was looked at; look again when nobody changes it"
+        household = _household(connection)
+        place = None if live is None else connection.execute(_PLACE).fetchone()
+    if live is not None:
+        _must_be_writer(live, surface, place, deadline)
+    evidence = _evidence(target, household, surface, snapshot, policy, server)
+    if live is not None:
+        probes = (*evidence.probes, *_probed_live(live, surface, snapshot, policy, deadline))
+        evidence = replace(evidence, probes=probes)
+    why = _changed(target, surface, snapshot, policy, deadline)
+    if why:
         lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
-        evidence = Evidence(surface, snapshot, evidence.probes, lost)
+        evidence = replace(evidence, lost=lost)
     return Examination(target.described, policy, surface, evidence, judge(evidence, policy), seen)
 
 
@@ -124,40 +146,6 @@ def _absent(target: str, policy: Policy, seen: tuple[Candidate, ...]) -> Examina
         "provision a surface, or name the relation with --effect"
     )
     return Examination(target, policy, None, None, unproven_everywhere(Code.MISSING_RELATION.value, text), seen)
-
-
-@contextmanager
-def _reading(target: Target) -> Iterator[Connection]:
-    """A session that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
-    try:
-        with psycopg.connect(target.dsn, connect_timeout=_CONNECT_S, autocommit=True) as connection:
-            # Before anything is asked: whoever owns the database says where its names are looked up, and a view or an
-            # operator of his would run with the rights of whoever looks.
-            connection.execute("SET search_path = pg_catalog, pg_temp")
-            connection.execute("SET default_transaction_read_only = on")
-            connection.execute(f"SET statement_timeout = {_STATEMENT_MS}")
-            connection.execute(f"SET lock_timeout = {_LOCK_MS}")
-            _must_be_known(connection, target)
-            yield connection
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise FitnessError(
-            f"{target.described}: the role of the DSN may not read the catalogue: {target.first_line(error)}; "
-            "connect as a role that may, such as the owner of the database"
-        ) from None
-    except psycopg.Error as error:
-        raise FitnessError(
-            f"{target.described} cannot be asked: {target.first_line(error)}; check that the server runs and lets this "
-            "role in"
-        ) from None
-
-
-def _must_be_known(connection: Connection, target: Target) -> None:
-    major = connection.info.server_version // 10_000
-    if not OLDEST <= major <= NEWEST:
-        raise FitnessError(
-            f"{target.described}: expected PostgreSQL {OLDEST} to {NEWEST}, got {major}: its catalogue may say things "
-            "that this version of holdfast does not know"
-        )
 
 
 def relation_named(part: Part, text: str) -> RelationName:
@@ -229,22 +217,48 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
     raise FitnessError(f"--writer {writer}: there is no such role in {target.described}; it has {shown}")
 
 
+def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, deadline: Deadline) -> str:
+    """Why the first reading of the catalogue may not be what was there all the time; empty if it is."""
+    try:
+        with reading(target, deadline, "the second reading of the catalogue") as connection:
+            after = take(connection, surface, policy)
+    except FitnessError as error:
+        return f"nobody can say whether the catalogue was changed while it was looked at: {error}"
+    if after.structure != snapshot.structure:
+        return "the catalogue changed while it was looked at; look again when nobody changes it"
+    return ""
+
+
+def _household(connection: Connection) -> Household | LostError:
+    """What surrounds the database on its server, or why it cannot be read."""
+    try:
+        # What fails within it leaves the transaction as it was.
+        with connection.transaction():
+            return roles.read(connection)
+    except psycopg.Error as error:
+        if connection.closed:
+            raise
+        return LostError(f"the roles of the live server cannot be read: {type(error).__name__}: {error}")
+
+
 def _evidence(
-    target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, server: Scratch | None, live: Target | None
+    target: Target,
+    household: Household | LostError,
+    surface: Surface,
+    snapshot: Snapshot,
+    policy: Policy,
+    server: Server,
 ) -> Evidence:
     lost: dict[EvidenceClass, str] = {}
     probes: tuple[Probe, ...] = ()
     try:
-        with (
-            nullcontext(server) if server is not None else scratch() as there,
-            clone(target.dsn, surface, snapshot, policy, there) as copy,
-        ):
+        if isinstance(household, LostError):
+            raise household
+        with server() as there, clone(target, household, surface, snapshot, policy, there) as copy:
             probes = probe_clone(copy, surface, snapshot, policy)
     except (LostError, psycopg.Error) as error:
         why = target.first_line(error)
         lost |= {EvidenceClass.CLONE: why, EvidenceClass.CONCURRENCY: why}
-    if live is not None:
-        probes += _probed_live(live, surface, snapshot, policy)
     return Evidence(surface, snapshot, probes, lost)
 
 
@@ -252,9 +266,9 @@ def _evidence(
 _PLACE = "SELECT c.system_identifier::text, current_database()::text FROM pg_control_system() c"
 
 
-def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | None) -> None:
+def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | None, deadline: Deadline) -> None:
     """Whatever code the owner of the tables runs at an INSERT has the rights of who logs in, whatever role is set."""
-    with _reading(live) as connection:
+    with reading(live, deadline, "asking --live-dsn who logs in") as connection:
         row = connection.execute("SELECT session_user::text").fetchone()
         there = connection.execute(_PLACE).fetchone()
     who = None if row is None else str(row[0])
@@ -267,17 +281,16 @@ def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | Non
         )
 
 
-def _probed_live(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:
+def _probed_live(
+    target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, deadline: Deadline
+) -> tuple[Probe, ...]:
     try:
-        with psycopg.connect(target.dsn, connect_timeout=_CONNECT_S) as connection:
-            try:
-                return probe_live(connection, surface, snapshot, policy)
-            finally:
-                connection.rollback()
+        with closing(live_connection(target, deadline)) as connection:
+            return probe_live(connection, surface, snapshot, policy)
     except psycopg.Error as error:
         raise FitnessError(
-            f"{target.described}: the probe on the live tables ended early: {target.first_line(error)}; nothing of it "
-            "was kept; ask again without --probe-live"
+            f"{target.described}: the probe on the live tables ended early: {target.first_line(error)}"
+            f"{target.scrubbed(cause(error))}; nothing of it was kept; ask again without --probe-live"
         ) from None
 
 

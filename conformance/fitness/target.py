@@ -40,6 +40,10 @@ class Target:
         name = parts.get("dbname") or "the default database"
         return self.scrubbed(f"{name} at {place}{port}")
 
+    def bound(self, *, host: str, hostaddr: str, port: int) -> Target:
+        """The same database at one of the addresses that the DSN stands for."""
+        return Target(make_conninfo(self.dsn, host=host, hostaddr=hostaddr, port=port), self.secrets)
+
     def scrubbed(self, text: str) -> str:
         """A text of the driver or the server without anything that resembles a secret."""
         text = Redactor(self.secrets).free(text)

@@ -20,9 +20,10 @@ from reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
+from reports.evidence.place import Place
 from reports.evidence.reader import read_evidence
 from reports.evidence.redact import MARK, Redactor
-from reports.evidence.writer import EvidenceWriter, remove_earlier
+from reports.evidence.writer import EvidenceWriter
 
 __all__ = [
     "MARK",
@@ -40,6 +41,7 @@ __all__ = [
     "KitIdentity",
     "Line",
     "Log",
+    "Place",
     "Redactor",
     "Restart",
     "Run",
@@ -47,5 +49,4 @@ __all__ = [
     "Vectors",
     "VerdictLine",
     "read_evidence",
-    "remove_earlier",
 ]

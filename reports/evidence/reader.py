@@ -6,6 +6,7 @@ The reader goes on after a defect, so that a report can show what is there and s
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from reports.earlier import PARTIAL, PREVIOUS
 from reports.evidence.errors import EvidenceError
 from reports.evidence.model import (
     AdapterIdentity,
@@ -52,8 +54,19 @@ def read_evidence(path: Path) -> Run:
     except OSError as error:
         raise EvidenceError(
             f"{path}: expected the evidence of a run (run.jsonl), got: {error.strerror}; "
-            "`holdfast verify --evidence FILE` writes one"
+            f"{_beside(path) or '`holdfast verify --evidence FILE` writes one'}"
         ) from error
+
+
+def _beside(path: Path) -> str:
+    """What the last run left there instead of evidence; empty if nothing."""
+    real = os.path.realpath(path)
+    name = os.path.basename(real)
+    unfinished, older = os.path.exists(real + PARTIAL), os.path.exists(real + PREVIOUS)
+    if not (unfinished or older):
+        return ""
+    said = f"the last run has not come to its end ({name}{PARTIAL})" if unfinished else "the last run did not finish"
+    return said + (f"; {name}{PREVIOUS} is of an older run" if older else "") + ". Run again"
 
 
 @cache

@@ -109,10 +109,30 @@ def test_a_database_that_is_down_is_named_without_its_password(temp: Path, tmp_p
     assert "hunter2" not in ended.stdout + ended.stderr + written
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_for_the_evidence_ends_the_run(temp: Path, tmp_path: Path) -> None:
-    words = ("verify", "--contract", "toy", "--evidence", "/dev/full", "--", *HONEST)
-    refused(holdfast(*words, temp=temp, cwd=tmp_path), 12, "/dev/full")
+    words = ("verify", "--contract", "toy", "--evidence", "run.jsonl", "--", *HONEST)
+    # No file may grow beyond half a kilobyte.
+    limited = ("/bin/sh", "-c", 'ulimit -f 1; exec "$@"', "sh")
+    refused(holdfast(*words, temp=temp, cwd=tmp_path, before=limited), 12, "run.jsonl", "make room")
+    assert not (tmp_path / "run.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "pipe"])
+def test_a_device_or_a_pipe_for_the_evidence_is_refused_before_the_run(name: str, temp: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    words = ("verify", "--contract", "toy", "--evidence", name, "--", "./none")
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, name, "--evidence")
+
+
+def test_a_working_directory_that_is_gone_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
+    gone = ("/bin/sh", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "sh")
+    words = ("verify", "--contract", "toy", "--evidence", str(tmp_path / "run.jsonl"), "--", "./none")
+    refused(holdfast(*words, temp=temp, cwd=tmp_path, before=gone), 64, "working directory")
+
+
+def test_a_working_directory_that_takes_no_file_is_a_usage_error(temp: Path) -> None:
+    # Root writes anywhere but into the kernel's own tree.
+    refused(holdfast("verify", "--contract", "toy", "--", "./none", temp=temp, cwd=Path("/proc")), 64, "holdfast-out")
 
 
 def test_an_evidence_file_in_a_folder_that_cannot_be_made_is_named(temp: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli import app
+from conformance.cli.commands import app
 from conformance.faults.oracle import Kind
 from conformance.faults.probe import Ability, Probe
 from specs import schema

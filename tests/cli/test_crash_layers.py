@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli import app
+from conformance.cli.commands import app
 from conformance.faults import disks
 from conformance.faults.dependencies import Dependencies
 from conformance.faults.probe import Ability, Probe, mounting

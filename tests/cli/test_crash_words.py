@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from conformance.cli import app
+from conformance.cli.commands import app
 from conformance.cli.places import unusable
 from conformance.faults import oracle
 from conformance.faults.oracle import Kind

@@ -19,7 +19,7 @@ import typer
 from conformance.cli.vectors_failures import JobError, _words, words_kept
 from conformance.cli.vectors_parity import _written
 from conformance.cli.vectors_words import answer_text
-from reports.evidence import EvidenceWriter, read_evidence
+from reports.evidence import read_evidence
 from specs import schema
 from vectors.frames import Answered, Status
 
@@ -39,7 +39,7 @@ def _fits(name: str, text: str) -> Any:
 
 def test_help_does_not_load_spark_or_arrow(tmp_path: Path) -> None:
     code = (
-        "import sys; from conformance.cli import app; from typer.testing import CliRunner; "
+        "import sys; from conformance.cli.commands import app; from typer.testing import CliRunner; "
         "assert CliRunner().invoke(app, ['vectors', '--help']).exit_code == 0; "
         "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules)))"
     )
@@ -144,7 +144,7 @@ def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path
 
 @pytest.mark.xdist_group("spark-cli")
 def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
-    EvidenceWriter(tmp_path / "run.jsonl").close()
+    (tmp_path / "run.jsonl").write_bytes(b'{"adapter":')
     words = ["verify", "--count", "10", "--evidence", "run.jsonl", "--", sys.executable, FAKE, "kill-worker"]
     done = _run(*words, cwd=tmp_path)
     assert done.returncode == 12, done.stderr
@@ -169,7 +169,8 @@ def test_what_cannot_be_evidence_is_a_matter_of_usage_and_left_alone(tmp_path: P
 
 def test_an_earlier_run_does_not_stand_for_one_that_never_began(tmp_path: Path) -> None:
     earlier = tmp_path / "out" / "run.jsonl"
-    EvidenceWriter(earlier).close()
+    earlier.parent.mkdir()
+    earlier.write_bytes(b'{"adapter":')
     without = {**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)}
     words = ["--count", "10", "--sdk", "reference", "--out", str(earlier.parent)]
     done = _run("verify", *words, cwd=tmp_path, env=without)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli import app
+from conformance.cli.commands import app
 from vectors.sdk import manifest
 
 COMMANDS = [["list"], ["build"], ["build", "go-gowebpki"], ["run", "go-gowebpki"]]

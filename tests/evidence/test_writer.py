@@ -20,6 +20,11 @@ from specs import strictjson
 from .conftest import CASES, exchange, verdict
 
 
+def partial(path: Path) -> Path:
+    """Where a run stands until it has come to its end."""
+    return path.with_name(path.name + ".partial")
+
+
 def test_each_line_carries_the_digest_of_the_raw_bytes_before_it(run_path: Path) -> None:
     lines = run_path.read_bytes().split(b"\n")
     assert lines.pop() == b""
@@ -38,30 +43,36 @@ def test_a_line_is_in_the_file_before_the_next_one_is_asked_for(tmp_path: Path, 
     with EvidenceWriter(path) as writer:
         writer.header(header)
         writer.write(exchange(CASES[0], 0))
-        assert len(path.read_bytes().splitlines()) == 2
+        assert len(partial(path).read_bytes().splitlines()) == 2
 
 
-def test_a_run_that_is_closed_without_finish_has_no_footer(tmp_path: Path, header: Header) -> None:
+def test_a_run_that_is_closed_without_finish_has_no_footer_and_not_its_name(tmp_path: Path, header: Header) -> None:
     path = tmp_path / "run.jsonl"
     with EvidenceWriter(path) as writer:
         writer.header(header)
-    assert read_evidence(path).footer is None
+    assert not path.exists()
+    assert read_evidence(partial(path)).footer is None
 
 
-def test_the_folders_of_the_file_are_made(tmp_path: Path, header: Header) -> None:
+def test_a_run_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
+    EvidenceWriter(tmp_path / "run.jsonl").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folders_of_the_file_are_made(tmp_path: Path) -> None:
     path = tmp_path / "holdfast-out" / "deep" / "run.jsonl"
-    with EvidenceWriter(path) as writer:
-        writer.header(header)
-    assert path.is_file()
+    with EvidenceWriter(path):
+        assert partial(path).is_file()
 
 
-def test_an_earlier_run_is_replaced_and_its_reader_keeps_it(write_run: Callable[[], Path]) -> None:
+def test_an_earlier_run_is_set_aside_and_its_reader_keeps_it(write_run: Callable[[], Path]) -> None:
     path = write_run()
     old = path.read_bytes()
     with path.open("rb") as reader:
         write_run()
         assert reader.read() == old
     assert read_evidence(path).defects == ()
+    assert path.with_name("run.jsonl.previous").read_bytes() == old
 
 
 def test_a_file_that_is_no_evidence_is_left_alone(tmp_path: Path) -> None:
@@ -90,13 +101,21 @@ def test_a_path_below_a_file_is_a_clear_error(tmp_path: Path) -> None:
         EvidenceWriter(tmp_path / "file" / "run.jsonl")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_says_what_to_do(header: Header) -> None:
-    with (
-        EvidenceWriter(Path("/dev/full")) as writer,
-        pytest.raises(EvidenceError, match=r"No space left on device.*run again"),
-    ):
-        writer.header(header)
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "/proc/self/fd/1"])
+def test_a_device_or_a_stream_is_no_place_for_evidence(name: str) -> None:
+    with pytest.raises(EvidenceError, match="name another file with --evidence"):
+        EvidenceWriter(Path(name))
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_full_disk_says_what_to_do(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int, _data: memoryview) -> int:
+        raise OSError(28, "No space left on device")
+
+    with EvidenceWriter(tmp_path / "run.jsonl") as writer:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(EvidenceError, match=r"No space left on device.*run again"):
+            writer.header(header)
 
 
 def test_after_a_failed_line_there_is_never_a_footer(
@@ -119,12 +138,12 @@ def test_after_a_failed_line_there_is_never_a_footer(
         writer.write(exchange(CASES[0], 0))
     # There is room again, but the run is beyond repair.
     monkeypatch.setattr(os, "write", real)
-    with pytest.raises(EvidenceError, match="without a footer"):
+    with pytest.raises(EvidenceError, match="no complete run"):
         writer.write(verdict(CASES[0]))
-    with pytest.raises(EvidenceError, match="without a footer"):
+    with pytest.raises(EvidenceError, match="no complete run"):
         writer.finish(verdict="conforms", exit_status=0)
     writer.close()
-    run = read_evidence(path)
+    run = read_evidence(partial(path))
     assert run.footer is None
     assert run.defects
 
@@ -164,6 +183,7 @@ def test_nothing_follows_the_footer(tmp_path: Path, header: Header) -> None:
     writer.finish(verdict="not_reached", exit_status=12)
     with pytest.raises(EvidenceError, match="no more lines"):
         writer.write(verdict(CASES[0]))
+    writer.close()
 
 
 def test_the_footer_counts_what_was_written(run_path: Path) -> None:

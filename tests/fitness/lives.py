@@ -11,6 +11,17 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from conformance.fitness.postgres import roles
+from conformance.fitness.postgres.roles import Household
+from conformance.fitness.postgres.snapshot import moment
+
+
+def household(dsn: str) -> Household:
+    """What surrounds a database on its server."""
+    with psycopg.connect(dsn) as connection, moment(connection):
+        return roles.read(connection)
+
+
 # Objects of the cluster that initdb made have numbers below this one (FirstNormalObjectId).
 _NORMAL = 16384
 _SWEEP = f"""

@@ -26,9 +26,10 @@ from conformance.fitness.postgres.clone import clone, discreet
 from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.scratch import Scratch, scratch
 from conformance.fitness.postgres.snapshot import take
+from conformance.fitness.target import target_of
 from specs.fitness import load_queries
 from specs.schema import explain, published_validator
-from tests.fitness.lives import LiveServer
+from tests.fitness.lives import LiveServer, household
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
 SURFACE = Surface(
@@ -89,7 +90,7 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
     dsn = live_server.dsn_of(DATABASE)
     with psycopg.connect(dsn) as connection:
         snapshot = take(connection, SURFACE, Policy())
-    with clone(dsn, SURFACE, snapshot, Policy(), clones) as made:
+    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
         assert made.failed == ()
         with psycopg.connect(made.dsn) as connection:
             seen = take(connection, SURFACE, Policy())
@@ -131,7 +132,10 @@ def test_clone_that_differs_in_anything_is_no_evidence(
         snapshot = take(connection, SURFACE, Policy())
     # The dump comes later than the snapshot, and no longer has it.
     live.execute(undone.encode())
-    with pytest.raises(LostError, match=words), clone(dsn, SURFACE, snapshot, Policy(), clones):
+    with (
+        pytest.raises(LostError, match=words),
+        clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones),
+    ):
         pytest.fail("a clone was handed out")
     assert _kept_by(clones) == kept
 
@@ -144,7 +148,7 @@ def test_index_that_was_never_finished_is_left_to_the_live_catalogue(live_server
         with psycopg.connect(dsn) as reader:
             snapshot = take(reader, SURFACE, Policy())
         with (
-            clone(dsn, SURFACE, snapshot, Policy(), clones) as made,
+            clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made,
             psycopg.connect(made.dsn) as reader,
         ):
             names = {row["name"] for row in take(reader, SURFACE, Policy()).structure["indexes"]}
@@ -161,9 +165,9 @@ def test_neither_server_keeps_anything_of_a_clone_that_was_probed_or_given_up(
     kept, before = _kept_by(clones), _dumped(dsn, clones)
     with psycopg.connect(dsn) as connection:
         snapshot = take(connection, SURFACE, Policy())
-    with clone(dsn, SURFACE, snapshot, Policy(), clones) as made:
+    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
         assert probe_clone(made, SURFACE, snapshot, Policy())[0].name == "first"
-    with pytest.raises(RuntimeError), clone(dsn, SURFACE, snapshot, Policy(), clones):
+    with pytest.raises(RuntimeError), clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones):
         raise RuntimeError("whoever looked has changed their mind")
     assert _kept_by(clones) == kept
     assert _dumped(dsn, clones) == before
@@ -187,7 +191,7 @@ def test_password_of_the_live_server_is_on_no_argument_list_and_in_no_error(
         snapshot = take(connection, SURFACE, Policy())
     with (
         pytest.raises(LostError, match="pg_dump ended with status 7") as raised,
-        clone(dsn, SURFACE, snapshot, Policy(), replace(clones, programs=tmp_path)),
+        clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), replace(clones, programs=tmp_path)),
     ):
         pytest.fail("a clone was handed out")
     assert (tmp_path / "word").read_text().strip() == "s3cret-word"
@@ -273,10 +277,13 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
             circumstances={**snapshot.circumstances, **circumstances},
         )
         if faithful:
-            with clone(dsn, SURFACE, told, Policy(), clones) as made:
+            with clone(target_of(dsn), household(dsn), SURFACE, told, Policy(), clones) as made:
                 assert made.failed == ()
         else:
-            with pytest.raises(LostError, match="views lacks"), clone(dsn, SURFACE, told, Policy(), clones):
+            with (
+                pytest.raises(LostError, match="views lacks"),
+                clone(target_of(dsn), household(dsn), SURFACE, told, Policy(), clones),
+            ):
                 pytest.fail("a clone was handed out")
 
 
@@ -289,16 +296,16 @@ def test_what_is_dumped_with_secrets_has_none_in_its_arguments(
     seen: list[tuple[str, str, int]] = []
     run = clones_of._run
 
-    def watched(command: list[str], *, environment: Mapping[str, str], given: bytes | None = None) -> Any:
+    def watched(command: list[str], *, environment: Mapping[str, str], **given: Any) -> Any:
         if environment.get("PGSERVICEFILE"):
             file = Path(environment["PGSERVICEFILE"])
             seen.append((" ".join(command), file.read_text(), file.stat().st_mode & 0o777))
             assert environment["PGPASSWORD"] == _SECRETS["password"]
-        return run(command, environment=environment, given=given)
+        return run(command, environment=environment, **given)
 
     monkeypatch.setattr(clones_of, "_run", watched)
     # The server asks for neither, and pg_dump reads both.
-    dumped = clones_of._dump(make_conninfo(live_server.dsn, **_SECRETS), clones)
+    dumped = clones_of._dump(target_of(make_conninfo(live_server.dsn, **_SECRETS)), clones)
     ((arguments, file, mode),) = seen
     assert b"PostgreSQL database dump complete" in dumped
     assert (file, mode) == ("[holdfast]\nsslpassword=key-Pa55-word\n", 0o600)

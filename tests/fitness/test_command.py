@@ -26,14 +26,17 @@ from conformance.cli import fitness_look
 from conformance.cli.explain import explain
 from conformance.cli.fitness import QuietCommand, fitness
 from conformance.fitness import gather
+from conformance.fitness.deadline import NEVER
 from conformance.fitness.errors import FitnessError, LostError
 from conformance.fitness.gather import examine, relation_named
 from conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
 from conformance.fitness.policy import Policy
+from conformance.fitness.postgres import reading as readings
 from conformance.fitness.postgres.probes import probe_clone
+from conformance.fitness.postgres.reading import reading
 from conformance.fitness.postgres.scratch import Scratch
 from conformance.fitness.proof import Examination
-from conformance.fitness.target import target_of
+from conformance.fitness.target import Target, target_of
 from conformance.verdict import Exit
 from specs import schema, strictjson
 from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
@@ -71,7 +74,7 @@ class Seen:
 def call(clones: Scratch) -> Iterator[Call]:
     """The command, with the scratch server that all tests share."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gather, "scratch", lambda: nullcontext(clones))
+        patch.setattr(gather, "scratch", lambda _: nullcontext(clones))
         yield lambda *words: CliRunner().invoke(app, [str(word) for word in words])
 
 
@@ -277,9 +280,9 @@ def test_the_session_that_looks_cannot_write(tables: str) -> None:
         connection.execute("DROP TABLE twin")
     with (
         pytest.raises(FitnessError, match="read-only transaction"),
-        gather._reading(target_of(tables)) as reading,
+        reading(target_of(tables), NEVER, "a reading") as connection,
     ):
-        reading.execute("CREATE TABLE made (id int)")
+        connection.execute("CREATE TABLE made (id int)")
 
 
 def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
@@ -463,7 +466,7 @@ def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
 
 
 def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "NEWEST", 14)
+    monkeypatch.setattr(readings, "NEWEST", 14)
     result = call(tables, *_NAMED)
     assert result.exit_code == 64
     assert "expected PostgreSQL 13 to 14, got 1" in said(result)
@@ -472,7 +475,7 @@ def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, m
 def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
     live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def none() -> Any:
+    def none(_: Any) -> Any:
         raise LostError("no scratch server could be started: no room")
 
     monkeypatch.setattr(gather, "scratch", none)
@@ -487,8 +490,8 @@ def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
 def test_what_the_programs_of_the_server_say_is_kept_without_the_password(
     call: Call, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def failing(dsn: str, *_: Any) -> Any:
-        raise LostError(f"pg_dump: error: connection with {dsn} and {PASSWORD} failed")
+    def failing(target: Target, *_: Any) -> Any:
+        raise LostError(f"pg_dump: error: connection with {target.dsn} and {PASSWORD} failed")
 
     monkeypatch.setattr(gather, "clone", failing)
     proof = tmp_path / "proof.json"

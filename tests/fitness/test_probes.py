@@ -18,7 +18,8 @@ from conformance.fitness.postgres.probes import probe_clone
 from conformance.fitness.postgres.scratch import Scratch
 from conformance.fitness.postgres.sessions import Session
 from conformance.fitness.postgres.snapshot import take
-from tests.fitness.lives import LiveServer
+from conformance.fitness.target import target_of
+from tests.fitness.lives import LiveServer, household
 from tests.fitness.schemas import CORPUS, DATABASE
 from tests.fitness.test_clone import SURFACE
 
@@ -35,7 +36,7 @@ def cloned(
         dsn = live.dsn_of(DATABASE)
         with psycopg.connect(dsn) as reader:
             snapshot = take(reader, surface, Policy())
-        with clone(dsn, surface, snapshot, Policy(), clones) as made:
+        with clone(target_of(dsn), household(dsn), surface, snapshot, Policy(), clones) as made:
             yield made
 
 

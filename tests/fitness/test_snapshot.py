@@ -188,7 +188,7 @@ def test_not_null_that_was_never_validated_is_none(live: psycopg.Connection[Any]
 
 
 def test_nothing_can_be_written_meanwhile_and_nothing_is_left(live: psycopg.Connection[Any]) -> None:
-    with moment(live, load_queries(CONTRACT).settings):
+    with moment(live):
         assert live.execute("SHOW transaction_isolation").fetchone() == ("repeatable read",)
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), live.transaction():
             live.execute("CREATE TABLE public.t (a int)")

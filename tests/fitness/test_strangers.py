@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli import app
+from conformance.cli.commands import app
 from conformance.fitness.gather import examine
 from conformance.fitness.model import Criterion, Standing, Status
 from conformance.fitness.policy import Policy

@@ -122,6 +122,17 @@ def test_with_x_the_run_ends_at_the_first_failure(tmp_path: Path) -> None:
     assert outcome.exit == 10
 
 
+def test_with_x_and_several_processes_the_run_keeps_its_footer_its_report_and_its_exit(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    outcome = verify(LEAKS, options=["-x", "--jobs", "2", "--junitxml", str(path)], cwd=tmp_path)
+    assert outcome.exit == outcome.footer["exit"] == 10, outcome.stderr
+    # Which of its failures comes first is up to the machine.
+    worst = outcome.footer["verdict"]
+    assert worst in {"fail_open", "state_leak"} & set(outcome.verdicts.values())
+    assert worst in path.read_text(encoding="utf-8")
+    assert f"verdict:  {worst}" in outcome.stdout
+
+
 # Reproducibility
 
 

@@ -36,8 +36,12 @@ class Run:
     @property
     def evidence(self) -> list[dict[str, Any]]:
         """The lines of evidence so far."""
-        path = self.cwd / "run.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        for path in (self.cwd / "run.jsonl", self.cwd / "run.jsonl.partial"):
+            if path.exists():
+                # The last line may be on its way.
+                whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+                return [json.loads(line) for line in whole]
+        return []
 
     @property
     def output(self) -> str:

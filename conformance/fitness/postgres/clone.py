@@ -9,35 +9,42 @@ import os
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from conformance.adapter.janitor import Janitor
+from conformance.fitness.deadline import Deadline
 from conformance.fitness.errors import LostError
 from conformance.fitness.model import Row, Snapshot, Surface
 from conformance.fitness.policy import CONTRACT, Policy
 from conformance.fitness.postgres import roles
+from conformance.fitness.postgres.blockers import holders_of_program
+from conformance.fitness.postgres.connecting import SLOW_S
 from conformance.fitness.postgres.scratch import Scratch
+from conformance.fitness.postgres.sessions import Session, opened
 from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.target import HIDDEN
+from conformance.fitness.target import HIDDEN, Target
 from specs.fitness import load_queries
 from specs.strictjson import canonical
 
 # A database of thousands of relations is dumped in some seconds.
 _PROGRAM_S = 120.0
-_LOCK_WAIT_S = 10
+_LOCK_WAIT_S = 5
+# How long pg_dump may take to cancel its query, and a server to drop a clone.
+_TERMINATE_S, _TIDY_S = 2.0, 20.0
 # What a dump leaves out on purpose would be in the way, or cannot be on another server.
 _DUMP = ("--schema-only", "--no-tablespaces", "--no-publications", "--no-subscriptions", "--no-security-labels")
 _RESTORE = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=0", "--output=/dev/null")
-_READ_ONLY = "-c default_transaction_read_only=on"
 # Servers before it write the text of queries otherwise; what was dumped as that text was restored without an error.
 _SHORT_NAMES_SINCE = 160000
 _TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules", "rules_elsewhere")}
+_LATE = "the server did not answer it, or it has much to do; look again later, or with a longer --timeout"
 # What of a difference is told: how many rows, and how much of each.
 _SHOWN, _ROW_SHOWN = 6, 300
 
@@ -63,20 +70,24 @@ class Clone:
         """As one of the live roles."""
         return self.scratch.dsn_of(self.database, user=role)
 
+    def opened(self, *sessions: tuple[str, str]) -> AbstractContextManager[tuple[Session, ...]]:
+        """Sessions by (label, role), closed at the end. Raises psycopg.Error."""
+        named = ((label, role, self.dsn_as(role)) for label, role in sessions)
+        return opened(*named, deadline=self.scratch.deadline)
+
 
 @contextmanager
-def clone(live_dsn: str, surface: Surface, snapshot: Snapshot, policy: Policy, scratch: Scratch) -> Iterator[Clone]:
+def clone(
+    live: Target, household: roles.Household, surface: Surface, snapshot: Snapshot, policy: Policy, scratch: Scratch
+) -> Iterator[Clone]:
     """The live database again, without rows, on `scratch`; dropped at the end. Nothing is written to the live one.
 
-    Raises LostError if it cannot be had or is not faithful; the text says what is missing.
+    `household` is what was read of its server together with the snapshot. Raises LostError if it cannot be had or is
+    not faithful; the text says what is missing.
     """
     # A name that no live role has, and that ends with the clone: it owns nothing.
     stranger = f"holdfast_stranger_{secrets.token_hex(4)}"
-    try:
-        household = _household(live_dsn)
-        dumped = _dump(live_dsn, scratch)
-    except psycopg.Error as error:
-        raise LostError(f"the roles of the live server cannot be read: {_said(error)}") from error
+    dumped = _dump(live, scratch)
     try:
         with scratch.connect() as keeper:
             made = Clone(scratch, household.database_name, stranger, _restored(keeper, household, dumped, scratch))
@@ -84,14 +95,10 @@ def clone(live_dsn: str, surface: Surface, snapshot: Snapshot, policy: Policy, s
             _people(keeper, household, stranger)
         yield made
     finally:
-        with suppress(psycopg.Error), scratch.connect() as keeper:
+        # Also when there is no time left: a server that somebody lent must not keep what was made on it.
+        with suppress(psycopg.Error), replace(scratch, deadline=Deadline.after(_TIDY_S)).connect() as keeper:
             roles.drop(keeper, household)
             keeper.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(stranger)))
-
-
-def _household(live_dsn: str) -> roles.Household:
-    with psycopg.connect(make_conninfo(live_dsn, options=_read_only(live_dsn))) as connection:
-        return roles.read(connection)
 
 
 def _restored(
@@ -112,16 +119,21 @@ def _people(keeper: psycopg.Connection[Any], household: roles.Household, strange
         raise LostError(f"the roles of the clone cannot log in: {_said(error)}") from error
 
 
-def _dump(live_dsn: str, scratch: Scratch) -> bytes:
-    with discreet(live_dsn) as (dsn, environment):
+def _dump(live: Target, scratch: Scratch) -> bytes:
+    """Everything but rows, by pg_dump in a read-only transaction of its own. Raises LostError."""
+    # By this name its session is found on the server.
+    name = f"holdfast-{secrets.token_hex(4)}"
+    with discreet(live.dsn) as (dsn, environment):
         return _run(
             [
                 str(scratch.programs / "pg_dump"),
                 *_DUMP,
                 f"--lock-wait-timeout={_LOCK_WAIT_S}s",
-                f"--dbname={make_conninfo(dsn, options=_read_only(dsn))}",
+                f"--dbname={make_conninfo(dsn, application_name=name)}",
             ],
             environment={**os.environ, **environment},
+            deadline=scratch.deadline,
+            inquire=lambda: holders_of_program(live, scratch.deadline, name),
         ).stdout
 
 
@@ -160,38 +172,73 @@ def _restore(dumped: bytes, database: str, scratch: Scratch) -> tuple[str, ...]:
     """Each statement that failed, in the words of psql."""
     command = [str(scratch.programs / "psql"), *_RESTORE, f"--dbname={scratch.dsn_of(database)}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    said = _run(command, given=dumped, environment=environment).stderr.decode("utf-8", "replace")
+    said = _run(command, given=dumped, environment=environment, deadline=scratch.deadline).stderr.decode(
+        "utf-8", "replace"
+    )
     return tuple(line.partition("ERROR:")[2].strip() for line in said.splitlines() if "ERROR:" in line)
 
 
 def _run(
-    command: list[str], *, environment: Mapping[str, str], given: bytes | None = None
+    command: list[str],
+    *,
+    environment: Mapping[str, str],
+    deadline: Deadline,
+    given: bytes | None = None,
+    inquire: Callable[[], str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    name = os.path.basename(command[0])
-    try:
-        done = subprocess.run(
-            command,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
-            capture_output=True,
-            check=False,
-            timeout=_PROGRAM_S,
-            env={**environment, "LC_ALL": "C"},
-        )
-    except subprocess.TimeoutExpired as error:
-        raise LostError(f"{name} did not end in {_PROGRAM_S:g} s") from error
-    except OSError as error:
-        raise LostError(f"{name} cannot be run: {error.strerror}") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise LostError(f"{name} ended with status {done.returncode}: {' '.join(said)[-500:]}")
-    return done
+    """A program, with its input and output. `inquire` is asked again and again who is in its way.
+
+    Raises LostError if it fails or is not done in time; then it is gone.
+    """
+    name, until, inquiry = os.path.basename(command[0]), Deadline.after(deadline.left(_PROGRAM_S)), ""
+    allowed = until.left()
+    # The janitor ends it if this process is killed: a dump holds locks.
+    with Janitor() as janitor:
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**environment, **janitor.mark, "LC_ALL": "C"},
+            )
+        except OSError as error:
+            raise LostError(f"{name} cannot be run: {error.strerror}") from error
+        try:
+            while True:
+                try:
+                    out, said = child.communicate(given, timeout=until.left(SLOW_S))
+                except subprocess.TimeoutExpired:
+                    if not until.left():
+                        raise LostError(f"{name} did not end in {allowed:.3g} s; {inquiry or _LATE}") from None
+                    inquiry = (inquire() if inquire is not None else "") or inquiry
+                else:
+                    break
+        finally:
+            _end(child)
+    if child.returncode:
+        words = " ".join(said.decode("utf-8", "replace").split())[-500:]
+        raise LostError(f"{name} ended with status {child.returncode}: {words}{f'; {inquiry}' if inquiry else ''}")
+    return subprocess.CompletedProcess(command, 0, out, said)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs: first so that it can cancel what it asked of the server."""
+    for end, patience in ((child.terminate, _TERMINATE_S), (child.kill, None)):
+        if child.poll() is None:
+            end()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=patience)
+    for stream in (child.stdin, child.stdout, child.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
 
 
 def _must_be_equal(made: Clone, surface: Surface, live: Snapshot, policy: Policy) -> None:
     """The same queries must say the same of both. Raises LostError with what differs."""
     try:
-        with psycopg.connect(made.dsn) as connection:
+        with closing(made.scratch.connect(made.dsn)) as connection:
             seen = take(connection, surface, policy)
     except psycopg.Error as error:
         raise LostError(f"the catalogue of the clone cannot be read: {_said(error)}") from error
@@ -243,10 +290,6 @@ def _as_restored(query: str, row: Row) -> dict[str, Any]:
         # Of an index whether children have it too is said by them; that of a partition is attached later.
         made.pop("no_inherit")
     return made
-
-
-def _read_only(dsn: str) -> str:
-    return f"{conninfo_to_dict(dsn).get('options') or ''} {_READ_ONLY}".strip()
 
 
 def _said(error: psycopg.Error) -> str:

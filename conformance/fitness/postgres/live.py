@@ -8,24 +8,63 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from conformance.fitness.deadline import Deadline
 from conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
 from conformance.fitness.policy import Policy
+from conformance.fitness.postgres.blockers import inquirer
+from conformance.fitness.postgres.connecting import Connection
 from conformance.fitness.postgres.probes import admission
 from conformance.fitness.postgres.rows import Maker, RowError
-from conformance.fitness.postgres.sessions import Guest
+from conformance.fitness.postgres.sessions import GRACE_S, Guest
 from conformance.fitness.postgres.tampering import gentle
 from conformance.fitness.postgres.workshop import Workshop
+from conformance.fitness.target import Target
 
 PREFIX = "live-"
 # Nobody is kept waiting for longer.
 _STATEMENT_MS, _LOCK_MS = 2000, 500
+# Early enough to ask who holds a lock while it is waited for.
+_SLOW_S = 0.2
+# Asked on a connection of its own, of a server that answers or does not.
+_END_S = 3.0
+_TERMINATE = "SELECT pg_catalog.pg_terminate_backend(%s::pg_catalog.int4)"
 # Numbers of live rows begin low, and those of an integer end above two thousand million.
 _LOW, _SPREAD = 1_000_000_000, 1_000_000_000
+
+
+def live_connection(target: Target, deadline: Deadline) -> Connection:
+    """A connection for the probe. Raises psycopg.Error.
+
+    A function of the database can catch what ends a statement and go on, with the locks that the probe has. If that
+    happens its session is ended from outside, as its own role may; no function catches that.
+    """
+
+    def end(stuck: Connection) -> None:
+        limit = Deadline.after(deadline.left(_END_S))
+        with (
+            suppress(psycopg.Error),
+            closing(
+                Connection.reach(target.dsn, purpose="ending the live probe", longest=_END_S, deadline=limit)
+            ) as other,
+        ):
+            other.execute(_TERMINATE, (stuck.info.backend_pid,))
+
+    made = Connection.reach(
+        target.dsn,
+        purpose="the probe on the live tables",
+        longest=_STATEMENT_MS / 1000 + GRACE_S,
+        deadline=deadline,
+        slow=_SLOW_S,
+        inquire=inquirer(target, deadline),
+    )
+    made.end = end
+    return made
 
 
 def probe_live(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TypeAlias
 
 import psycopg
@@ -13,7 +13,7 @@ from conformance.fitness.policy import BINDINGS, NONCE, WORDS, Policy
 from conformance.fitness.postgres import races
 from conformance.fitness.postgres.clone import Clone
 from conformance.fitness.postgres.rows import Maker, Pick, RowError
-from conformance.fitness.postgres.sessions import Session, opened
+from conformance.fitness.postgres.sessions import Session
 from conformance.fitness.postgres.tampering import tampering
 from conformance.fitness.postgres.workshop import KEY, REPLAY_KEY, Workshop, rolled_back
 from conformance.fitness.twins import TWINS
@@ -31,7 +31,7 @@ def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Poli
     """
     made: list[Probe] = []
     try:
-        with psycopg.connect(clone.dsn, autocommit=True) as connection:
+        with closing(clone.scratch.connect(clone.dsn)) as connection:
             for probe in _probes(clone, surface, policy, Maker(connection, surface, policy)):
                 made.append(probe)  # noqa: PERF402 - what was made before an error counts
     except (RowError, psycopg.Error) as error:
@@ -43,9 +43,9 @@ def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Poli
 def _probes(clone: Clone, surface: Surface, policy: Policy, maker: Maker) -> Iterator[Probe]:
     writer = surface.writer or maker.table(Part.EFFECT).owner
     with ExitStack() as stack:
-        helper = stack.enter_context(opened(("helper", clone.scratch.superuser, clone.dsn)))[0]
+        helper = stack.enter_context(clone.opened(("helper", clone.scratch.superuser)))[0]
         shop = Workshop(maker, surface, policy, helper=helper, evidence=EvidenceClass.CLONE)
-        session = stack.enter_context(opened(("writer", writer, clone.dsn_as(writer))))[0]
+        session = stack.enter_context(clone.opened(("writer", writer)))[0]
         first = shop.fresh()
         admitted = _first(shop, session, first)
         yield admitted
@@ -229,7 +229,7 @@ def _read_back(shop: Workshop, clone: Clone, writer: str, first: Pick) -> Probe:
     if reason := shop.lacks(Part.EFFECT, KEY) or shop.missing(Part.EFFECT, "decision"):
         return attempt.failed(reason)
     try:
-        with opened(("reader", writer, clone.dsn_as(writer))) as (reader,):
+        with clone.opened(("reader", writer)) as (reader,):
             condition, values = shop.find(Part.EFFECT, first)
             attempt.send(reader, shop.select(Part.EFFECT, "decision", condition), values)
     except psycopg.Error as error:
@@ -238,7 +238,7 @@ def _read_back(shop: Workshop, clone: Clone, writer: str, first: Pick) -> Probe:
 
 
 def _strangers(shop: Workshop, clone: Clone) -> Iterator[Probe]:
-    with opened(("stranger", clone.stranger, clone.dsn_as(clone.stranger))) as (stranger,):
+    with clone.opened(("stranger", clone.stranger)) as (stranger,):
         for part in (*shop.order, *shop.audit):
             suffix = "" if part is Part.EFFECT else f"-{part.value}"
             attempt, pick = shop.attempt(f"stranger-insert{suffix}"), shop.fresh()

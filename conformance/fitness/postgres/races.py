@@ -18,7 +18,7 @@ from conformance.fitness.policy import NONCE
 from conformance.fitness.postgres.clone import Clone
 from conformance.fitness.postgres.rows import Pick, RowError, quoted
 from conformance.fitness.postgres.scratch import RECOVERY_S
-from conformance.fitness.postgres.sessions import Attempt, Session, gone, opened
+from conformance.fitness.postgres.sessions import Attempt, Session, gone
 from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # How long the second session may need to run into the first.
@@ -49,8 +49,7 @@ _RACES = (
 
 def races(shop: Workshop, clone: Clone, writer: str, first: Pick) -> Iterator[Probe]:
     """All of them. The last one makes the server restart, so that every other session is gone."""
-    dsn = clone.dsn_as(writer)
-    with opened(("one", writer, dsn), ("two", writer, dsn)) as (one, two):
+    with clone.opened(("one", writer), ("two", writer)) as (one, two):
         for race in _RACES:
             yield _tried(shop, race.name, shop.lacks(race.part, race.word), partial(_race, shop, one, two, race))
         yield _tried(shop, "rollback", "", partial(_rollback, shop, one))
@@ -164,7 +163,7 @@ def _after_recovery(
         time.sleep(_POLL_S)
     while True:
         try:
-            with opened(("helper", clone.scratch.superuser, clone.dsn)) as (helper,):
+            with clone.opened(("helper", clone.scratch.superuser)) as (helper,):
                 statement, answer = helper.send(text, parameters)
         except psycopg.OperationalError:
             if time.monotonic() > deadline:

@@ -77,10 +77,12 @@ class Household:
 
 
 def read(connection: psycopg.Connection[Any]) -> Household:
-    """What the live server says; every role may read it. Raises psycopg.Error."""
+    """What the live server says; every role may read it. Raises psycopg.Error.
+
+    The transaction must look its names up in pg_catalog (`snapshot.moment`): else whoever owns the database says which
+    operators these are.
+    """
     with connection.cursor(row_factory=dict_row) as cursor:
-        # Else whoever owns the database says which operators these are.
-        cursor.execute("SET search_path = pg_catalog, pg_temp")
 
         def rows(query: str) -> tuple[dict[str, Any], ...]:
             return tuple(cursor.execute(query).fetchall())

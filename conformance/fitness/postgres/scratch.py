@@ -6,7 +6,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from conformance.adapter.janitor import Janitor
-from conformance.adapter.launcher import Launcher
+from conformance.adapter.launcher import READY_S, Launcher
 from conformance.adapter.process import StartError
+from conformance.fitness.deadline import NEVER, Deadline
 from conformance.fitness.errors import LostError
+from conformance.fitness.postgres.connecting import Connection
 
 # The same process boundary as everywhere: the harness starts the server by a command line, and never imports it.
 _COMMAND = (sys.executable, "-P", "-m", "reference_impl", "server")
@@ -32,6 +34,8 @@ _SETTINGS: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
 
 # With nothing to replay a restart takes a fraction of a second.
 RECOVERY_S = 20.0
+# Nothing that is done here takes long: a database is made of a template, or dropped with those who use it.
+_LONGEST_S = 30.0
 _POLL_S = 0.005
 
 
@@ -39,42 +43,50 @@ _POLL_S = 0.005
 class Scratch:
     """A running server. `dsn` is that of a superuser whose name no live role has, `programs` holds pg_dump and psql.
 
+    Nobody waits for it after `deadline`.
+
     Roles are the server's, so it holds one clone at a time.
     """
 
     dsn: str
     superuser: str
     programs: Path
+    deadline: Deadline = NEVER
 
     def dsn_of(self, database: str, *, user: str | None = None) -> str:
         """DSN of a database on it, as its superuser or as another role. Nobody is asked for a password."""
         return make_conninfo(self.dsn, dbname=database, user=user or self.superuser)
 
-    def connect(self) -> psycopg.Connection[Any]:
-        """A connection of the superuser to no database in particular, as soon as the server accepts one.
+    def connect(self, dsn: str | None = None) -> psycopg.Connection[Any]:
+        """A connection of the superuser, to no database in particular, as soon as the server accepts one.
 
         A server whose backend was killed restarts them all. Raises psycopg.Error.
         """
-        deadline = time.monotonic() + RECOVERY_S
+        recovered = Deadline.after(self.deadline.left(RECOVERY_S))
         while True:
             try:
-                return psycopg.connect(self.dsn, autocommit=True)
+                return _reach(dsn or self.dsn, self.deadline)
             except psycopg.OperationalError:
-                if time.monotonic() > deadline:
+                if not recovered.left():
                     raise
             time.sleep(_POLL_S)
 
 
 @contextmanager
-def bare_server(settings: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> Iterator[tuple[str, Path]]:
     """An empty server of its own with these settings: the DSN of its superuser, and the folder of its programs.
 
-    Raises StartError.
+    Raises StartError, also if it is not there at the deadline.
     """
     with ExitStack() as stack:
         janitor = stack.enter_context(Janitor())
         launcher = Launcher(
-            _COMMAND, contract="rs4a-replay", folder=janitor.make_folder(), config=settings, janitor=janitor
+            _COMMAND,
+            contract="rs4a-replay",
+            folder=janitor.make_folder(),
+            config=settings,
+            janitor=janitor,
+            patience=deadline.left(READY_S),
         )
         stack.callback(launcher.close)
         # Said in full: what PGHOSTADDR, PGPORT or PGOPTIONS mean is somebody's own server.
@@ -84,27 +96,31 @@ def bare_server(settings: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 @contextmanager
-def scratch() -> Iterator[Scratch]:
-    """A server for clones. Raises LostError if it cannot be started here."""
+def scratch(deadline: Deadline = NEVER) -> Iterator[Scratch]:
+    """A server for clones, until the deadline. Raises LostError if it cannot be started here."""
     with ExitStack() as stack:
         try:
-            dsn, programs = stack.enter_context(bare_server(_SETTINGS))
-            made = _with_a_name_of_its_own(dsn, programs)
+            dsn, programs = stack.enter_context(bare_server(_SETTINGS, deadline=deadline))
+            made = _with_a_name_of_its_own(dsn, programs, deadline)
         except (StartError, OSError, psycopg.Error) as error:
             raise LostError(f"no scratch server could be started: {error}") from error
         yield made
 
 
-def _with_a_name_of_its_own(dsn: str, programs: Path) -> Scratch:
+def _with_a_name_of_its_own(dsn: str, programs: Path, deadline: Deadline) -> Scratch:
     """Free the names that a live server may use: its clone has roles and a database of the same names."""
     suffix = secrets.token_hex(4)
     superuser, bootstrap = f"holdfast_scratch_{suffix}", f"holdfast_bootstrap_{suffix}"
-    with psycopg.connect(make_conninfo(dsn, dbname=MAINTENANCE), autocommit=True) as connection:
+    with closing(_reach(make_conninfo(dsn, dbname=MAINTENANCE), deadline)) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} SUPERUSER LOGIN").format(sql.Identifier(superuser)))
-    made = Scratch(make_conninfo(dsn, dbname=MAINTENANCE, user=superuser), superuser, programs)
-    with psycopg.connect(made.dsn, autocommit=True) as connection:
+    made = Scratch(make_conninfo(dsn, dbname=MAINTENANCE, user=superuser), superuser, programs, deadline)
+    with closing(_reach(made.dsn, deadline)) as connection:
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(_BOOTSTRAP)))
         connection.execute(
             sql.SQL("ALTER ROLE {} RENAME TO {}").format(sql.Identifier(_BOOTSTRAP), sql.Identifier(bootstrap))
         )
     return made
+
+
+def _reach(dsn: str, deadline: Deadline) -> Connection:
+    return Connection.reach(dsn, purpose="the scratch server", longest=_LONGEST_S, deadline=deadline)

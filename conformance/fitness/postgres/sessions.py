@@ -10,12 +10,16 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from conformance.fitness.deadline import NEVER, Deadline
 from conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
+from conformance.fitness.postgres.blockers import cause
+from conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
 # A probe is one small row. Whatever takes this long waits for something that will not come.
 STATEMENT_MS = 8000
 LOCK_MS = 4000
-_CONNECT_S = 10
+# How much longer this side waits than the server was told to: a function can catch what ends a statement, and go on.
+GRACE_S = 3.0
 # What a connection that is gone counts as; SQLSTATE class 08.
 _GONE = "08006"
 _SAVEPOINT = "holdfast_probe"
@@ -24,14 +28,18 @@ _SAVEPOINT = "holdfast_probe"
 class Session:
     """One connection of one role. Every statement and its answer go to whoever listens."""
 
-    def __init__(self, label: str, role: str, dsn: str) -> None:
+    def __init__(self, label: str, role: str, dsn: str, deadline: Deadline = NEVER) -> None:
         """Connect. Raises psycopg.Error."""
         self.label = label
         self.role = role
+        self._connection: psycopg.Connection[Any]
         limits = f"-c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS}"
         options = f"{conninfo_to_dict(dsn).get('options') or ''} {limits}".strip()
-        self._connection = psycopg.connect(
-            make_conninfo(dsn, options=options, connect_timeout=_CONNECT_S), autocommit=True
+        self._connection = Connection.reach(
+            make_conninfo(dsn, options=options),
+            purpose=f"the session of {role} ({label}) on the clone",
+            longest=STATEMENT_MS / 1000 + GRACE_S,
+            deadline=deadline,
         )
 
     @property
@@ -115,12 +123,12 @@ class Attempt:
 
 
 @contextmanager
-def opened(*sessions: tuple[str, str, str]) -> Iterator[tuple[Session, ...]]:
+def opened(*sessions: tuple[str, str, str], deadline: Deadline) -> Iterator[tuple[Session, ...]]:
     """Sessions by (label, role, dsn), closed at the end. Raises psycopg.Error."""
     with ExitStack() as stack:
         made = []
         for label, role, dsn in sessions:
-            session = Session(label, role, dsn)
+            session = Session(label, role, dsn, deadline)
             stack.callback(session.close)
             made.append(session)
         yield tuple(made)
@@ -147,5 +155,6 @@ def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def _refusal(error: psycopg.Error) -> Answer:
-    said = error.diag.message_primary or "the connection was lost"
+    said = error.diag.message_primary or (str(error) if isinstance(error, WaitedError) else "the connection was lost")
+    said += cause(error) if inquiry_of(error) else ""
     return Answer(sqlstate=error.sqlstate or _GONE, message=said, constraint=error.diag.constraint_name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
 from conformance.fitness.model import Dialect, Row, Snapshot, Surface
@@ -35,8 +36,9 @@ class StrangerError(Exception):
 def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001
     """Everything about the relations of `surface` and its writer, as of one moment.
 
-    The connection must not be in a transaction. What the role may not read, or the server does not know, is left out
-    and named under `unreadable` in the circumstances. Raises psycopg.Error if the connection fails.
+    In the transaction that the connection is in (`moment`), or in one of its own. What the role may not read, or the
+    server does not know, is left out and named under `unreadable` in the circumstances. Raises psycopg.Error if the
+    connection fails.
     """
     relations = [(name.schema, name.name) for name in surface.parts.values()]
     return read(connection, relations, surface.writer)
@@ -49,7 +51,8 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
     structure: dict[str, tuple[Row, ...]] = {}
     circumstances: dict[str, Any] = {}
     unreadable: dict[str, str] = {}
-    with moment(connection, queries.settings):
+    idle = connection.info.transaction_status is TransactionStatus.IDLE
+    with moment(connection) if idle else nullcontext():
         for query in queries.queries:
             try:
                 with connection.transaction():
@@ -69,11 +72,14 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
 
 
 @contextmanager
-def moment(connection: psycopg.Connection[Any], settings: Sequence[str]) -> Iterator[None]:
-    """One transaction that sees one state of the database, cannot write, and is rolled back."""
+def moment(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """One transaction that sees one state of the database, cannot write, and is rolled back.
+
+    Whatever is set is set for this transaction alone: it ends with it, however it ends and whosever session it was.
+    """
     with connection.transaction(force_rollback=True):
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        for setting in settings:
+        for setting in load_queries(CONTRACT).settings:
             connection.execute(setting)
         yield
 

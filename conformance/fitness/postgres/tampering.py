@@ -16,7 +16,7 @@ from conformance.fitness.model import Answer, Part, Probe, Statement, Surface
 from conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from conformance.fitness.postgres.clone import Clone
 from conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
-from conformance.fitness.postgres.sessions import Session, gone, opened
+from conformance.fitness.postgres.sessions import Session, gone
 from conformance.fitness.postgres.tables import Table
 from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
@@ -39,7 +39,7 @@ def tampering(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> It
                 yield shop.cannot("audit-again", kept.failed) if kept.failed else _again(shop, clone, surface, first)
             for who, role in (("writer", surface.writer), ("owner", shop.maker.table(part).owner)):
                 if role is not None and (who, role) not in sessions:
-                    sessions[who, role] = stack.enter_context(opened((who, role, clone.dsn_as(role))))[0]
+                    sessions[who, role] = stack.enter_context(clone.opened((who, role)))[0]
                 yield from _by(shop, who, None if role is None else sessions[who, role], part, first)
 
 
@@ -57,7 +57,7 @@ def _audit_row(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> P
     attempt, writer = shop.attempt("audit-first"), surface.writer or shop.maker.table(Part.AUDIT).owner
     try:
         shop.maker.learn((*shop.order, Part.AUDIT))
-        with opened(("auditor", writer, clone.dsn_as(writer))) as (auditor,):
+        with clone.opened(("auditor", writer)) as (auditor,):
             shop.send(attempt, auditor, shop.maker.insert(Part.AUDIT, first), first)
     except (RowError, psycopg.Error) as error:
         return attempt.failed(f"no audit record can be made: {error}")
@@ -72,7 +72,7 @@ def _again(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe
     same = {name: value for name, value in known.items() if name not in _own(shop, table)}
     pick = shop.fresh()
     try:
-        with opened(("auditor", writer, clone.dsn_as(writer))) as (auditor,), rolled_back(auditor):
+        with clone.opened(("auditor", writer)) as (auditor,), rolled_back(auditor):
             insert = shop.maker.insert(Part.AUDIT, pick, same)
             if shop.send(attempt, auditor, insert, pick).sqlstate is None:
                 attempt.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")

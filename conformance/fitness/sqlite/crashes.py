@@ -13,13 +13,17 @@ from conformance.fitness.sqlite.rows import Sql
 from conformance.fitness.sqlite.session import DEFAULTS, ROLE, Transcript
 
 _PATIENCE_S = 10.0
+# A trigger that never ends is interrupted, by the process itself: it may outlive whoever reads its lines.
+_INSTRUCTIONS = 100_000
 # The process has nothing of ours: what it needs it reads. It says one line for each statement, then waits to be killed.
 _PROGRAM = """
-import json, sqlite3, sys
+import json, sqlite3, sys, time
 told = json.loads(sys.stdin.readline())
 connection = sqlite3.connect(told["file"], isolation_level=None)
 for pragma, value in told["settings"].items():
     connection.execute(f"PRAGMA {pragma} = {value}")
+ends = time.monotonic() + told["patience"]
+connection.set_progress_handler(lambda: int(time.monotonic() > ends), told["instructions"])
 for sql, parameters in told["statements"]:
     try:
         print(json.dumps([None, "", max(connection.execute(sql, parameters).rowcount, 0)]), flush=True)
@@ -35,6 +39,8 @@ def kill_before_commit(file: Path, settings: Mapping[str, str], inserts: Sequenc
     told = {
         "file": str(file),
         "settings": {**DEFAULTS, **settings},
+        "patience": _PATIENCE_S,
+        "instructions": _INSTRUCTIONS,
         "statements": [[sql.text, sql.parameters] for sql in statements],
     }
     process = subprocess.Popen(

@@ -36,6 +36,8 @@ _WAL = 2
 # A reader that takes no locks looks again when somebody wrote meanwhile.
 _LOOKS = 5
 _BUSY_S = 2.0
+# Of an extended result code, the result.
+_PRIMARY = 0xFF
 _PREFIX = re.compile(r"^(?:sqlite:(?://(?=/))?|file:(?://(?=/))?)")
 
 
@@ -82,13 +84,48 @@ def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
             with contextlib.closing(_connect(path, how)) as connection:
                 connection.execute("BEGIN")
+                # The lock of a reader, for which `timeout` waits. A backup without one would wait for it for ever.
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
                 found = reading(connection)
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
+                raise FitnessError(
+                    f"{path} is locked, and was for {_BUSY_S:g} s ({error}): {_holders(path)}; look again when that "
+                    "transaction is over"
+                ) from error
             raise FitnessError(f"{path} cannot be read as a SQLite database: {error}") from error
         if "immutable" not in how or _state(path) == before:
             return found
     raise FitnessError(f"{path} was written to each time it was read; look again when less is going on")
+
+
+def _holders(path: Path) -> str:
+    """Which processes hold locks on the file or on what lies beside it, as far as the system shows them (proc(5))."""
+    places = dict[tuple[int, int, int], str]()
+    for each in (path, *(path.with_name(path.name + ending) for ending in BESIDE)):
+        with contextlib.suppress(OSError):
+            found = os.stat(each)
+            places[os.major(found.st_dev), os.minor(found.st_dev), found.st_ino] = each.name
+    held = set[str]()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            # «1: POSIX  ADVISORY  WRITE 1234 08:01:5678 0 EOF», with «->» before the kind where somebody waits for it.
+            words = line.split()
+            if words[1] == "->":
+                continue
+            major, minor, inode = words[5].split(":")
+            name = places.get((int(major, 16), int(minor, 16), int(inode)))
+            if name is not None and int(words[4]) != os.getpid():
+                held.add(f"process {words[4]} ({_program(words[4])}) holds a lock on {name}")
+    return "; ".join(sorted(held)) or "nobody can say which process holds it"
+
+
+def _program(process: str) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return "unknown"
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:

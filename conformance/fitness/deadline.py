@@ -1,0 +1,34 @@
+"""Until when an examination waits. Whatever waits for something outside of this process asks here for how long."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+# What an examination takes on a slow machine, several times over.
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment of `time.monotonic()`. After it nobody waits any longer."""
+
+    at: float = math.inf
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """So many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def left(self, longest: float = math.inf) -> float:
+        """Seconds until it, never negative, and at most `longest`."""
+        return min(longest, max(0.0, self.at - time.monotonic()))
+
+    def earlier(self, seconds: float) -> Deadline:
+        """So many seconds before it, for what must leave time for something else."""
+        return Deadline(self.at - seconds)
+
+
+# For a server that is used by tests alone.
+NEVER = Deadline()

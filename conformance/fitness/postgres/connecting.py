@@ -1,0 +1,157 @@
+"""Connections on which nobody waits for ever: this side keeps the time, whatever the server does or does not do.
+
+A server that is stopped, a network that swallows everything, a function that goes on when its time is over: the limits
+of the server itself end none of these waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from threading import Thread
+from typing import Any, Self, TypeVar
+
+import psycopg
+from psycopg import capabilities, waiting
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
+
+from conformance.fitness.deadline import NEVER, Deadline
+
+# For one host that is down, or behind a firewall that drops everything.
+_HOST_S = 10
+# For names that no server resolves; beside the hosts themselves.
+_NAMES_S = 5.0
+# A request to cancel is a connection of its own, to a server that may be the one that does not answer.
+_CANCEL_S = 2.0
+_POLL_S = 0.1
+# How long a statement of the catalogue may take before somebody asks who is in its way, and how often it is asked.
+SLOW_S = 2.0
+
+_T = TypeVar("_T")
+
+
+class WaitedError(psycopg.OperationalError):
+    """There was no answer in time, and the connection is closed. The text says which wait it was."""
+
+
+def inquiry_of(error: BaseException) -> str:
+    """Who was in the way of the statement that ended with this error; empty if nobody is known."""
+    return "; ".join(getattr(error, "__notes__", ()))
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection whose every wait ends: after `longest` seconds, and at the deadline.
+
+    `purpose` says what it is for, in the words of an error. `inquire` is called every `slow` seconds while a statement
+    is waited for; what it said last is a note of the error that the statement ends with (`inquiry_of`).
+    """
+
+    purpose = "the conversation with the server"
+    longest = _HOST_S * 1.0
+    deadline = NEVER
+    slow = SLOW_S
+    inquire: Callable[[Connection], str] | None = None
+    # What is done about a statement that nobody can cancel, before the connection is closed.
+    end: Callable[[Connection], None] | None = None
+
+    def wait(self, gen: PQGen[_T], interval: float = _POLL_S, timeout: float | None = None) -> _T:
+        """See `psycopg.Connection`: everything that is sent or received passes here. Raises WaitedError."""
+        longest = self.deadline.left(self.longest if timeout is None else min(timeout, self.longest))
+        inquiries: list[str] = []
+        try:
+            return waiting.wait(self._watched(gen, longest, inquiries), self.pgconn.socket, min(interval, _POLL_S))
+        except (psycopg.Error, KeyboardInterrupt) as error:
+            if inquiries:
+                error.add_note(inquiries[-1])
+            if not isinstance(error, psycopg.Error) or isinstance(error, WaitedError):
+                self._give_up()
+            raise
+
+    def _watched(self, gen: PQGen[_T], longest: float, inquiries: list[str]) -> PQGen[_T]:
+        """The same generator, asked for the time whenever something came, and when nothing did."""
+        began = time.monotonic()
+        ask_at = began + self.slow
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                state = gen.send(ready)
+                now = time.monotonic()
+                if now >= began + longest:
+                    over = " (the time of --timeout is over)" if not self.deadline.left() else ""
+                    raise WaitedError(f"{self.purpose}: no answer within {longest:.3g} s{over}")
+                if self.inquire is not None and now >= ask_at:
+                    # What was in the way before counts, too, if nobody is any more.
+                    inquiries += filter(None, [self.inquire(self)])
+                    ask_at = time.monotonic() + self.slow
+        except StopIteration as end:
+            value: _T = end.value
+            return value
+
+    def _give_up(self) -> None:
+        """End the statement, which nobody waits for, and then the connection. Never raises."""
+        if capabilities.has_cancel_safe():
+            # Older clients can only ask for it without a limit; they leave it to the server's own.
+            with suppress(psycopg.Error, OSError):
+                self.cancel_safe(timeout=_CANCEL_S)
+        if self.end is not None:
+            self.end(self)
+        with suppress(psycopg.Error, OSError):
+            self.close()
+
+    @classmethod
+    def reach(
+        cls,
+        dsn: str,
+        *,
+        purpose: str,
+        longest: float,
+        deadline: Deadline,
+        slow: float = SLOW_S,
+        inquire: Callable[[Connection], str] | None = None,
+    ) -> Self:
+        """Connect, each statement being a transaction of its own. Nothing is set for the session.
+
+        Raises psycopg.Error; WaitedError if no host answers in time.
+        """
+        hosts = str(conninfo_to_dict(dsn).get("host") or "").count(",") + 1
+        patience = deadline.left(hosts * _HOST_S + _NAMES_S)
+        if not patience:
+            raise WaitedError(f"{purpose}: no time was left for it (--timeout)")
+        # Names are resolved, and tickets are fetched, in calls that nobody can interrupt: in a thread, which is left
+        # to itself if it does not come back.
+        coming: Future[Self] = Future()
+        Thread(target=_connected, args=(cls, dsn, min(_HOST_S, patience), coming), daemon=True).start()
+        try:
+            made = coming.result(timeout=patience)
+        except FutureTimeoutError:
+            coming.add_done_callback(_close)
+            raise WaitedError(f"{purpose}: no connection within {patience:.3g} s") from None
+        except psycopg.errors.ConnectionTimeout as error:
+            raise WaitedError(f"{purpose}: no connection within {patience:.3g} s ({error})") from None
+        except KeyboardInterrupt:
+            coming.add_done_callback(_close)
+            raise
+        made.purpose, made.longest, made.deadline = purpose, longest, deadline
+        made.slow, made.inquire = slow, inquire
+        return made
+
+
+def _connected(kind: type[Connection], dsn: str, limit: float, coming: Future[Any]) -> None:
+    try:
+        # No statement is prepared under a name: behind a pooler it would stay in somebody else's session.
+        coming.set_result(
+            kind.connect(dsn, autocommit=True, prepare_threshold=None, connect_timeout=max(2, round(limit)))
+        )
+    except BaseException as error:
+        coming.set_exception(error)
+
+
+def _close(coming: Future[Any]) -> None:
+    """Nobody wants it any more."""
+    if coming.exception() is None:
+        coming.result().close()

@@ -1,0 +1,69 @@
+"""Reading a live server: each time one read-only transaction, which sets what it needs for itself alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import psycopg
+
+from conformance.fitness.deadline import Deadline
+from conformance.fitness.errors import FitnessError
+from conformance.fitness.postgres.blockers import cause, inquirer
+from conformance.fitness.postgres.connecting import Connection
+from conformance.fitness.postgres.snapshot import moment
+from conformance.fitness.target import Target
+
+# Major versions whose catalogues the queries know.
+OLDEST, NEWEST = 13, 18
+# Longer than the server lets a statement take in such a transaction (`settings` of the queries).
+STATEMENT_S = 35.0
+# For a client that stops between two statements: its transaction must not keep the server from tidying up.
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+
+
+@contextmanager
+def reading(target: Target, deadline: Deadline, purpose: str) -> Iterator[Connection]:
+    """A transaction that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
+    with errors_described(target, purpose), closing(_reached(target, deadline, purpose)) as connection:
+        _must_be_known(connection, target)
+        with moment(connection):
+            connection.execute(_IDLE)
+            yield connection
+
+
+@contextmanager
+def errors_described(target: Target, purpose: str) -> Iterator[None]:
+    """Errors of the driver and the server as a FitnessError without secrets, with what to do about it.
+
+    Of a wait that was too long it says for what `purpose`, and who was in the way.
+    """
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise FitnessError(
+            f"{target.described}: the role of the DSN may not read the catalogue: {target.first_line(error)}; "
+            "connect as a role that may, such as the owner of the database"
+        ) from None
+    except psycopg.Error as error:
+        said, why = target.first_line(error), target.scrubbed(cause(error))
+        if why and not said.startswith(purpose):
+            said = f"{purpose}: {said}"
+        raise FitnessError(
+            f"{target.described} cannot be asked: {said}{why or '; check that the server runs and lets this role in'}"
+        ) from None
+
+
+def _reached(target: Target, deadline: Deadline, purpose: str) -> Connection:
+    return Connection.reach(
+        target.dsn, purpose=purpose, longest=STATEMENT_S, deadline=deadline, inquire=inquirer(target, deadline)
+    )
+
+
+def _must_be_known(connection: Connection, target: Target) -> None:
+    major = connection.info.server_version // 10_000
+    if not OLDEST <= major <= NEWEST:
+        raise FitnessError(
+            f"{target.described}: expected PostgreSQL {OLDEST} to {NEWEST}, got {major}: its catalogue may say things "
+            "that this version of holdfast does not know"
+        )

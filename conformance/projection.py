@@ -1,0 +1,152 @@
+"""The results of a run for other tools: what its evidence says, in the terms that JUnit and Allure share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from conformance.plan import PlannedCase
+from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
+from reports.evidence import Exchange, Header, Run, VerdictLine
+from reports.results import Outcome, Result, Results
+from specs import Contract
+from specs.model import Level
+from specs.strictjson import canonical
+
+# A transcript is an attachment to read, not evidence; the evidence has all of it.
+MAX_TRANSCRIPT = 256 * 1024
+MISSING = "missing"
+
+_MEANING = {
+    Exit.FAIL_OPEN: "something failed open: accepted, leaked state, or lost what was acknowledged",
+    Exit.NON_CONFORMING: "non-conforming, nothing open",
+    Exit.INCOMPLETE: "the evidence is incomplete",
+    Exit.ADAPTER: "the adapter failed before any case",
+    Exit.EXPECTATION: "the file of expected failures is stale, or a claim was dropped",
+    Exit.KIT: "the kit's own check failed",
+    Exit.USAGE: "usage error: nothing ran",
+}
+
+
+def nothing_ran(status: Exit, problem: str) -> Results:
+    """The results where no case began: an adapter or a launcher that does not start, an option that is wrong."""
+    return Results(cases=(), exit=int(status), problem=_problem(status, problem), started=datetime.now(UTC))
+
+
+def results_of(
+    run: Run, contracts: Sequence[Contract], plan: Sequence[PlannedCase], *, status: Exit, problem: str = ""
+) -> Results:
+    """The results of a run that ended with `status`. A planned case without a result is an error, unless narrowed."""
+    header = run.header
+    if header is None:
+        return nothing_ran(status if status is not Exit.OK else Exit.INCOMPLETE, problem)
+    lines = {line.case: line for line in run.verdicts}
+    exchanges = run.sides()
+    by_name = {contract.name: contract for contract in contracts}
+    narrowed = header.selection.expression is not None
+    cases = [
+        _result(planned, lines.get(planned.id), by_name[planned.contract], exchanges.get(planned.id, {}), header)
+        for planned in plan
+        if planned.id in lines or not narrowed
+    ]
+    finished = header.started if run.footer is None else run.footer.finished
+    return Results(
+        cases=tuple(cases),
+        exit=int(status),
+        problem=_problem(status, problem),
+        started=header.started,
+        seconds=max((finished - header.started).total_seconds(), 0.0),
+        properties=_properties(header, run),
+        contracts={
+            pin.contract: {"version": pin.version, "digest": pin.digest, "cases_digest": pin.cases_digest}
+            for pin in header.contracts
+        },
+    )
+
+
+def _problem(status: Exit, problem: str) -> str:
+    return "" if status is Exit.OK else ": ".join(filter(None, (f"exit {int(status)}", _MEANING[status], problem)))
+
+
+def _properties(header: Header, run: Run) -> Mapping[str, str]:
+    said = header.adapter.implementation
+    return {
+        "kit": f"{header.kit.name} {header.kit.version}",
+        "kit_digest": header.kit.digest,
+        "implementation": "" if said is None else f"{said.name} {said.version} ({said.language})",
+        "seed": header.seed,
+        "narrowed": header.selection.expression or "",
+        "evidence_digest": run.digest,
+    }
+
+
+def _result(
+    planned: PlannedCase,
+    line: VerdictLine | None,
+    contract: Contract,
+    sides: Mapping[str, Sequence[Exchange]],
+    header: Header,
+) -> Result:
+    clauses = [contract.clauses[name] for name in planned.clauses]
+    binds = any(clause.level is Level.MUST for clause in clauses)
+    told = [f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {clause.harm}" for clause in clauses]
+    missing = Result(
+        case=planned.id,
+        contract=planned.contract,
+        clauses=planned.clauses,
+        title=planned.title,
+        outcome=Outcome.ERROR,
+        verdict=MISSING,
+        severity="critical" if binds else "minor",
+        message="the case was planned and has no result",
+        text="\n".join(told),
+    )
+    if line is None:
+        return missing
+    explained = [
+        f"{name}: {text}"
+        for name, text in (
+            ("detail", line.detail),
+            ("expected", line.expected),
+            ("received", line.received),
+            ("advice", line.advice),
+            ("failure mode", line.silence or ""),
+            ("excused", line.excused or ""),
+        )
+        if text
+    ]
+    verdict = Verdict(line.verdict)
+    sent = [each.sent_us for each in (*sides.get("main", ()), *sides.get("twin", ())) if each.sent_us is not None]
+    return replace(
+        missing,
+        outcome=_outcome(verdict, line, binds=binds),
+        verdict=line.verdict,
+        message=" ".join(line.detail.split()),
+        text="\n".join([f"{line.verdict}: {planned.title}", *told, *explained]),
+        excused=line.excused,
+        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides),
+        started=header.started + timedelta(microseconds=min(sent)) if sent else None,
+        seconds=line.seconds,
+    )
+
+
+def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
+    if verdict is Verdict.CONFORMS:
+        return Outcome.PASSED
+    if (verdict is Verdict.UNSUPPORTED and not binds) or (line.excused is not None and can_be_excused(verdict)):
+        return Outcome.SKIPPED
+    # A missing result is no failure of the implementation either.
+    if exit_of(verdict) in {Exit.INCOMPLETE, Exit.KIT} or line.silence == Silence.MISSING.value:
+        return Outcome.ERROR
+    return Outcome.FAILED
+
+
+def _transcript(sides: Mapping[str, Sequence[Exchange]]) -> str:
+    lines = [
+        canonical({name: value for name, value in each.as_json().items() if name not in ("type", "case")}).decode()
+        for exchanges in sides.values()
+        for each in exchanges
+    ]
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_TRANSCRIPT else text[:MAX_TRANSCRIPT] + "\n… cut; the evidence has all of it"

@@ -1,0 +1,335 @@
+"""A run that does not come to its end leaves nothing of an older one to the gate: no pipeline goes on by it.
+
+The two lines of a pipeline are `holdfast verify --contract toy -- ADAPTER` and then, whatever came of it,
+`holdfast gate holdfast-out/run.jsonl --require toy`. An older, good run stands in the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from conformance.cli.gate import gate
+from tests.hostile.verify import HERE, TOY, environment, temp_folder
+
+ADAPTERS = HERE / "adapters"
+RUN = Path("holdfast-out") / "run.jsonl"
+# A busy machine may take so long to come to a point.
+APPEARS_S = 60.0
+REPORTS = ("--junitxml", "junit.xml", "--alluredir", "allure")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command()(gate)
+
+
+def adapter(name: str, *words: str) -> str:
+    """The command of one of the kit's own adapters."""
+    return shlex.join([sys.executable, str(ADAPTERS / name), *words])
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which a run can come to nothing.
+
+    `options` and `adapter` are as a shell has them; `prepare` comes first, in the folder of the run; `meanwhile` is
+    what happens to the process while it runs; `exits` are the statuses that it may end with.
+    """
+
+    name: str
+    exits: frozenset[int]
+    options: str = ""
+    adapter: str = adapter("honest.py")
+    prepare: Callable[[Path], object] = lambda _: None
+    meanwhile: Callable[[subprocess.Popen[str], Path], object] = lambda _process, _folder: None
+    before: str = ""
+
+
+def script(text: str, mode: int = 0o755) -> Callable[[Path], object]:
+    """An adapter of the user's own, `./mine`."""
+
+    def prepare(folder: Path) -> None:
+        (folder / "mine").write_text(text, encoding="utf-8")
+        (folder / "mine").chmod(mode)
+
+    return prepare
+
+
+def once(wanted: Callable[[Path], bool], number: signal.Signals) -> Callable[[subprocess.Popen[str], Path], object]:
+    """Signal the process as soon as the folder is as `wanted`."""
+
+    def meanwhile(process: subprocess.Popen[str], folder: Path) -> None:
+        deadline = time.monotonic() + APPEARS_S
+        while not wanted(folder) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(number)
+
+    return meanwhile
+
+
+def early(folder: Path) -> bool:
+    """The first thing has happened, the kit itself is not loaded yet."""
+    return not (folder / RUN).exists()
+
+
+def in_the_middle(folder: Path) -> bool:
+    """A case waits for its answer."""
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / f"{RUN}.partial").stat().st_size > 0
+    return False
+
+
+def way(name: str, exits: int | tuple[int, ...], options: str = "", **more: object) -> Way:
+    return Way(name, frozenset([exits] if isinstance(exits, int) else exits), options, **more)  # type: ignore[arg-type]
+
+
+HANGS = adapter("hang_on_call.py")
+WAYS = [
+    way("the adapter is missing", 13, adapter="./none"),
+    way("the interpreter of the adapter is missing", 13, adapter="./mine", prepare=script("#!/no/such/program\n")),
+    way("the adapter exits at once", 13, adapter=adapter("exit_0_at_start.py")),
+    way("the adapter answers garbage at hello", 13, adapter=adapter("banner.py")),
+    way("the adapter claims another version", 13, adapter=adapter("lies_in_hello.py", "version")),
+    way("the launcher is missing", 13, "--launcher ./none"),
+    way("the launcher fails", 13, "--launcher false"),
+    way("an option is misspelt", 64, "--no-such-option"),
+    way("the contract is unknown", 64, "--contract no-such"),
+    way("the config is none", 64, "--config nonsense"),
+    way("the file of expected failures is missing", 64, "--xfail none.toml"),
+    way("the disk has no room for the evidence", 12, before="ulimit -f 1; "),
+    way("TERM comes early", (12, 128 + signal.SIGTERM), meanwhile=once(early, signal.SIGTERM)),
+    way("KILL comes early", 128 + signal.SIGKILL, meanwhile=once(early, signal.SIGKILL)),
+    way("KILL comes in the middle", 128 + signal.SIGKILL, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGKILL)),
+    way("Ctrl-C comes in the middle", 12, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGINT)),
+]
+# As these go the same way through the code as others, or nearly, `-m sweep` tries them.
+MORE = [
+    way("the adapter is not executable", 13, adapter="./mine", prepare=script("#!/bin/sh\n", 0o644)),
+    way("the adapter is a folder", 13, adapter=".", prepare=lambda folder: (folder / "mine").mkdir()),
+    way("the adapter crashes at once", 13, adapter=adapter("crash_at_start.py")),
+    way("the adapter hangs at hello", 13, "--slow 0.02", adapter=adapter("hang_at_start.py")),
+    way("the adapter claims nothing", 13, adapter=adapter("lies_in_hello.py", "nothing")),
+    way("the option of the evidence is misspelt", 64, f"--evidenc={RUN}"),
+    way("the expression is none", 64, "-k '('"),
+    way("an option lacks its value", 64, "--evidence"),
+    way("the value of an option is none", 64, "--jobs many"),
+    way("the case is unknown", 64, "--case toy/no-such"),
+    way("nothing is to be verified", 64, adapter=""),
+    way("the JUnit file would be a folder", 64, "--junitxml holdfast-out"),
+    way("the partial file is in the way", 64, prepare=lambda folder: (folder / f"{RUN}.partial").mkdir()),
+    way("TERM comes in the middle", 12, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGTERM)),
+]
+EACH = pytest.mark.parametrize(
+    "one",
+    [*(pytest.param(one, id=one.name) for one in WAYS)]
+    + [pytest.param(one, id=one.name, marks=pytest.mark.sweep) for one in MORE],
+)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A folder in which pipelines run."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def start(self, script: str) -> subprocess.Popen[str]:
+        """Run a script of the shell."""
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def verify(self, one: Way) -> tuple[int, str]:
+        """The first line, by itself: its status, as a shell has it, and what it printed."""
+        process = self.start(f"{one.before}exec {line(one)}")
+        one.meanwhile(process, self.folder)
+        said = "".join(process.communicate(timeout=APPEARS_S))
+        return process.returncode if process.returncode >= 0 else 128 - process.returncode, said
+
+    def gate(self, run: Path = RUN) -> tuple[int, str]:
+        """The second line, in this process: its status, and what it printed."""
+        result = CliRunner().invoke(app, [str(self.folder / run), "--require", "toy"])
+        return result.exit_code, result.output
+
+
+def line(one: Way, *more: str) -> str:
+    """The first line of a pipeline."""
+    words = f"--contract toy {shlex.join(more)} {one.options}"
+    return f"holdfast verify {words} -- {one.adapter}" if one.adapter else f"holdfast verify {words}"
+
+
+@pytest.fixture(scope="module")
+def temp() -> Iterator[Path]:
+    """The temp folder of all runs, with the console script in it."""
+    with temp_folder() as folder:
+        program = folder / "bin" / "holdfast"
+        program.parent.mkdir()
+        root = Path(__file__).parents[2]
+        program.write_text(
+            f"#!{sys.executable} -P\nimport sys\nsys.path.insert(0, {str(root)!r})\n"
+            "from conformance.cli import main\nmain()\n",
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+        (folder / "tmp").mkdir()
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def variables(temp: Path) -> dict[str, str]:
+    """The environment of all runs."""
+    kept = environment(temp / "tmp")
+    return {**kept, "PATH": f"{temp / 'bin'}:{kept['PATH']}"}
+
+
+@pytest.fixture(scope="module")
+def good(temp: Path, variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a good run and its reports."""
+    folder = tmp_path_factory.mktemp("good")
+    done = Pipeline(folder, variables).start(line(WAYS[0], *REPORTS).replace("./none", adapter("honest.py")))
+    said = done.communicate(timeout=APPEARS_S)
+    assert done.returncode == 0, said
+    return folder
+
+
+@pytest.fixture
+def pipeline(good: Path, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """A folder with a good older run, of which the gate says YES."""
+    monkeypatch.setenv("HOLDFAST_SPECS", str(TOY))
+    shutil.copytree(good, tmp_path, dirs_exist_ok=True)
+    found = Pipeline(tmp_path, variables)
+    assert found.gate()[0] == 0
+    return found
+
+
+@EACH
+def test_the_gate_never_goes_on_by_an_older_run_when(one: Way, pipeline: Pipeline) -> None:
+    one.prepare(pipeline.folder)
+    status, said = pipeline.verify(one)
+    assert status in one.exits, said
+    assert "CAN_PROCEED = YES" not in said
+    status, said = pipeline.gate()
+    assert status != 0, said
+    assert "CAN_PROCEED = YES" not in said
+
+
+@pytest.mark.sweep
+@EACH
+def test_a_script_of_two_lines_never_goes_on_when(one: Way, pipeline: Pipeline) -> None:
+    one.prepare(pipeline.folder)
+    # A shell function, so that the process that the signals go to is the first line's.
+    first = pipeline.start(f"{one.before}exec {line(one)}")
+    one.meanwhile(first, pipeline.folder)
+    first.communicate(timeout=APPEARS_S)
+    second = pipeline.start(f"holdfast gate {RUN} --require toy")
+    said = "".join(second.communicate(timeout=APPEARS_S))
+    assert first.returncode != 0
+    assert second.returncode != 0, said
+    assert "CAN_PROCEED = YES" not in said
+
+
+# Two runs in one folder
+
+
+def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of_the_first(pipeline: Pipeline) -> None:
+    waits = f"while [ ! -e {pipeline.folder}/go ]; do sleep 0.02; done; exec {adapter('honest.py')}"
+    script(f"#!/bin/sh\n{waits}\n")(pipeline.folder)
+    first = pipeline.start(f"exec {line(Way('', frozenset(), adapter='./mine'))}")
+    partial = pipeline.folder / f"{RUN}.partial"
+    until(partial.exists, first)
+    for evidence in (str(RUN), "holdfast-out/other.jsonl"):
+        options = f"--evidence {evidence}"
+        status, said = pipeline.verify(Way("", frozenset(), options, adapter=adapter("accept_all.py")))
+        assert status == 64, said
+        assert f"process {first.pid}" in said
+        assert "CAN_PROCEED" not in said
+        assert pipeline.gate()[0] != 0
+    (pipeline.folder / "go").touch()
+    said = "".join(first.communicate(timeout=APPEARS_S))
+    assert (first.returncode, pipeline.gate()[0]) == (0, 0), said
+
+
+def until(wanted: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for something that a process brings about."""
+    deadline = time.monotonic() + APPEARS_S
+    while not wanted() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert wanted()
+
+
+# Evidence that is not what the run wrote
+
+# What an adapter may do to the evidence: it and what it starts run until the end of the kit.
+TAMPERED = {
+    "cut while it ran": 'truncate -s 40 "$RUN.partial"',
+    "swapped while it ran": 'cp good.jsonl other; mv other "$RUN.partial"',
+    "removed while it ran": 'rm "$RUN.partial"',
+    "cut when it was whole": '(until [ -e "$RUN" ]; do :; done; truncate -s 40 "$RUN") > /dev/null 2>&1 &',
+    "swapped when it was whole": '(cp good.jsonl other; until [ -e "$RUN" ]; do :; done; mv other "$RUN") >&2 &',
+}
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.sweep] if name in ("removed while it ran", "cut when it was whole") else []
+        )
+        for name in TAMPERED
+    ],
+)
+def test_a_run_does_not_end_well_whose_evidence_was(what: str, pipeline: Pipeline) -> None:
+    shutil.copy(pipeline.folder / RUN, pipeline.folder / "good.jsonl")
+    script(f"#!/bin/sh\ncd {pipeline.folder}\nRUN={RUN}\n{TAMPERED[what]}\nexec {adapter('honest.py')}\n")(
+        pipeline.folder
+    )
+    status, said = pipeline.verify(Way("", frozenset(), adapter="./mine"))
+    assert status == 12, said
+    assert "CAN_PROCEED" not in said
+    assert pipeline.gate()[0] != 0
+
+
+# The gate, and what stands beside a run
+
+
+def test_the_gate_takes_neither_an_older_run_nor_one_that_has_not_ended(pipeline: Pipeline) -> None:
+    whole = pipeline.folder / RUN
+    for suffix, reason in ((".previous", "older_run"), (".partial", "unfinished_run")):
+        other = whole.rename(f"{whole}{suffix}")
+        status, said = pipeline.gate(Path(f"{RUN}{suffix}"))
+        assert status == 12
+        assert reason in said
+        status, said = pipeline.gate()
+        assert status == 64
+        assert other.name in said
+        link = pipeline.folder / "link"
+        link.symlink_to(other)
+        assert pipeline.gate(Path("link"))[0] == 12
+        link.unlink()
+        other.rename(whole)
+
+
+def test_reports_of_an_older_run_do_not_stand_for_one_that_never_started(pipeline: Pipeline) -> None:
+    status, _ = pipeline.verify(Way("", frozenset(), shlex.join(REPORTS), adapter="./none"))
+    assert status == 13
+    assert not (pipeline.folder / "junit.xml").exists()
+    assert list((pipeline.folder / "allure").iterdir()) == []
+    assert (pipeline.folder / "junit.xml.previous").is_file()
+    assert list((pipeline.folder / "allure.previous").glob("*-result.json"))

@@ -1,0 +1,106 @@
+"""Outputs that cannot be written are noticed before the run, and nothing of the user's is touched for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.console import Format
+from conformance.cli.options import Options
+from conformance.cli.outputs import unusable_outputs
+from conformance.engine import RunSettings
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    """What a plain command line asks for, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Options(
+        settings=RunSettings(("./adapter",), (), "5eed", keep="out/faults"),
+        evidence=Path("out/run.jsonl"),
+        expression=None,
+        clauses=(),
+        cases=(),
+        faults=True,
+        xfail=None,
+        jobs=1,
+        exit_first=False,
+        junitxml=Path("reports/junit.xml"),
+        alluredir=Path("reports/allure"),
+        format=Format.TEXT,
+    )
+
+
+def entries() -> set[str]:
+    """Everything in the current folder."""
+    return {str(path) for path in Path().rglob("*")}
+
+
+def test_places_of_their_own_are_usable_and_not_made(options: Options) -> None:
+    assert unusable_outputs(options) == ""
+    assert entries() == set()
+    beside = replace(options, junitxml=Path("out/junit.xml"), alluredir=Path("out"))
+    assert unusable_outputs(beside) == ""
+
+
+WRONG: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a pipe": os.mkfifo,
+    "a file of others": lambda path: path.write_text("mine"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_junit_file_cannot_be(what: str, options: Options) -> None:
+    path = Path("there")
+    WRONG[what](path)
+    before = path.lstat()
+    assert "--junitxml" in unusable_outputs(replace(options, junitxml=path))
+    assert path.lstat() == before
+
+
+@pytest.mark.parametrize("what", [what for what in WRONG if what != "a folder"])
+def test_a_folder_of_allure_results_cannot_be(what: str, options: Options) -> None:
+    path = Path("there")
+    WRONG[what](path)
+    assert "--alluredir" in unusable_outputs(replace(options, alluredir=path))
+    assert "--alluredir" in unusable_outputs(replace(options, alluredir=path / "below"))
+    assert "--junitxml" in unusable_outputs(replace(options, junitxml=path / "below"))
+
+
+def test_what_the_kernel_keeps_takes_no_report(options: Options) -> None:
+    # Root writes anywhere else.
+    assert "--junitxml" in unusable_outputs(replace(options, junitxml=Path("/proc/junit.xml")))
+    assert "--alluredir" in unusable_outputs(replace(options, alluredir=Path("/proc/allure")))
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "there.previous", "there.partial", "-x"])
+def test_a_name_that_cannot_hold_a_report_is_refused(name: str, options: Options) -> None:
+    assert "--junitxml" in unusable_outputs(replace(options, junitxml=Path(name)))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "junit", "allure"),
+    [
+        ("same", "same", "other"),
+        ("out/run.jsonl", "out/../out/run.jsonl", "other"),
+        ("out/run.jsonl", "link/run.jsonl", "other"),
+        ("same", "other", "same"),
+        ("one", "same", "same"),
+        ("same", "other", "same/below"),
+        ("same/below", "same", "other"),
+        ("one", "same", "same/below"),
+        ("out/run.jsonl", "out/faults", "other"),
+        ("out/run.jsonl", "other", "out/faults"),
+    ],
+)
+def test_outputs_do_not_share_a_place(evidence: str, junit: str, allure: str, options: Options) -> None:
+    Path("out").mkdir()
+    Path("link").symlink_to("out")
+    asked = replace(options, evidence=Path(evidence), junitxml=Path(junit), alluredir=Path(allure))
+    assert "places of their own" in unusable_outputs(asked)

@@ -1,0 +1,87 @@
+"""Allure results of a run: failed is failed, broken is only what has no verdict, and labels say contract and clause."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.allure import FRAMEWORK, write_allure
+from reports.results import Outcome, Result, Results
+
+CASE = Result(
+    case="toy/once/a-put",
+    contract="toy",
+    clauses=("TOY-01", "TOY-02"),
+    title="a put",
+    outcome=Outcome.FAILED,
+    verdict="fail_open",
+    severity="critical",
+    message="accepted",
+    text="clause, harm, detail",
+    transcript='{"n":0}',
+)
+
+
+def written(folder: Path, *cases: Result, status: int = 10) -> dict[str, dict[str, Any]]:
+    write_allure(Results(cases, status, "problem", datetime(2026, 1, 1, tzinfo=UTC)), folder)
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
+    return {result["fullName"]: result for result in found}
+
+
+def labels(result: dict[str, Any], name: str) -> list[str]:
+    return [label["value"] for label in result["labels"] if label["name"] == name]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Outcome.PASSED, "passed"),
+        (Outcome.FAILED, "failed"),
+        (Outcome.ERROR, "broken"),
+        (Outcome.SKIPPED, "skipped"),
+    ],
+)
+def test_each_outcome_has_its_status(tmp_path: Path, outcome: Outcome, status: str) -> None:
+    found = written(tmp_path, replace(CASE, outcome=outcome))
+    assert found[CASE.case]["status"] == status
+
+
+def test_contract_clause_and_severity_are_labels_and_suites(tmp_path: Path) -> None:
+    found = written(tmp_path, CASE)[CASE.case]
+    assert labels(found, "parentSuite") == labels(found, "contract") == ["toy"]
+    assert labels(found, "suite") == ["TOY-01"]
+    assert labels(found, "clause") == ["TOY-01", "TOY-02"]
+    assert labels(found, "severity") == ["critical"]
+    assert labels(found, "framework") == [FRAMEWORK]
+
+
+def test_the_transcript_is_an_attachment(tmp_path: Path) -> None:
+    found = written(tmp_path, CASE)[CASE.case]
+    (attachment,) = found["attachments"]
+    assert (tmp_path / attachment["source"]).read_text(encoding="utf-8") == CASE.transcript
+
+
+def test_an_excused_failure_stays_failed_and_is_marked_with_its_issue(tmp_path: Path) -> None:
+    excused = replace(CASE, outcome=Outcome.SKIPPED, verdict="wrong_reason", excused="https://example.org/17")
+    found = written(tmp_path, excused)[CASE.case]
+    assert found["status"] == "failed"
+    assert found["statusDetails"]["known"] is True
+    assert labels(found, "tag") == ["excused"]
+    assert [link["url"] for link in found["links"]] == ["https://example.org/17"]
+
+
+def test_the_history_of_a_case_goes_on_from_run_to_run(tmp_path: Path) -> None:
+    first = written(tmp_path / "one", CASE)[CASE.case]
+    second = written(tmp_path / "two", replace(CASE, outcome=Outcome.PASSED))[CASE.case]
+    assert first["historyId"] == second["historyId"]
+    assert first["uuid"] != second["uuid"]
+
+
+def test_a_run_that_did_not_exit_0_is_broken_even_without_a_case(tmp_path: Path) -> None:
+    found = written(tmp_path, status=13)
+    assert [(name, result["status"]) for name, result in found.items()] == [("holdfast/run", "broken")]
