@@ -38,8 +38,9 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
     else:
         begin = f"The power failed behind operation {last}; at that time"
     how = f"{state.kind.value}: {state.note}" if state.note else state.kind.value
-    # Without a name, any file system may leave it so.
-    where = f" on {state.point.systems}" if state.point.systems else ""
+    systems = {one.point.systems for one in candidate.states if last in one.point.numbers}
+    # Of several, or of one without a name, all may leave it so.
+    where = f" on {next(iter(systems))}" if len(systems) == 1 and "" not in systems else ""
     end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is Kind.LOST else _ENDS[verdict.kind]
     return f"{begin} {'; '.join(state.losses) or 'everything was on disk'}; after power loss{where} ({how}) {end}."
 
