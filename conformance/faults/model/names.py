@@ -13,6 +13,9 @@ from functools import cached_property
 
 from conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
 
+# Behind so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
+_MOST_LOGGED = 4096
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
@@ -220,6 +223,8 @@ class TreeLog(Order):
 
     def moved(self, number: int, changes: tuple[Change, ...], before: Namespace, after: Namespace) -> None:
         """What the log has something of is changed there too."""
+        if len(self.moves) + len(self._kept) > _MOST_LOGGED:
+            self.commit()
         count = len(self.moves)
         super().moved(number, changes, before, after)
         parts = self.moves[count:]

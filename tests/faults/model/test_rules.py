@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.faults.model import Kind, Profile, Resized
+from conformance.faults.model import names as model_names
 from tests.faults.model.script import Script
 
 BOTH = pytest.mark.parametrize("profile", Profile)
@@ -559,3 +560,15 @@ def test_many_pending_operations_give_a_bounded_number_of_states() -> None:
         script.create(f"f{number}")
     assert len(script.trees(*Kind)) < 120
     assert len(script.trees(*Kind, profile=POSIX)) < 120
+
+
+def test_the_log_of_btrfs_is_committed_behind_so_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each step goes through what is pending there.
+    monkeypatch.setattr(model_names, "_MOST_LOGGED", 20)
+    script = Script(log=b"")
+    for number in range(50):
+        script.create(f"f{number}")
+        script.append("log", b"1")
+        script.fsync("log")
+    (left,) = (tree for systems, tree in script.minima().items() if systems == "btrfs")
+    assert 30 <= len(left) <= 51
