@@ -1,6 +1,6 @@
 """The pytest plugin: collects the cases of contracts as items and hands their results on.
 
-`-k`, `-x`, xdist, JUnit XML and Allure are pytest's. Only the controlling process sees `pytest_holdfast_result`, so
+`-k`, `-x` and xdist are pytest's. Only the controlling process sees `pytest_holdfast_result`, so
 only it writes evidence, whatever the number of workers.
 """
 
@@ -180,19 +180,9 @@ class CaseItem(pytest.Item):
         if self.result.judgement.verdict is not Verdict.CONFORMS:
             raise CaseFailure(self.result)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """The failure as text, for JUnit and Allure."""
-        if isinstance(excinfo.value, CaseFailure):
-            judged = excinfo.value.result.judgement
-            lines = [
-                f"{judged.verdict.value}: {self.planned.title}",
-                f"clause:   {', '.join(self.planned.clauses)}",
-                f"detail:   {judged.detail}",
-                f"expected: {judged.expected}",
-                f"received: {judged.received}",
-            ]
-            return "\n".join(lines)
-        return str(super().repr_failure(excinfo, style))
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """One line: what there is to report of a case is drawn from the evidence."""
+        return excinfo.exconly()
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it stands."""

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from conformance.cli.options import Options
 from conformance.cli.places import unusable
+from conformance.plan import plan_of
+from conformance.projection import results_of
+from conformance.verdict import Exit
+from reports.allure import write_allure
 from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_junit, is_remnant, set_aside, set_results_aside
 from reports.evidence import Run
+from reports.junit import junit_xml
 from specs import Contract
 
 
 class ReportError(Exception):
     """A report cannot be written though the run came to its end: the text says what was expected and what came."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """What pytest's plugins wrote, if they were asked to: a JUnit file, and Allure's files by name."""
-
-    junit: bytes | None = None
-    allure: Mapping[str, bytes] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, junit: Path, allure: Path) -> Reports:
-        """From where they wrote it. Raises OSError."""
-        return cls(
-            junit.read_bytes() if junit.is_file() else None,
-            {path.name: path.read_bytes() for path in allure.iterdir()} if allure.is_dir() else {},
-        )
 
 
 def standing() -> bool:
@@ -52,16 +40,23 @@ def unusable_outputs(options: Options) -> str:
     return next(filter(None, _problems(options)), "")
 
 
-def publish(run: Run, contracts: Sequence[Contract], options: Options, made: Reports) -> None:  # noqa: ARG001
-    """Put the reports of a run in their places. `run` is what stands on the disk, complete, also of a failed start.
+def publish(run: Run, contracts: Sequence[Contract], options: Options, *, problem: str = "") -> None:
+    """Draw the reports of a run and put them in their places. `run` is what stands on the disk, complete.
 
-    Every process of the adapter is gone. Raises ReportError.
+    `problem` says why the adapter did not come as far as a case. Every process of the adapter is gone.
+    Raises ReportError.
     """
+    if options.junitxml is None and options.alluredir is None:
+        return
+    status = Exit.INCOMPLETE if run.footer is None else Exit(run.footer.exit)
+    plan = [planned for contract in contracts for planned in plan_of(contract)]
+    results = results_of(run, contracts, plan, status=status, problem=problem)
     try:
-        if options.junitxml is not None and made.junit is not None:
-            _put_file(made.junit, options.junitxml)
-        if options.alluredir is not None and made.allure:
-            _put_folder(made.allure, options.alluredir)
+        if options.junitxml is not None:
+            _put_file(junit_xml(results), options.junitxml)
+        if options.alluredir is not None:
+            set_results_aside(options.alluredir)
+            write_allure(results, options.alluredir)
     except (OSError, EarlierError) as error:
         raise ReportError(
             f"expected to write {options.junitxml or options.alluredir} at the end of the run, got: {error}; "
@@ -82,14 +77,6 @@ def _put_file(made: bytes, path: Path) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
-
-
-def _put_folder(made: Mapping[str, bytes], path: Path) -> None:
-    """Raises OSError, EarlierError."""
-    set_results_aside(path)
-    path.mkdir(parents=True, exist_ok=True)
-    for name, content in made.items():
-        (path / name).write_bytes(content)
 
 
 def _problems(options: Options) -> Iterator[str]:

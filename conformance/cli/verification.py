@@ -18,7 +18,6 @@ from conformance.baselines import load_baseline
 from conformance.cli.console import Format, stop
 from conformance.cli.face import Face, print_summary, summary_json
 from conformance.cli.options import Options
-from conformance.cli.outputs import Reports
 from conformance.engine import CaseResult, Engine
 from conformance.gate import GateDecision, decide, parse_requirement
 from conformance.plan import plan_of
@@ -61,8 +60,6 @@ class Verification:
         self._recorder = recorder
         self._recorder.begin(header)
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
-        # What pytest's plugins wrote, until the evidence that it belongs to is complete.
-        self.reports = Reports()
         self._face = Face(self._plan, quiet=options.format is Format.JSON)
 
     # Hooks of the pytest session
@@ -152,15 +149,9 @@ class Verification:
                 words.append("-x")
             if options.jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(options.jobs), "--dist", "load"]
-            if options.junitxml is not None:
-                words += [f"--junitxml={scratch}/junit.xml", "-o", "junit_suite_name=holdfast"]
-            if options.alluredir is not None:
-                words += ["-p", "allure_pytest.plugin", f"--alluredir={scratch}/allure"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment():
-                status = int(pytest.main(words, plugins=[self]))
-            self.reports = Reports.read(Path(scratch, "junit.xml"), Path(scratch, "allure"))
-            return status
+                return int(pytest.main(words, plugins=[self]))
 
     def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None

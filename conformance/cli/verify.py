@@ -18,7 +18,7 @@ from conformance.cases.record import Judgement
 from conformance.cli.before import EVIDENCE
 from conformance.cli.console import Format, err, stop
 from conformance.cli.options import Options
-from conformance.cli.outputs import ReportError, Reports, publish, standing, unusable_outputs
+from conformance.cli.outputs import ReportError, publish, standing, unusable_outputs
 from conformance.cli.target import config_of, target_of
 from conformance.cli.verification import Verification
 from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
@@ -201,7 +201,7 @@ def _run(
         _record_failure(options, contracts, greeting, failure, recorder)
     # Only now is every process of the adapter gone, which could have changed what it reads.
     run = recorder.reread()
-    publish(run, contracts, options, Reports() if verification is None else verification.reports)
+    publish(run, contracts, options, problem=failure.detail if verification is None else "")
     if verification is None:
         stop(Exit.ADAPTER, f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
     return verification.say(run)

@@ -117,11 +117,9 @@ def test_a_full_disk_for_the_evidence_ends_the_run(temp: Path, tmp_path: Path) -
     assert not (tmp_path / "run.jsonl").exists()
 
 
-@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "pipe"])
-def test_a_device_or_a_pipe_for_the_evidence_is_refused_before_the_run(name: str, temp: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    words = ("verify", "--contract", "toy", "--evidence", name, "--", "./none")
-    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, name, "--evidence")
+def test_a_device_for_the_evidence_is_refused_before_the_run(temp: Path, tmp_path: Path) -> None:
+    words = ("verify", "--contract", "toy", "--evidence", "/dev/null", "--", "./none")
+    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, "/dev/null", "--evidence")
 
 
 def test_a_working_directory_that_is_gone_is_a_usage_error(temp: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -56,32 +57,85 @@ def as_json(ended: subprocess.CompletedProcess[str] | Outcome, schema: str) -> d
 # Reports of others
 
 
-def test_junit_xml_has_every_case_and_says_what_failed(tmp_path: Path) -> None:
-    path = tmp_path / "reports" / "junit.xml"
-    outcome = verify(LEAKS, options=["--junitxml", str(path), "--clause", "TOY-01"], cwd=tmp_path)
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
+    """A run in which something leaked, with both reports."""
+    folder = tmp_path_factory.mktemp("leaky")
+    options = ["--junitxml", str(folder / "reports" / "junit.xml"), "--alluredir", str(folder / "allure")]
+    outcome = verify(LEAKS, options=[*options, "--clause", "TOY-01"], cwd=folder)
     assert outcome.exit == 10, outcome.stderr
-    suite = ET.parse(path).getroot().find("testsuite")
-    assert suite is not None
-    cases = {str(case.get("name")): case for case in suite.iter("testcase")}
-    assert set(cases) == set(outcome.verdicts)
+    return outcome, folder
+
+
+def of_junit(path: Path) -> dict[str, ET.Element]:
+    """The test cases by their class and name, as a case id has them."""
+    cases = ET.parse(path).getroot().iter("testcase")
+    return {f"{case.get('classname')}.{case.get('name')}".replace(".", "/"): case for case in cases}
+
+
+def of_allure(folder: Path) -> dict[str, dict[str, Any]]:
+    """The results by the name of the case."""
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
+    return {result["fullName"]: result for result in results}
+
+
+def test_junit_has_every_case_that_ran_and_says_what_failed(leaky: tuple[Outcome, Path]) -> None:
+    outcome, folder = leaky
+    cases = of_junit(folder / "reports" / "junit.xml")
+    assert set(cases) == {*outcome.verdicts, "holdfast/run"}
     failure = cases[AGAIN].find("failure")
     assert failure is not None
+    assert failure.get("type") == "state_leak"
     assert failure.text is not None
-    assert "state_leak" in failure.text
     assert "TOY-01" in failure.text
-    assert cases[SHELF].find("failure") is None
+    assert cases[AGAIN].find("system-out") is not None
+    assert list(cases[SHELF]) == []
+    assert cases["holdfast/run"].find("error") is not None
 
 
-def test_allure_results_have_the_failing_case(tmp_path: Path) -> None:
-    folder = tmp_path / "allure"
-    outcome = verify(LEAKS, options=["--alluredir", str(folder), "--clause", "TOY-01"], cwd=tmp_path)
-    assert outcome.exit == 10, outcome.stderr
-    results = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*-result.json")]
-    found = {result["name"]: result for result in results}
-    assert set(found) == set(outcome.verdicts)
-    assert found[AGAIN]["status"] != "passed"
-    assert "state_leak" in found[AGAIN]["statusDetails"]["trace"]
+def test_allure_says_failed_of_what_failed(leaky: tuple[Outcome, Path]) -> None:
+    outcome, folder = leaky
+    found = of_allure(folder / "allure")
+    assert set(found) == {*outcome.verdicts, "holdfast/run"}
+    assert found[AGAIN]["status"] == "failed"
+    assert "TOY-01" in found[AGAIN]["statusDetails"]["trace"]
+    assert found[AGAIN]["attachments"]
     assert found[SHELF]["status"] == "passed"
+
+
+@pytest.mark.parametrize("contract", [["--contract", "toy"], []], ids=["of one contract", "of what it would claim"])
+def test_an_adapter_that_never_starts_is_red_in_both_reports(tmp_path: Path, contract: list[str]) -> None:
+    words = ["verify", *contract, "--junitxml", "junit.xml", "--alluredir", "allure", "--", "./missing"]
+    with temp_folder() as temp:
+        ended = command(*words, temp=temp, cwd=tmp_path)
+        assert_nothing_remains(temp)
+    assert ended.returncode == 13, ended.stderr
+    cases = of_junit(tmp_path / "junit.xml")
+    assert all(case.find("error") is not None for case in cases.values())
+    assert (SHELF in cases) is bool(contract)
+    results = of_allure(tmp_path / "allure")
+    assert set(results) == set(cases)
+    assert {result["status"] for result in results.values()} == {"broken"}
+
+
+def test_an_excused_failure_is_skipped_in_junit_and_known_in_allure(tmp_path: Path) -> None:
+    wrong = (sys.executable, str(ADAPTERS / "wrong_reason.py"))
+    issue = "https://example.org/issues/17"
+    day = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
+    (tmp_path / "xfail.toml").write_text(
+        f'[[expected]]\nid = "{AGAIN}"\nverdict = "wrong_reason"\nowner = "team"\nissue = "{issue}"\nexpires = {day}\n',
+        encoding="utf-8",
+    )
+    options = ["--xfail", "xfail.toml", "--junitxml", "junit.xml", "--alluredir", "allure", "--case", AGAIN]
+    outcome = verify(wrong, options=options, cwd=tmp_path)
+    assert outcome.verdicts == {AGAIN: "wrong_reason"}, outcome.stderr
+    case = of_junit(tmp_path / "junit.xml")[AGAIN]
+    assert case.find("skipped") is not None
+    assert case.find("failure") is None
+    result = of_allure(tmp_path / "allure")[AGAIN]
+    assert result["status"] == "failed"
+    assert result["statusDetails"]["known"] is True
+    assert [link["url"] for link in result["links"]] == [issue]
 
 
 # Narrowing
