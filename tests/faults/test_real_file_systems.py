@@ -7,6 +7,7 @@ round it may be stricter: a disk writes what nobody made it write.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -22,9 +23,11 @@ import pytest
 from conformance.faults import sweep as subject_of_tests
 from conformance.faults.lines import Limits, Lines, puts
 from conformance.faults.oracle import Kind, judge
+from conformance.faults.probe import Ability, probe
 from conformance.faults.subject import SubjectError, perform
 from conformance.faults.sweep import Sweep
 from tests.conftest import missing
+from tests.faults import real_disks
 from tests.faults.real_disks import LATE_S, SOON_S, WAYS, Cut, apart, copied, made, mounted, possible, shut_down
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
@@ -102,6 +105,17 @@ def test_what_one_real_disk_loses_the_model_loses(
 @pytest.mark.parametrize("name", KEPT)
 def test_the_model_accuses_nobody_whom_all_three_keep(name: str, accused: Accused) -> None:
     assert accused(name) == frozenset()
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_without_loop_devices_the_calibration_is_not_proven_and_in_ci_a_failure(
+    ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = dataclasses.replace(probe(), real_file_systems=Ability("it needs root"))
+    monkeypatch.setattr(real_disks, "probe", lambda: nothing)
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(outcome, match="NOT PROVEN"):
+        possible("ext4")
 
 
 def test_nothing_stays_mounted_after_a_failure(tmp_path: Path) -> None:
