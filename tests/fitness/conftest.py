@@ -17,8 +17,8 @@ from tests.fitness.lives import LiveServer
 @pytest.fixture(scope="session")
 def live_server() -> Iterator[LiveServer]:
     """A server with its own settings, as it comes; databases are made in it and dropped."""
-    with bare_server({}) as (dsn, _programs):
-        yield LiveServer(dsn)
+    with bare_server({}) as bare:
+        yield LiveServer(bare.dsn)
 
 
 @pytest.fixture(scope="session")

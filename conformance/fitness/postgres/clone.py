@@ -18,7 +18,6 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.adapter.janitor import Janitor
 from conformance.fitness.deadline import Deadline
 from conformance.fitness.errors import LostError
 from conformance.fitness.model import Row, Snapshot, Surface
@@ -131,7 +130,7 @@ def _dump(live: Target, scratch: Scratch) -> bytes:
                 f"--lock-wait-timeout={_LOCK_WAIT_S}s",
                 f"--dbname={make_conninfo(dsn, application_name=name)}",
             ],
-            environment={**os.environ, **environment},
+            environment={**os.environ, **environment, **scratch.mark},
             deadline=scratch.deadline,
             inquire=lambda: holders_of_program(live, scratch.deadline, name),
         ).stdout
@@ -171,8 +170,8 @@ def discreet(dsn: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 def _restore(dumped: bytes, database: str, scratch: Scratch) -> tuple[str, ...]:
     """Each statement that failed, in the words of psql."""
     command = [str(scratch.programs / "psql"), *_RESTORE, f"--dbname={scratch.dsn_of(database)}"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    said = _run(command, given=dumped, environment=environment, deadline=scratch.deadline).stderr.decode(
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    said = _run(command, given=dumped, environment={**kept, **scratch.mark}, deadline=scratch.deadline).stderr.decode(
         "utf-8", "replace"
     )
     return tuple(line.partition("ERROR:")[2].strip() for line in said.splitlines() if "ERROR:" in line)
@@ -192,30 +191,27 @@ def _run(
     """
     name, until, inquiry = os.path.basename(command[0]), Deadline.after(deadline.left(_PROGRAM_S)), ""
     allowed = until.left()
-    # The janitor ends it if this process is killed: a dump holds locks.
-    with Janitor() as janitor:
-        try:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**environment, **janitor.mark, "LC_ALL": "C"},
-            )
-        except OSError as error:
-            raise LostError(f"{name} cannot be run: {error.strerror}") from error
-        try:
-            while True:
-                try:
-                    out, said = child.communicate(given, timeout=until.left(SLOW_S))
-                except subprocess.TimeoutExpired:
-                    if not until.left():
-                        raise LostError(f"{name} did not end in {allowed:.3g} s; {inquiry or _LATE}") from None
-                    inquiry = (inquire() if inquire is not None else "") or inquiry
-                else:
-                    break
-        finally:
-            _end(child)
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        raise LostError(f"{name} cannot be run: {error.strerror}") from error
+    try:
+        while True:
+            try:
+                out, said = child.communicate(given, timeout=until.left(SLOW_S))
+                break
+            except subprocess.TimeoutExpired:
+                if not until.left():
+                    raise LostError(f"{name} did not end in {allowed:.3g} s; {inquiry or _LATE}") from None
+                inquiry = (inquire() if inquire is not None else "") or inquiry
+    finally:
+        _end(child)
     if child.returncode:
         words = " ".join(said.decode("utf-8", "replace").split())[-500:]
         raise LostError(f"{name} ended with status {child.returncode}: {words}{f'; {inquiry}' if inquiry else ''}")

@@ -43,7 +43,7 @@ _POLL_S = 0.005
 class Scratch:
     """A running server. `dsn` is that of a superuser whose name no live role has, `programs` holds pg_dump and psql.
 
-    Nobody waits for it after `deadline`.
+    A process with `mark` in its environment ends with it, and nobody waits for it after `deadline`.
 
     Roles are the server's, so it holds one clone at a time.
     """
@@ -51,6 +51,7 @@ class Scratch:
     dsn: str
     superuser: str
     programs: Path
+    mark: Mapping[str, str]
     deadline: Deadline = NEVER
 
     def dsn_of(self, database: str, *, user: str | None = None) -> str:
@@ -72,9 +73,18 @@ class Scratch:
             time.sleep(_POLL_S)
 
 
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """An empty server: the DSN of its superuser, the folder of its programs, and the mark of what ends with it."""
+
+    dsn: str
+    programs: Path
+    mark: Mapping[str, str]
+
+
 @contextmanager
-def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> Iterator[tuple[str, Path]]:
-    """An empty server of its own with these settings: the DSN of its superuser, and the folder of its programs.
+def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> Iterator[Bare]:
+    """An empty server of its own with these settings.
 
     Raises StartError, also if it is not there at the deadline.
     """
@@ -92,7 +102,7 @@ def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> I
         # Said in full: what PGHOSTADDR, PGPORT or PGOPTIONS mean is somebody's own server.
         # And what a clone says must come as text, as on the live server, whatever the encoding of its database.
         dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="", client_encoding="UTF8")
-        yield dsn, Path(launcher.config["programs"])
+        yield Bare(dsn, Path(launcher.config["programs"]), janitor.mark)
 
 
 @contextmanager
@@ -100,20 +110,21 @@ def scratch(deadline: Deadline = NEVER) -> Iterator[Scratch]:
     """A server for clones, until the deadline. Raises LostError if it cannot be started here."""
     with ExitStack() as stack:
         try:
-            dsn, programs = stack.enter_context(bare_server(_SETTINGS, deadline=deadline))
-            made = _with_a_name_of_its_own(dsn, programs, deadline)
+            bare = stack.enter_context(bare_server(_SETTINGS, deadline=deadline))
+            made = _with_a_name_of_its_own(bare, deadline)
         except (StartError, OSError, psycopg.Error) as error:
             raise LostError(f"no scratch server could be started: {error}") from error
         yield made
 
 
-def _with_a_name_of_its_own(dsn: str, programs: Path, deadline: Deadline) -> Scratch:
+def _with_a_name_of_its_own(bare: Bare, deadline: Deadline) -> Scratch:
     """Free the names that a live server may use: its clone has roles and a database of the same names."""
     suffix = secrets.token_hex(4)
     superuser, bootstrap = f"holdfast_scratch_{suffix}", f"holdfast_bootstrap_{suffix}"
-    with closing(_reach(make_conninfo(dsn, dbname=MAINTENANCE), deadline)) as connection:
+    with closing(_reach(make_conninfo(bare.dsn, dbname=MAINTENANCE), deadline)) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} SUPERUSER LOGIN").format(sql.Identifier(superuser)))
-    made = Scratch(make_conninfo(dsn, dbname=MAINTENANCE, user=superuser), superuser, programs, deadline)
+    dsn = make_conninfo(bare.dsn, dbname=MAINTENANCE, user=superuser)
+    made = Scratch(dsn, superuser, bare.programs, bare.mark, deadline)
     with closing(_reach(made.dsn, deadline)) as connection:
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(_BOOTSTRAP)))
         connection.execute(
