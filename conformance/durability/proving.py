@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +24,7 @@ from conformance.durability.workload import scopes_of, seed_of, workload_of
 from conformance.faults.copying import copy
 from conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from conformance.faults.deprived import judge_deprived
-from conformance.faults.layers import DEPRIVED, RECORDED
+from conformance.faults.layers import RECORDED
 from conformance.faults.oracle import Kind, judge
 from conformance.faults.probe import Probe, probe
 from conformance.faults.report import Finding, Layer, Report, Tally
@@ -133,12 +133,12 @@ class Proving:
             if self._unmade:
                 # Its time is long, and what it waited for in vain will not come for this layer either.
                 return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
-            report = RECORDED[layer](sweep, seconds)
+            report = sweep.trial(layer).report(seconds)
             self._unmade = () if sweep.recorded else report.unproven
             return report
         if layer in _STEPS:
             return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])
-        return DEPRIVED[layer](self._without(fault.promise), seconds)
+        return self._without(fault.promise).trial(layer).report(seconds)
 
     def _without(self, promised: Judged) -> Dependencies:
         """The layers that take something away, under a promise; what they begin with is made once for each."""
@@ -243,9 +243,10 @@ def stepped(
 ) -> Report:
     """The clock goes by `step` while the store stays: what was acknowledged must not be taken for new, nor be gone."""
 
-    def work(tally: Tally) -> None:
+    def work(tally: Tally) -> Iterator[None]:
         begun = finished()
-        tally.tried = tally.total = 1
+        tally.total = 1
+        yield
         with sweep.workspace.folder(begun.folder) as folder:
             without = judge_deprived(
                 subject(step), folder, sweep.workload, begun.acknowledged, begun.acknowledged, begun.late
@@ -254,10 +255,11 @@ def stepped(
             if verdict.kind is Kind.CLEAN:
                 there = begun.acknowledged | without.done
                 verdict = judge(subject("+0s"), folder, sweep.workload, there, there | {begun.late.number})
+        tally.tried = 1
         if verdict.kind is not Kind.CLEAN:
             tally.findings.append(Finding(1, verdict, f"The clock had gone by {step}.", what="step"))
 
-    return sweep.tally(layer).reported(work)
+    return sweep.trial(layer, work).report()
 
 
 @cache

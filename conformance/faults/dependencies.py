@@ -6,8 +6,7 @@ and fail loudly; what it shows has to be true. Put back as it was, everything th
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import Enum, unique
@@ -24,10 +23,11 @@ from conformance.faults.mounts import Disk
 from conformance.faults.oracle import Kind, Verdict, judge
 from conformance.faults.order import spread
 from conformance.faults.processes import Marked
-from conformance.faults.report import Layer, Report, RunError, Tally
+from conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
+from conformance.faults.runs import accepted
 from conformance.faults.stored import Stored, Variant
 from conformance.faults.subject import Op, SubjectError, Workload, perform
-from conformance.faults.sweep import Sweep, accepted
+from conformance.faults.sweep import Sweep
 
 
 @unique
@@ -74,54 +74,69 @@ class Dependencies:
         self._finished: Finished | None = None
         self._took: dict[int, float] | None = None
 
+    def trial(self, layer: Layer) -> Trial:
+        """A layer to be given time."""
+        works: Mapping[Layer, Work] = {
+            Layer.MISSING: partial(self._take, stored.missing),
+            Layer.TRUNCATED: partial(self._take, stored.truncated),
+            Layer.CORRUPT: partial(self._take, partial(stored.corrupt, seed=self._seed)),
+            Layer.FOREIGN: partial(self._take, stored.foreign),
+            Layer.DAMAGE: partial(self._take, partial(stored.damages, seed=self._seed)),
+            Layer.LOCKED: self._locked,
+            Layer.READ_ONLY: self._read_only,
+            Layer.FULL: partial(full, self._sweep),
+            Layer.DOWN: partial(killed, self._sweep, self._undisturbed),
+            Layer.SLOW: partial(stopped, self._sweep, self._undisturbed),
+        }
+        return self._sweep.trial(layer, works[layer])
+
     def missing(self, seconds: float) -> Report:
         """Files of the store are gone, each alone and all at once."""
-        return self._taken(Layer.MISSING, seconds, stored.missing)
+        return self.trial(Layer.MISSING).report(seconds)
 
     def truncated(self, seconds: float) -> Report:
         """Files of the store are cut to nothing, and to half."""
-        return self._taken(Layer.TRUNCATED, seconds, stored.truncated)
+        return self.trial(Layer.TRUNCATED).report(seconds)
 
     def corrupt(self, seconds: float) -> Report:
         """Files of the store begin with garbage."""
-        return self._taken(Layer.CORRUPT, seconds, partial(stored.corrupt, seed=self._seed))
+        return self.trial(Layer.CORRUPT).report(seconds)
 
     def foreign(self, seconds: float) -> Report:
         """Files of another format lie in the place of the store's."""
-        return self._taken(Layer.FOREIGN, seconds, stored.foreign)
+        return self.trial(Layer.FOREIGN).report(seconds)
 
     def damage(self, seconds: float) -> Report:
         """Bits, sectors and tails of the store's files are damaged."""
-        return self._taken(Layer.DAMAGE, seconds, partial(stored.damages, seed=self._seed))
+        return self.trial(Layer.DAMAGE).report(seconds)
 
     def locked(self, seconds: float) -> Report:
         """Another process holds locks on all files of the store: from before the start on, and from after it."""
-        del seconds  # There are two ways to do so, and nothing is shown without both.
-        return self._sweep.tally(Layer.LOCKED).reported(self._locked)
+        return self.trial(Layer.LOCKED).report(seconds)
 
     def read_only(self, seconds: float) -> Report:
         """The work directory cannot be written to, as it is mounted read-only."""
-        del seconds  # There is one way to do so.
-        return self._sweep.tally(Layer.READ_ONLY).reported(self._read_only)
+        return self.trial(Layer.READ_ONLY).report(seconds)
 
     def full(self, seconds: float) -> Report:
         """The work directory lies on a disk that is too small for the work, and later on one that is not."""
-        return self._sweep.tally(Layer.FULL).reported(lambda tally: full(self._sweep, tally, seconds))
+        return self.trial(Layer.FULL).report(seconds)
 
     def down(self, seconds: float) -> Report:
         """The processes that it started are killed while it works. Does not apply to one that starts none."""
-        return self._sweep.tally(Layer.DOWN).reported(
-            lambda tally: killed(self._sweep, tally, seconds, self._undisturbed())
-        )
+        return self.trial(Layer.DOWN).report(seconds)
 
     def slow(self, seconds: float) -> Report:
         """The processes that it started are stopped while it works, and go on. Does not apply to one that starts none.
 
         Each operation has to be answered within the subject's limits, by a refusal or an error.
         """
-        return self._sweep.tally(Layer.SLOW).reported(
-            lambda tally: stopped(self._sweep, tally, seconds, self._undisturbed())
-        )
+        return self.trial(Layer.SLOW).report(seconds)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is what all layers but the last three begin with."""
+        return self._finished is not None
 
     def finished(self) -> Finished:
         """What all layers but the last three begin with; made once. Raises RunError."""
@@ -165,36 +180,31 @@ class Dependencies:
     def _judged(self, folder: Path, must: Set[int], may: Set[int]) -> Verdict:
         return judge(self._sweep.subject(), folder, self._workload, must, may)
 
-    def _taken(self, layer: Layer, seconds: float, variants: Callable[[Stored], Iterable[Variant]]) -> Report:
-        return self._sweep.tally(layer).reported(lambda tally: self._take(tally, seconds, variants))
-
-    def _take(self, tally: Tally, seconds: float, variants: Callable[[Stored], Iterable[Variant]]) -> None:
+    def _take(self, variants: Callable[[Stored], Iterable[Variant]], tally: Tally) -> Iterator[None]:
         """Take files away in all these ways, first those that take all of them, the others in the order of the seed."""
         begun = self.finished()
-        until = time.monotonic() + seconds
         every = [one for one in variants(begun.stored) if one.changes(begun.folder)]
-        tally.total = len(every)
+        tally.total, tally.noun = len(every), "variants"
+        if begun.served:
+            tally.notes = "; all files at once, as processes that it started keep them"
         if begun.served and not every:
             tally.beside = "does not apply: processes that it started keep its files"
+        notes = tally.notes
         mild = 0
         for number in sorted(spread(range(len(every)), self._seed), key=lambda one: len(every[one].files) == 1):
-            if tally.over(until):
-                break
+            yield
             variant = every[number]
             owed = self._owed(tally.layer, variant, begun)
-            tally.tried += 1
-            mild += not owed
             with self._workspace.folder(begun.folder) as folder:
                 variant.apply(folder)
                 verdict = self._without(tally.layer, folder, variant, owed)
             story = f"While it did not run, {variant.text}."
             state = partial(_copy_without, begun.folder, variant)
+            tally.tried += 1
+            mild += not owed
+            if mild:
+                tally.notes = f"{notes}; in {mild} of them an older state counts as right"
             self._workspace.note(tally, number + 1, verdict, story, state)
-        tally.words = f"{tally.tried} of {tally.total} variants, seed {self._seed}"
-        if begun.served:
-            tally.words += "; all files at once, as processes that it started keep them"
-        if mild:
-            tally.words += f"; in {mild} of them an older state counts as right"
 
     def _owed(self, layer: Layer, variant: Variant, begun: Finished) -> frozenset[int]:
         """What it has to show if it shows anything: everything, or nothing where an older state counts as right."""
@@ -232,23 +242,24 @@ class Dependencies:
         verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
         return during("once they were put back as they had been", verdict)
 
-    def _locked(self, tally: Tally) -> None:
+    def _locked(self, tally: Tally) -> Iterator[None]:
+        """In both ways: nothing is shown without both."""
         begun = self.finished()
         ways = ("before it started", "while it ran")
-        tally.total = len(ways)
+        tally.total, tally.noun = len(ways), "ways"
         for number, way in enumerate(ways, start=1):
+            yield
             with self._workspace.folder(begun.folder) as folder:
                 held, seen = self._deprived_of_locks(folder, first=number == 1)
                 if not held:
                     # It did not start, or holds everything itself.
                     continue
-                tally.tried += 1
                 verdict = seen.verdict
                 if verdict.kind is Kind.CLEAN:
                     verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
+                tally.tried += 1
             story = f"Another process took locks on all files of the store {way}, and let go of them later."
             self._workspace.note(tally, number, verdict, story, partial(copy, begun.folder))
-        tally.words = f"{tally.tried} of {tally.total} ways, seed {self._seed}"
         if not tally.tried:
             raise RunError("no lock could be had on any file of the store")
 
@@ -277,10 +288,11 @@ class Dependencies:
             )
         return sum(counts), seen
 
-    def _read_only(self, tally: Tally) -> None:
+    def _read_only(self, tally: Tally) -> Iterator[None]:
         begun = self.finished()
         tally.total = 1
         mountable()
+        yield
         with self._workspace.folder(begun.folder) as folder:
             # The twin: in a namespace of its own, and able to write.
             seen = self._under(Disk.AS_IT_IS, folder, begun, begun.acknowledged)
@@ -291,10 +303,10 @@ class Dependencies:
                 raise RunError(f"although it could write, in a mount namespace of its own: {verdict}")
         with self._workspace.folder(begun.folder) as folder:
             seen = self._under(Disk.READ_ONLY, folder, begun, begun.acknowledged)
-            tally.tried = 1
             verdict = seen.verdict
             if verdict.kind is Kind.CLEAN:
                 verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
+        tally.tried = 1
         state = partial(copy, begun.folder)
         self._workspace.note(tally, 1, verdict, "The work directory was mounted read-only.", state)
 

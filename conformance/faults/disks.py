@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,10 @@ from conformance.faults.oracle import Kind, Verdict, judge
 from conformance.faults.order import spread
 from conformance.faults.probe import mounting
 from conformance.faults.report import RunError, Tally
+from conformance.faults.runs import accepted
 from conformance.faults.stored import PAGE, pages
 from conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
-from conformance.faults.sweep import Sweep, accepted
+from conformance.faults.sweep import Sweep
 
 # A roomy disk has so many times the pages of what is there, and so many more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384
@@ -33,10 +34,10 @@ def mountable() -> None:
         raise RunError(f"NOT TESTED: {unable}")
 
 
-def full(sweep: Sweep, tally: Tally, seconds: float) -> None:
+def full(sweep: Sweep, tally: Tally) -> Iterator[None]:
     """The workload on disks of all these sizes, in the order of the seed. Raises RunError."""
     mountable()
-    until = time.monotonic() + seconds
+    tally.noun = "sizes became full"
     base = sweep.workspace.base
     least = 0 if base is None else pages(base)
     needed = _roomy(sweep, _ROOMY * least + _ROOMY_MORE)
@@ -45,8 +46,7 @@ def full(sweep: Sweep, tally: Tally, seconds: float) -> None:
     sizes = range(least + 1, most + 1, -(-(most - least) // _SIZES))
     tally.total = len(sizes)
     for number in spread(range(len(sizes)), sweep.seed):
-        if tally.over(until):
-            break
+        yield
         with sweep.workspace.begun_folder() as folder:
             history, hang = _work(sweep, folder, sizes[number])
             if history is None:
@@ -60,7 +60,6 @@ def full(sweep: Sweep, tally: Tally, seconds: float) -> None:
             # One that has room for what is there at the end may never have been full; a smaller one was, whatever was
             # answered.
             tally.tried += sizes[number] < needed or not whole or verdict.kind is not Kind.CLEAN
-    tally.words = f"{tally.tried} of {tally.total} sizes became full, seed {sweep.seed}"
     if not tally.tried:
         raise RunError(
             f"no disk became full: what is there needs {least} pages of {PAGE} bytes before the work and {needed} "

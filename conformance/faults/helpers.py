@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +17,9 @@ from conformance.faults.order import spread
 from conformance.faults.probe import probe
 from conformance.faults.processes import Marked
 from conformance.faults.report import RunError, Tally
+from conformance.faults.runs import accepted
 from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
-from conformance.faults.sweep import Sweep, accepted
+from conformance.faults.sweep import Sweep
 
 # While they are stopped every answer may take as long as it may, so few are asked for, and few runs have to be tried.
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1
@@ -53,33 +54,33 @@ class _Struck:
     doubtful: bool = False
 
 
-def killed(sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float]) -> None:
+def killed(sweep: Sweep, took: Callable[[], Mapping[int, float]], tally: Tally) -> Iterator[None]:
     """SIGKILL to all of them; `took` is what `undisturbed` found. Raises RunError, OSError."""
-    _strike(sweep, tally, seconds, took, Marked.kill)
+    return _strike(sweep, tally, took, Marked.kill)
 
 
-def stopped(sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float]) -> None:
+def stopped(sweep: Sweep, took: Callable[[], Mapping[int, float]], tally: Tally) -> Iterator[None]:
     """SIGSTOP to all of them, and SIGCONT after some operations. Raises RunError, OSError."""
-    tally.least = min(tally.least, _LEAST_STOPPED)
-    _strike(sweep, tally, seconds, took, Marked.stop)
+    tally.floor = min(tally.floor, _LEAST_STOPPED)
+    return _strike(sweep, tally, took, Marked.stop)
 
 
 def _strike(
-    sweep: Sweep, tally: Tally, seconds: float, took: Mapping[int, float], how: Callable[[Marked], int]
-) -> None:
-    until = time.monotonic() + seconds
+    sweep: Sweep, tally: Tally, undisturbed: Callable[[], Mapping[int, float]], how: Callable[[Marked], int]
+) -> Iterator[None]:
+    tally.noun = "moments"
+    took = undisturbed()
     word = "stopped" if how is Marked.stop else "killed"
     if not took:
         tally.beside = _none(sweep)
-        tally.words = f"0 of 0 moments, seed {sweep.seed}: {tally.beside}"
+        tally.notes = f": {tally.beside}"
         return
     moments = [_Moment(op, None) for op in took]
     # Somewhere in the middle of it.
     moments += [_Moment(op, spent * (number + 1) / (len(took) + 1)) for number, (op, spent) in enumerate(took.items())]
     tally.total = len(moments)
     for number in spread(range(len(moments)), sweep.seed):
-        if tally.over(until):
-            break
+        yield
         with sweep.workspace.begun_folder() as folder:
             run = _run(sweep, folder, moments[number], how, _ASKED_STOPPED if how is Marked.stop else len(took))
             if not run.count:
@@ -89,16 +90,15 @@ def _strike(
                     "one of the processes that it started reads its requests, so that nothing shows which of them is "
                     "the implementation and which its help; have the command start it by exec"
                 )
-            tally.tried += 1
             with sweep.workspace.folder(folder) as left:
                 history = History(tuple(run.asked))
                 verdict = run.verdict
                 if verdict.kind is Kind.CLEAN:
                     verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+                tally.tried += 1
                 struck = "process that it had started was" if run.count == 1 else "processes that it had started were"
                 story = f"{run.count} {struck} {word} {moments[number]}."
                 sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
-    tally.words = f"{tally.tried} of {tally.total} moments, seed {sweep.seed}"
     if not tally.tried:
         raise RunError("the processes that it starts were gone at every moment at which they were to be struck")
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn
 
+from conformance.faults.deadline import Deadline, OutOfTimeError
 from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
 
 # An answer of more bytes than this is none.
@@ -64,11 +65,20 @@ class Lines:
     """A `Subject` that speaks lines. Not thread-safe."""
 
     def __init__(
-        self, command: Sequence[str], *, limits: Limits | None = None, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
-        """`environment` is all that the program gets, None for that of this process."""
+        """`environment` is all that the program gets, None for that of this process.
+
+        Behind the deadline nothing is waited for: everything here raises OutOfTimeError, and no process is left.
+        """
         self._command = tuple(command)
         self._limits = limits or Limits()
+        self._deadline = deadline or Deadline()
         self._environment = environment
         self._child: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
@@ -81,6 +91,7 @@ class Lines:
         """Start the program and wait for `READY`. Raises SubjectError."""
         if self._child is not None:
             raise SubjectError("it runs already")
+        self._deadline.check()
         self._under, self._waiting, self._broken = bool(under), b"", ""
         # Not a pipe: what is said there would count as something that left, and a full one would stop the program.
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed by `stop`
@@ -103,8 +114,8 @@ class Lines:
             line = self._receive(self._limits.start)
             if line != "READY":
                 raise SubjectError(f"expected READY, got {line[:_SHOWN_BYTES]!r}")
-        except SubjectError:
-            with contextlib.suppress(SubjectError):
+        except (SubjectError, OutOfTimeError):
+            with contextlib.suppress(SubjectError, OutOfTimeError):
                 self._end(0.0)
             raise
 
@@ -153,13 +164,14 @@ class Lines:
         """Write it all. Raises SubjectError if nobody reads it, and so does everything after it."""
         assert self._child is not None
         assert self._child.stdin is not None
-        deadline = time.monotonic() + self._limits.answer
+        until = time.monotonic() + self._limits.answer
         pipe = self._child.stdin.fileno()
         while line and not self._broken:
             try:
-                if select.select([], [pipe], [], max(0.0, deadline - time.monotonic()))[1]:
+                if select.select([], [pipe], [], self._left(until))[1]:
                     line = line[os.write(pipe, line) :]
                 else:
+                    self._deadline.check()
                     self._hang(f"no request was read within {self._limits.answer:g} s")
             except OSError:
                 self._broken = self._how_it_ended()
@@ -170,10 +182,11 @@ class Lines:
         """The next line. Raises SubjectError, and so does everything after it."""
         assert self._child is not None
         assert self._child.stdout is not None
-        deadline = time.monotonic() + seconds
+        until = time.monotonic() + seconds
         pipe = self._child.stdout.fileno()
         while b"\n" not in self._waiting and not self._broken:
-            if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select([pipe], [], [], self._left(until))[0]:
+                self._deadline.check()
                 self._hang(f"no answer within {seconds:g} s")
             elif len(self._waiting) > _MAX_LINE:
                 self._broken = f"a line of more than {_MAX_LINE} bytes"
@@ -189,6 +202,9 @@ class Lines:
             raise SubjectError(self._broken)
         return line.decode("utf-8", "replace")
 
+    def _left(self, until: float) -> float:
+        return max(0.0, min(until - time.monotonic(), self._deadline.left))
+
     def _hang(self, words: str) -> NoReturn:
         """Raises SubjectHangError; what comes after it is a broken line."""
         self._broken = words
@@ -199,8 +215,9 @@ class Lines:
         assert self._child is not None
         assert self._log is not None
         try:
-            status = self._child.wait(_LAST_S)
+            status = self._child.wait(min(_LAST_S, self._deadline.left))
         except subprocess.TimeoutExpired:
+            self._deadline.check()
             return "it closed its output and goes on running"
         how = f"it was ended by signal {-status}" if status < 0 else f"it exited with status {status}"
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 4096))
@@ -218,13 +235,13 @@ class Lines:
         with child.stdin, child.stdout, log:
             with contextlib.suppress(OSError):
                 child.stdin.close()
-            deadline = time.monotonic() + seconds
+            until = time.monotonic() + seconds
             # The end of its output is an event, the end of the process has to be polled for: wait for the first first.
-            while (left := deadline - time.monotonic()) > 0 and select.select([child.stdout], [], [], left)[0]:
+            while (left := self._left(until)) > 0 and select.select([child.stdout], [], [], left)[0]:
                 if not os.read(child.stdout.fileno(), 65536):
                     break
             try:
-                _ended(child, max(0.0, deadline - time.monotonic()))
+                _ended(child, self._left(until))
                 forced = False
             except subprocess.TimeoutExpired:
                 forced = True
@@ -232,12 +249,13 @@ class Lines:
                     # What it runs under may have something to finish, as a tracer has its recording.
                     child.terminate()
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        _ended(child, _FINISH_S)
+                        _ended(child, min(_FINISH_S, self._deadline.left))
             # The group as well: what it started and left behind.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             status = child.wait()
         if forced:
+            self._deadline.check()
             raise SubjectHangError(f"it did not end within {seconds:g} s after its input")
         if status:
             raise SubjectError(f"at its end: {'signal' if status < 0 else 'status'} {abs(status)}")

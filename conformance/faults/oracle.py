@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from array import array
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -63,25 +64,27 @@ def acknowledgements(recording: Recording, history: History) -> Promises:
     """
     sent: dict[int, int] = {}
     acknowledged: dict[int, int] = {}
+    # Gone through once, as they are read from a file.
+    times, left = array("q"), array("Q")
+    for each in recording.operations:
+        times.append(each.at)
+        if isinstance(each.action, Event):
+            left.append(each.number)
     for one in history.asked:
         number, answer = one.op.number, one.answer
-        begun = next((each.number for each in recording.operations if each.at >= answer.sent_at), None)
+        begun = next((place for place, at in enumerate(times, start=1) if at >= answer.sent_at), None)
         if begun is not None and answer.outcome is not Outcome.REFUSED:
             sent[number] = begun
         if answer.acked_at is None:
             continue
         # In front of the sending there is the answer to something else.
-        left = [
-            each.number
-            for each in recording.operations
-            if isinstance(each.action, Event) and answer.sent_at <= each.at <= answer.acked_at
-        ]
-        if not left:
+        last = max((each for each in left if answer.sent_at <= times[each - 1] <= answer.acked_at), default=None)
+        if last is None:
             raise UnplacedError(
                 f"operation {number} ({_short(one.op.text)}) was acknowledged, and nothing that left between its "
                 "sending and its success was recorded: the answer came by a way that cannot be seen"
             )
-        acknowledged[number] = left[-1]
+        acknowledged[number] = last
     return Promises(sent, acknowledged)
 
 

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum, unique
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, overload
 
 VERSION = 3
 # The work directory itself, as a file number.
@@ -228,7 +231,7 @@ class Recording(NamedTuple):
 
     command: tuple[str, ...]
     snapshot: tuple[Entry, ...]
-    operations: tuple[Operation, ...]
+    operations: Sequence[Operation]
     ending: Ending
     refused: tuple[str, ...] = ()
 
@@ -261,46 +264,89 @@ def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
     return _line({"ending": _plain(ending), "refused": list(refused)})
 
 
-def read(path: Path) -> Recording:
-    """The recording in a file. Raises RecordingError."""
+def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
+    """The recording in a file, whose operations stay there. Raises RecordingError, and whatever `check` raises.
+
+    It is called for each operation, now and whenever they are gone through.
+    """
     try:
-        with path.open(encoding="ascii") as stream:
-            return _read(stream)
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as stream:
+            return _read(stream, Operations(path, check), check)
+    except OSError as error:
         raise RecordingError(f"{path}: expected a recording, got {error}") from error
     except RecordingError as error:
         raise RecordingError(f"{path}: {error}") from error
 
 
-def _read(stream: TextIO) -> Recording:
+class Operations(Sequence[Operation]):
+    """The operations of a recording's file, read from there each time: memory does not grow with what was written."""
+
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
+        """`check` is called before each is read, and may raise to end it. Raises OSError.
+
+        The file stays open for as long as this one is there: it may lose its name before that.
+        """
+        self._check = check
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)
+        # Where each line begins, and where the last one ends.
+        self._places = array("Q")
+
+    def add(self, begin: int) -> None:
+        """One more, in the line that begins there; at last the end of the last."""
+        self._places.append(begin)
+
+    def __len__(self) -> int:
+        return max(0, len(self._places) - 1)
+
+    @overload
+    def __getitem__(self, place: int) -> Operation: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Operation]: ...
+    def __getitem__(self, place: int | slice) -> Operation | Sequence[Operation]:
+        wanted = range(len(self))[place]
+        return self._at(wanted) if isinstance(wanted, int) else [self._at(one) for one in wanted]
+
+    def __iter__(self) -> Iterator[Operation]:
+        return map(self._at, range(len(self)))
+
+    def _at(self, place: int) -> Operation:
+        self._check()
+        begin, end = self._places[place : place + 2]
+        return _operation(json.loads(os.pread(self._file, end - begin, begin)))
+
+
+def _read(stream: BinaryIO, operations: Operations, check: Callable[[], None]) -> Recording:
     lines = _objects(stream)
     header = next(lines, None)
     if header is None or header.get("recording") != VERSION:
         raise RecordingError(f"expected the header of recording version {VERSION} in line 1")
-    operations: list[Operation] = []
+    operations.add(stream.tell())
     for number, raw in enumerate(lines, start=2):
+        check()
         try:
             if "ending" in raw:
                 if next(lines, None) is not None:
                     raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
                 ending = _ending(raw["ending"])
                 snapshot = tuple(_entry(one) for one in header["snapshot"])
-                return Recording(tuple(header["command"]), snapshot, tuple(operations), ending, tuple(raw["refused"]))
-            operations.append(_operation(raw))
+                return Recording(tuple(header["command"]), snapshot, operations, ending, tuple(raw["refused"]))
+            operation = _operation(raw)
         except (KeyError, TypeError, ValueError) as error:
             raise RecordingError(f"line {number}: expected an operation, got {error!r}") from error
-        if operations[-1].number != len(operations):
-            raise RecordingError(f"line {number}: expected operation {len(operations)}, got {operations[-1].number}")
+        if operation.number != number - 1:
+            raise RecordingError(f"line {number}: expected operation {number - 1}, got {operation.number}")
+        operations.add(stream.tell())
     raise RecordingError("expected an ending, got the end of the file: the tracer did not finish")
 
 
-def _objects(stream: TextIO) -> Iterator[dict[str, Any]]:
+def _objects(stream: BinaryIO) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(stream, start=1):
         try:
-            raw = json.loads(line)
+            raw = json.loads(line.decode("ascii"))
         except ValueError as error:
             raise RecordingError(f"line {number}: expected a JSON object, got {error}") from error
-        if not isinstance(raw, dict) or not line.endswith("\n"):
+        if not isinstance(raw, dict) or not line.endswith(b"\n"):
             raise RecordingError(f"line {number}: expected a whole JSON object")
         yield raw
 

@@ -1,17 +1,19 @@
 """What a layer showed, and how it is counted while it runs.
 
-Only `Report.clean` is a pass: a layer that could not see all, did not come to the states that matter in its time, or
-tried nothing, is not.
+Only `Report.clean` is a pass: a layer that could not see all, tried less than its floor in its time, or tried nothing,
+is not.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
+from typing import TypeAlias
 
+from conformance.faults.deadline import Deadline, OutOfTimeError
 from conformance.faults.oracle import Kind, Verdict
 from conformance.faults.timeline import Marks
 
@@ -69,7 +71,8 @@ class Report:
     """What a layer showed. `unproven` says in words why it is no pass although nothing was found; `tally` how much of
     what there is was tried, and from which seed.
 
-    `beside` says in words why there is nothing to try: the layer does not apply. Empty wherever it does.
+    `beside` says in words why there is nothing to try: the layer does not apply. Empty wherever it does. `floor` is how
+    many tries a pass needs, or all that there are; `short` how many of them the time did not suffice for.
     """
 
     layer: Layer
@@ -80,6 +83,8 @@ class Report:
     unproven: tuple[str, ...] = ()
     seconds: float = 0.0
     beside: str = ""
+    floor: int = 0
+    short: int = 0
 
     @property
     def clean(self) -> bool:
@@ -92,21 +97,28 @@ class RunError(Exception):
 
 
 class Tally:
-    """What a layer has seen so far: it stops at `most` findings, and tries `least` points whatever time they take."""
+    """What a layer has seen so far. Its work sets `total`, and counts in `tried`; `noun` says what it counts.
 
-    def __init__(self, layer: Layer, *, seed: int, least: int, most: int) -> None:
-        self.layer, self.seed, self.least, self.most = layer, seed, least, most
+    It owes `floor` tries, or all that there are: fewer show nothing.
+    """
+
+    def __init__(self, layer: Layer, *, seed: int, floor: int, most: int) -> None:
+        """It stops at `most` findings."""
+        self.layer, self.seed, self.floor, self.most = layer, seed, floor, most
         self.tried = 0
         self.total = 0
-        self.words = ""
+        self.noun = ""
+        self.notes = ""
         self.beside = ""
         self.findings: list[Finding] = []
         self.unproven: list[str] = []
 
-    def over(self, until: float) -> bool:
-        """Whether a layer stops: at this time of the monotonic clock, but not before it has tried what it must."""
-        return self.enough() or (time.monotonic() > until and self.tried >= self.least)
+    @property
+    def owes(self) -> bool:
+        """Whether a pass needs more tries."""
+        return self.tried < self.floor
 
+    @property
     def enough(self) -> bool:
         """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
         return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= self.most
@@ -116,20 +128,70 @@ class Tally:
         if not self.unproven:
             self.unproven.append(why)
 
-    def reported(self, work: Callable[[Tally], None]) -> Report:
-        """Do the work of the layer. What keeps it from proving anything ends in the report."""
+    @property
+    def words(self) -> str:
+        """How much of what there is was tried."""
+        noun = f" {self.noun}" if self.noun else ""
+        return f"{self.tried} of {self.total}{noun}, seed {self.seed}{self.notes}"
+
+
+# The work of a layer: one try after the other, each begun when it is asked to go on. It may raise RunError, OSError and
+# OutOfTimeError.
+Work: TypeAlias = Callable[[Tally], Iterator[None]]
+
+
+class Trial:
+    """A layer under way: it is given time once or more often, and makes its report of all of it."""
+
+    def __init__(self, tally: Tally, work: Work, deadline: Deadline | None = None) -> None:
+        """Behind the deadline nothing is tried, whatever is owed."""
+        self.tally, self._tries, self._deadline = tally, work(tally), deadline or Deadline()
+        self._seconds, self._is_over, self._is_whole = 0.0, False, False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more time would change nothing."""
+        return self._is_over
+
+    def go_on(self, seconds: float) -> None:
+        """Try for so many seconds, and what is owed whatever time it takes."""
         began = time.monotonic()
-        try:
-            work(self)
-        except (RunError, OSError) as error:
-            self.unproven.append(str(error))
+        while not self._is_over and (self.tally.owes or time.monotonic() < began + seconds):
+            self._next()
+        self._seconds += time.monotonic() - began
+
+    def report(self, seconds: float = 0.0) -> Report:
+        """What it showed after so many seconds more."""
+        self.go_on(seconds)
+        tally = self.tally
+        is_short = tally.owes and not self._is_whole and not tally.findings and not tally.unproven
+        floor = min(tally.floor, tally.total or tally.floor)
+        if is_short:
+            tally.unproven.append(f"the time was over: {tally.words}; a pass needs {floor}")
         return Report(
-            self.layer,
-            self.tried,
-            self.total,
-            self.words or f"{self.tried} of {self.total}, seed {self.seed}",
-            tuple(self.findings),
-            tuple(self.unproven),
-            time.monotonic() - began,
-            self.beside,
+            tally.layer,
+            tally.tried,
+            tally.total,
+            tally.words,
+            tuple(tally.findings),
+            tuple(tally.unproven),
+            self._seconds,
+            tally.beside,
+            floor,
+            floor - tally.tried if is_short else 0,
         )
+
+    def _next(self) -> None:
+        try:
+            self._deadline.check()
+            next(self._tries)
+            # What it will be asked for next is made when it is asked for.
+            self._is_over = self.tally.enough
+        except StopIteration:
+            self._is_over = self._is_whole = True
+        except OutOfTimeError:
+            self._is_over = True
+        except (RunError, OSError) as error:
+            # What keeps it from proving anything ends in the report.
+            self._is_over = True
+            self.tally.unproven.append(str(error))

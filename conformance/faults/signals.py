@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,9 @@ from conformance.faults.oracle import judge
 from conformance.faults.order import spread
 from conformance.faults.processes import Marked
 from conformance.faults.report import Layer, Report, RunError, Tally
+from conformance.faults.runs import accepted
 from conformance.faults.subject import Asked, History, Outcome, SubjectError
-from conformance.faults.sweep import Sweep, accepted
+from conformance.faults.sweep import Sweep
 
 # Into how many parts the time of an operation is cut: at each cut it is killed once.
 _PARTS = 4
@@ -39,29 +41,26 @@ class _Moment:
 
 def kills_by_signal(sweep: Sweep, seconds: float) -> Report:
     """SIGKILL to all of its processes, after each operation and in the middle of them, for so many seconds."""
-    return sweep.tally(Layer.SIGNALS).reported(lambda tally: _strike(sweep, tally, seconds))
+    return sweep.trial(Layer.SIGNALS, partial(_strike, sweep)).report(seconds)
 
 
-def _strike(sweep: Sweep, tally: Tally, seconds: float) -> None:
-    until = time.monotonic() + seconds
+def _strike(sweep: Sweep, tally: Tally) -> Iterator[None]:
     moments: list[_Moment] = []
     for op, took in _undisturbed(sweep).items():
         moments += [_Moment(op, took * part / _PARTS) for part in range(_PARTS)]
         moments.append(_Moment(op, None))
     sweep.confined()
-    tally.total = len(moments)
+    tally.total, tally.noun = len(moments), "moments"
     for number in spread(range(len(moments)), sweep.seed):
-        if tally.over(until):
-            break
+        yield
         with sweep.workspace.begun_folder() as folder:
             history = _killed(sweep, folder, moments[number])
-            tally.tried += 1
             # The judge uses the folder up.
             with sweep.workspace.folder(folder) as left:
                 verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+                tally.tried += 1
                 story = f"It was killed by a signal {moments[number]}."
                 sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
-    tally.words = f"{tally.tried} of {tally.total} moments, seed {sweep.seed}"
 
 
 def _undisturbed(sweep: Sweep) -> dict[int, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.faults import recording, timeline
+from conformance.faults.deadline import Deadline
 from conformance.faults.model import Candidate
 from conformance.faults.model import Kind as StateKind
 from conformance.faults.oracle import Kind, Promises, Verdict
@@ -55,14 +56,14 @@ def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:
     return timeline.Marks(promises.acknowledged, last, frozenset(lost), state.point.systems, promises.idle)
 
 
-def draw(layer: Layer, finding: Finding) -> Path | None:
+def draw(layer: Layer, finding: Finding, deadline: Deadline) -> Path | None:
     """Put the picture of a kept finding beside its state, as .svg; None if there is no recording of it.
 
-    Raises OSError, RecordingError.
+    Raises OSError, RecordingError, OutOfTimeError.
     """
     if finding.kept is None or finding.marks is None:
         return None
-    recorded = recording.read(finding.kept.with_suffix(".jsonl"))
+    recorded = recording.read(finding.kept.with_suffix(".jsonl"), deadline.check)
     verdict = finding.verdict
     words = f"Expected {verdict.expected}; got {verdict.came}. {finding.story}"
     picture = timeline.draw(recorded, finding.marks, title=f"{layer.value}: {verdict.kind.value}", words=words)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
 from conformance.faults.model import Data, Moved, Pending, Point, Profile, on, points
-from conformance.faults.model.writes import PAGE
+from conformance.faults.model.pending import PAGE, Units
 from conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
 # Pixels: of the names of the lanes, of a lane, between two of them, of the room for one operation.
@@ -98,7 +98,7 @@ class _Picture:
         count = max(1, self._last - self._first + 1)
         self._step = min(_MOST_STEP, max(_LEAST_STEP, _WIDE / count))
         self._width = round(_LABELS + count * self._step + 2 * _MARGIN)
-        self._shown = [one for one in recording.operations if self._first <= one.number <= self._last]
+        self._shown = recording.operations[self._first - 1 : self._last]
         self._bars, point = _bars(recording, self._end, marks)
         self._paths, self._kinds = point.paths, point.live_names.kinds
         self._lanes = self._chosen()
@@ -331,7 +331,7 @@ class _Picture:
 def _bars(recording: Recording, end: int, marks: Marks) -> tuple[list[_Bar], Point]:
     """Everything that was not durable for a while up to operation `end`, in order, and how the disk stood there."""
     found: list[_Bar] = []
-    pending: dict[tuple[type, int, int, int], _Bar] = {}
+    pending: dict[int | None, dict[tuple[type, int, int], _Bar]] = {}
     given_up: list[_Bar] = []
     every = on(points(recording, Profile.LINUX, marks.idle), marks.systems)
     # There is one before the first operation.
@@ -339,31 +339,41 @@ def _bars(recording: Recording, end: int, marks: Marks) -> tuple[list[_Bar], Poi
     for point in every:
         if point.first > end:
             break
-        last = point
-        now = {_key(unit): unit for unit in point.pending}
+        before, last = last, point
         for bar in [bar for bar in given_up if not bar.gave_up(point)]:
             # Written anew, it is dirty again.
             given_up.remove(bar)
             bar.until, bar.given_up = point.first, 0
-        for key in [key for key in pending if key not in now]:
-            bar = pending.pop(key)
-            bar.given_up = bar.gave_up(point)
-            if bar.given_up:
-                given_up.append(bar)
-            else:
-                bar.until = point.first
-        for key, unit in now.items():
-            if key not in pending:
-                pending[key] = _Bar(unit)
-                found.append(pending[key])
+        for lane in [None, *{**before.units, **point.units}]:
+            now = point.moves if lane is None else point.units.get(lane, Units())
+            old = before.moves if lane is None else before.units.get(lane, Units())
+            if now is old:
+                continue
+            bars = pending.setdefault(lane, {})
+            # With ten thousand operations on a file, what one more of them adds is one more.
+            added: Sequence[Pending] | None = None
+            if isinstance(now, Units) and isinstance(old, Units):
+                added = now.since(old)
+            if added is None:
+                added = now
+                kept = {_key(unit) for unit in now}
+                for key in [key for key in bars if key not in kept]:
+                    bar = bars.pop(key)
+                    bar.given_up = bar.gave_up(point)
+                    if bar.given_up:
+                        given_up.append(bar)
+                    else:
+                        bar.until = point.first
+            for unit in added:
+                if _key(unit) not in bars:
+                    bars[_key(unit)] = _Bar(unit)
+                    found.append(bars[_key(unit)])
     return found, last
 
 
-def _key(unit: Pending) -> tuple[type, int, int, int]:
-    """The same for what is left of a write after a part of it was synced."""
-    if isinstance(unit, Moved):
-        return Moved, unit.operation, 0, 0
-    return type(unit), unit.operation, unit.file, unit.begin if isinstance(unit, Data) else 0
+def _key(unit: Pending) -> tuple[type, int, int]:
+    """Of those on one file, the same for what is left of a write after a part of it was synced."""
+    return type(unit), unit.operation, unit.begin if isinstance(unit, Data) else 0
 
 
 def _path(path: bytes) -> str:

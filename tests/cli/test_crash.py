@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str
 
 
 def test_a_guard_that_does_not_sync_is_told_what_it_lost_and_why(tmp_path: Path) -> None:
-    words = ["--layer", "power", "--seconds", "2", "--", sys.executable, GUARD, "OFF"]
+    words = ["--layer", "power", "--seconds", "60", "--", sys.executable, GUARD, "OFF"]
     done = _run(*words, cwd=tmp_path)
     assert done.returncode == 10, done.stderr
     assert "power loss: lost" in done.stdout
@@ -51,7 +52,7 @@ def test_a_guard_that_does_not_sync_is_told_what_it_lost_and_why(tmp_path: Path)
 
 @pytest.mark.parametrize("command", [[GUARD, "OFF"], [GUARD, "FULL"], ["-c", ""]])
 def test_the_json_form_fits_its_schema(command: list[str], tmp_path: Path) -> None:
-    words = ["--layer", "power", "--layer", "kill", "--seconds", "0", "--ops", "2", "--format", "json"]
+    words = ["--layer", "power", "--layer", "kill", "--least", "--ops", "2", "--format", "json"]
     done = _run(*words, "--", sys.executable, *command, cwd=tmp_path)
     said = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("crash"), said) is None
@@ -68,16 +69,49 @@ def test_the_schema_knows_every_class_of_a_finding() -> None:
     assert known == [kind.value for kind in Kind if kind is not Kind.CLEAN]
 
 
-def test_one_that_syncs_keeps_every_promise_and_one_layer_is_not_all(tmp_path: Path) -> None:
-    words = ["--seconds", "0", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]
+def test_one_that_syncs_keeps_every_promise_and_one_layer_speaks_for_itself(tmp_path: Path) -> None:
+    words = ["--least", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]
     done = _run(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "every promise was kept" in done.stdout
     done = _run("--layer", "power", "--format", "json", *words, cwd=tmp_path)
-    assert done.returncode == 12, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     raw = json.loads(done.stdout)
-    assert raw["exit"] == 12
-    assert [(one["layer"], one["clean"], one["findings"]) for one in raw["layers"]] == [("power loss", True, [])]
+    assert (raw["exit"], raw["needed"], raw["left_out"]) == (0, None, [*CRASH._LAYERS][1:])
+    (power,) = raw["layers"]
+    assert (power["layer"], power["clean"], power["findings"]) == ("power loss", True, [])
+    # Each acknowledgement, and more.
+    assert power["tried"] == power["floor"] > 3
+
+
+def test_less_than_the_floor_is_not_proven_and_it_says_what_would_be(tmp_path: Path) -> None:
+    """A store that takes long for each start: the time ends within its tries."""
+    slow = (
+        f"import time, sys, os; time.sleep(0.5); os.execv(sys.executable, [sys.executable, {GUARD!r}, *sys.argv[1:]])"
+    )
+    words = ["--layer", "power", "--ops", "2", "--format", "json", "--", sys.executable, "-c", slow, "FULL"]
+    began = time.monotonic()
+    done = _run("--seconds", "8", *words, cwd=tmp_path)
+    took = time.monotonic() - began
+    raw = json.loads(done.stdout)
+    (power,) = raw["layers"]
+    assert (done.returncode, raw["exit"], power["clean"]) == (12, 12, False)
+    assert 0 < power["tried"] < power["floor"]
+    assert "the time was over" in power["unproven"][0]
+    assert raw["needed"] > raw["seconds"]
+    # A tenth, and the start of an interpreter on a busy machine.
+    assert took < 8 * 1.1 + 10
+
+
+@pytest.mark.parametrize("seconds", ["0", "1.5"])
+def test_the_time_ends_whatever_the_store_does(seconds: str, tmp_path: Path) -> None:
+    """Within its limits it would have 150 seconds for the recorded start alone."""
+    began = time.monotonic()
+    done = _run("--seconds", seconds, "--", sys.executable, "-c", "import time; time.sleep(300)", cwd=tmp_path)
+    assert time.monotonic() - began < 20
+    assert done.returncode == 12
+    assert "the time was over" in done.stdout
+    assert "hangs" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -86,7 +120,7 @@ def test_one_that_syncs_keeps_every_promise_and_one_layer_is_not_all(tmp_path: P
         ([], 64, "expected `-- COMMAND…`"),
         (["--layer", "flood", "--", "true"], 64, "unknown layer 'flood'; known layers: power, kill"),
         (["--", "./gone"], 13, "'./gone' is no program here"),
-        (["--seconds", "1", "--", "false"], 12, "NOT PROVEN: expected it to start while it is recorded"),
+        (["--seconds", "30", "--", "false"], 12, "NOT PROVEN: expected it to start while it is recorded"),
     ],
 )
 def test_what_cannot_be_tried_is_said(words: list[str], status: int, said: str, tmp_path: Path) -> None:

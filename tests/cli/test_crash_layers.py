@@ -33,7 +33,7 @@ def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def crash(store: str, *words: str) -> tuple[int, dict[str, Any]]:
     """The exit status, and what is said as JSON."""
-    options = ["--seconds", "0", "--ops", "4", "--format", "json"]
+    options = ["--least", "--ops", "4", "--format", "json"]
     done = CliRunner().invoke(app, ["crash", *options, *words, "--", *STORE[store].command()])
     said = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("crash"), said) is None
@@ -65,6 +65,14 @@ def test_what_is_taken_away_needs_no_tracer(monkeypatch: pytest.MonkeyPatch) -> 
     assert status == 12
 
 
+def test_a_layer_that_does_not_apply_proves_nothing_alone() -> None:
+    status, said = crash("log-right", *layers("down"))
+    assert said["layers"][0]["beside"] == "does not apply: it starts no process of its own"
+    assert status == 12
+    status, said = crash("log-right", *layers("down", "missing"))
+    assert status == 0
+
+
 def test_without_namespaces_two_layers_are_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disks, "mounting", lambda: REFUSED)
     status, said = crash("log-right", *layers("readonly", "full"))
@@ -74,7 +82,7 @@ def test_without_namespaces_two_layers_are_not_tested(monkeypatch: pytest.Monkey
 
 def test_a_store_may_promise_to_notice_damage() -> None:
     status, said = crash("log-right", *layers("truncated"))
-    assert (status, said["layers"][0]["clean"]) == (12, True)
+    assert (status, said["layers"][0]["clean"]) == (0, True)
     status, said = crash("log-right", "--detects", *layers("truncated"))
     assert status == 10
     assert {found["class"] for found in said["layers"][0]["findings"]} == {"lost"}

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import metadata
 from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.metadata import Given
+from conformance.faults.metadata import Given, Metadata
 from conformance.faults.model import Plan
 from conformance.faults.oracle import Kind
 from conformance.faults.recording import Changed, Named, Names, Rights
@@ -66,13 +65,13 @@ def test_a_file_is_rebuilt_as_it_was_made_and_as_it_was_set(tmp_path: Path) -> N
     for given, mode, folder_mode in ((Given.MADE, 0o640, 0o700), (Given.SET, 0o400, 0o500)):
         folder = tmp_path / given.name
         folder.mkdir()
-        metadata.write(last, script.recording, folder, given)
+        Metadata(script.recording).write(last, folder, given)
         found = (folder / "d" / "a").stat()
         assert found.st_mode & 0o777 == mode
         assert (found.st_mtime == 5) is (given is Given.SET)
         assert (folder / "d").stat().st_mode & 0o777 == folder_mode
         (folder / "d").chmod(0o700)
-    assert metadata.was_set(script.recording) == ("chmod of d (operation 5)", "fchmod of d/a (operation 4)")
+    assert Metadata(script.recording).was_set == ("chmod of d (operation 5)", "fchmod of d/a (operation 4)")
 
 
 def test_files_are_rebuilt_with_times_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
@@ -85,5 +84,5 @@ def test_files_are_rebuilt_with_times_in_the_order_in_which_they_were_written(tm
     for given, order in ((Given.MADE, "ab"), (Given.TURNED, "ba")):
         folder = tmp_path / given.name
         folder.mkdir()
-        metadata.write(last, script.recording, folder, given)
+        Metadata(script.recording).write(last, folder, given)
         assert "".join(sorted("ab", key=lambda name: (folder / name).stat().st_mtime_ns)) == order

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import fidelity
+from conformance.faults import fidelity, runs
 from conformance.faults import sweep as subject_of_tests
 from conformance.faults.dependencies import Dependencies
 from conformance.faults.lines import Limits, Lines, puts
@@ -242,7 +242,7 @@ def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
     def lost(*_: object) -> Promises:
         raise UnplacedError("operation 1 was acknowledged by a way that cannot be seen")
 
-    monkeypatch.setattr(subject_of_tests, "acknowledgements", lost)
+    monkeypatch.setattr(runs, "acknowledgements", lost)
     for report in (sweep.power_loss(1), sweep.sync_errors(1), sweep.recovery(1)):
         assert not report.clean
         assert "by a way that cannot be seen" in report.unproven[0]

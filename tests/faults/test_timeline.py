@@ -7,6 +7,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from conformance.faults.deadline import Deadline
 from conformance.faults.lines import Lines, puts
 from conformance.faults.story import draw as draw_finding
 from conformance.faults.sweep import Sweep
@@ -143,7 +144,7 @@ def test_a_kept_finding_gets_its_picture(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     with Sweep(lambda: Lines(store.command(), environment=ENVIRONMENT), puts(3), parent=tmp_path, keep=kept) as sweep:
         report = sweep.power_loss(1)
-    places = [draw_finding(report.layer, finding) for finding in report.findings]
+    places = [draw_finding(report.layer, finding, Deadline()) for finding in report.findings]
     assert places[0] == kept / "power-lost.svg"
     assert places[1:] == [None] * (len(places) - 1)
     picture = places[0].read_text(encoding="utf-8")

@@ -10,12 +10,26 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
-from itertools import groupby
-from typing import TypeAlias
+from functools import cached_property
+from itertools import chain, groupby
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
-from conformance.faults.model.names import Journal, Moved, Namespace, Order, Separate, Synced, TreeLog
-from conformance.faults.model.writes import PAGE, SECTOR, Data, OfFile, Resized, clip, land, sector_up, without
+from conformance.faults.model.names import Journal, Namespace, Order, Separate, Synced, TreeLog
+from conformance.faults.model.pending import (
+    PAGE,
+    SECTOR,
+    Data,
+    Moved,
+    OfFile,
+    Pending,
+    Resized,
+    Spill,
+    Units,
+    clip,
+    land,
+    sector_up,
+    without,
+)
 from conformance.faults.recording import (
     ROOT,
     Change,
@@ -44,17 +58,15 @@ class Profile(StrEnum):
     POSIX = "posix"
 
 
-Pending: TypeAlias = "Moved | Data | Resized"
-
-
 @dataclass(frozen=True, eq=False)
 class Point:
     """How the disk stands after operation `first` and up to `last`: those behind `first` did not change it.
 
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
-    `durable_names` what surely survives; between them lie `moves` and `data`, in order. `synced` is the last operation
-    that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation. `systems` are
-    the file systems that it may stand on so, empty if all: between two operations there is a point for each.
+    `durable_names` what surely survives; between them lie `moves` and, of each file, `units`, in order. `synced` is the
+    last operation that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation.
+    `systems` are the file systems that it may stand on so, empty if all: between two operations there is a point for
+    each.
     """
 
     profile: Profile
@@ -65,11 +77,16 @@ class Point:
     durable_names: Namespace
     durable: Mapping[int, Content]
     moves: tuple[Moved, ...]
-    data: tuple[OfFile, ...]
+    units: Mapping[int, Units]
     synced: Mapping[int, int]
     doomed: Mapping[int, Mapping[int, int]]
     paths: Mapping[int, bytes] = field(repr=False)
     systems: str = ""
+
+    @cached_property
+    def data(self) -> tuple[OfFile, ...]:
+        """What is pending of all files, in order."""
+        return tuple(sorted(chain.from_iterable(self.units.values()), key=lambda unit: unit.operation))
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -82,11 +99,11 @@ class Point:
         return range(self.first, self.last + 1)
 
 
-def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[Point]:
-    """The points of a recording, in order; together they cover each operation and 0.
+def moments(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[tuple[Point, ...]]:
+    """How the disk stands, in order, in each way in which it may; together they cover each operation and 0.
 
-    A write that syncs by itself has two points: while it was under way, its bytes pending, and after it. `idle` are the
-    numbers of operations before which the program had waited for a request, for as long as that took.
+    A write that syncs by itself has two moments: while it was under way, its bytes pending, and after it. `idle` are
+    the numbers of operations before which the program had waited for a request, for as long as that took.
     """
     disk = _Disk(recording.snapshot, profile)
     first = last = 0
@@ -94,17 +111,22 @@ def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -
     for operation in recording.operations:
         waited = waited or operation.number in idle
         if not isinstance(operation.action, Changed | Event | Failed):
-            yield from disk.points(first, last)
+            yield disk.points(first, last)
             first = operation.number
             if waited:
                 disk.idled()
                 waited = False
             disk.apply(operation)
             if isinstance(operation.action, Write) and operation.action.durable:
-                yield from disk.points(first, first)
+                yield disk.points(first, first)
                 disk.sync_written(operation)
         last = operation.number
-    yield from disk.points(first, last)
+    yield disk.points(first, last)
+
+
+def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[Point]:
+    """The points of all moments."""
+    return chain.from_iterable(moments(recording, profile, idle))
 
 
 def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
@@ -117,12 +139,14 @@ def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
 
 def at(recording: Recording, number: int, profile: Profile, idle: Collection[int] = ()) -> tuple[Point, ...]:
     """The points after operation `number`, one for each way in which it may stand. Raises LookupError if none is."""
-    found = [point for point in points(recording, profile, idle) if number in point.numbers]
+    found: tuple[Point, ...] = ()
+    for moment in moments(recording, profile, idle):
+        if number in moment[0].numbers:
+            # A write that syncs by itself has others from before it returned.
+            found = moment
     if not found:
         raise LookupError(f"expected the number of an operation, got {number}")
-    # A write that syncs by itself has others from before it returned.
-    last = {point.systems: point for point in found}
-    return tuple(last.values())
+    return found
 
 
 def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
@@ -133,7 +157,7 @@ def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
 
 def _same(one: Order, other: Order) -> bool:
     """Whether the same names are durable, and the same operations pending, in whatever parts."""
-    return one.durable.paths == other.durable.paths and _numbers(one) == _numbers(other)
+    return _numbers(one) == _numbers(other) and one.durable.paths == other.durable.paths
 
 
 def _numbers(order: Order) -> Collection[int]:
@@ -159,22 +183,28 @@ class _Disk:
                     self._paths[entry.file] = path
         self._live_names = Namespace(paths, self._kinds)
         self._orders = _orders(profile, self._live_names)
+        # Those that differ, until names change again.
+        self._ways: Sequence[Order] = ()
         self._live: dict[int, Content] = contents
         self._durable: dict[int, Content] = contents
-        self._data: tuple[OfFile, ...] = ()
+        # Only files of which something is pending.
+        self._units: dict[int, Units] = {}
+        self._spill = Spill()
         self._synced: dict[int, int] = {}
         self._doomed: dict[int, dict[int, int]] = {}
         # The operation that last changed what fdatasync of a file cares for: that it exists, and its size.
         self._grown: dict[int, int] = {}
 
-    def points(self, first: int, last: int) -> Iterator[Point]:
+    def points(self, first: int, last: int) -> tuple[Point, ...]:
         """How it may stand: once, or where file systems differ in the names that are durable, for each of them."""
-        known: list[Order] = []
-        for order in self._orders:
-            if not any(_same(order, other) for other in known):
-                known.append(order)
-        for order in known:
-            yield Point(
+        if not self._ways:
+            known: list[Order] = []
+            for order in self._orders:
+                if not any(_same(order, other) for other in known):
+                    known.append(order)
+            self._ways = known
+        return tuple(
+            Point(
                 profile=self._profile,
                 first=first,
                 last=last,
@@ -183,17 +213,20 @@ class _Disk:
                 durable_names=order.durable,
                 durable=self._durable,
                 moves=order.moves,
-                data=self._data,
+                units=self._units,
                 synced=self._synced,
                 doomed=self._doomed,
                 paths=self._paths,
-                systems=order.systems if len(known) > 1 else "",
+                systems=order.systems if len(self._ways) > 1 else "",
             )
+            for order in self._ways
+        )
 
     def idled(self) -> None:
         """Nothing was done for as long as a client likes."""
         for order in self._orders:
             order.idled()
+        self._ways = ()
 
     def apply(self, operation: Operation) -> None:
         action, number = operation.action, operation.number
@@ -218,10 +251,11 @@ class _Disk:
             case Sync():
                 self._sync(number, action.file, action.begin, action.end, data_only=action.data_only)
             case SyncAll():
-                for file in {one.file for one in self._data}:
+                for file in tuple(self._units):
                     self._sync_data(number, file, 0, None)
                 for order in self._orders:
                     order.commit()
+                self._ways = ()
             case Changed() | Event() | Failed():
                 pass
 
@@ -242,6 +276,7 @@ class _Disk:
         self._live_names = before.changed([changes])
         for order in self._orders:
             order.moved(number, changes, before, self._live_names)
+        self._ways = ()
 
     def _write(self, number: int, file: int, offset: int, data: bytes) -> None:
         if not data:
@@ -261,8 +296,8 @@ class _Disk:
             left = {page: by for page, by in doomed.items() if not first <= page <= last}
             self._doomed = {**self._doomed, file: left}
         sectors = new.read(low, high)
-        unit = Data(number, file, offset, end, low, sectors, ((low, high),), old.size, new.size)
-        self._data = (*self._data, unit)
+        held = self._spill.put(sectors)
+        self._append(Data(number, file, offset, end, low, held, ((low, high),), old.size, new.size))
 
     def _truncate(self, number: int, file: int, size: int) -> None:
         old = self._live.get(file, EMPTY)
@@ -270,7 +305,7 @@ class _Disk:
             return
         self._live = {**self._live, file: old.resize(size)}
         self._grown[file] = number
-        self._data = (*self._data, Resized(number, file, size))
+        self._append(Resized(number, file, size))
         if doomed := self._doomed.get(file):
             self._doomed = {**self._doomed, file: {page: by for page, by in doomed.items() if page * PAGE < size}}
 
@@ -279,8 +314,8 @@ class _Disk:
         end = _end(sync.end)
         pages = {
             page
-            for unit in self._data
-            if isinstance(unit, Data) and unit.file == sync.file
+            for unit in self._units.get(sync.file, ())
+            if isinstance(unit, Data)
             for begin, stop in clip(unit.spans, sync.begin, end)
             for page in range(begin // PAGE, (stop - 1) // PAGE + 1)
         }
@@ -291,19 +326,24 @@ class _Disk:
             }
 
     def _sync(self, number: int, file: int, begin: int, end: int | None, *, data_only: bool) -> None:
-        dirty = any(unit.file == file for unit in self._data)
+        sync = Synced(file, data_only, self._grown.get(file, 0), dirty=file in self._units)
         self._sync_data(number, file, begin, end)
         for order in self._orders:
-            order.synced(Synced(file, data_only, self._grown.get(file, 0), dirty), self._live_names)
+            order.synced(sync, self._live_names)
+        self._ways = ()
 
     def _sync_data(self, number: int, file: int, begin: int, end: int | None) -> None:
         """Bytes in a range become durable, and sizes as far as they are needed for them."""
         self._synced = {**self._synced, file: number}
-        units = [unit for unit in self._data if unit.file == file]
+        units = self._units.get(file)
         if not units:
             return
-        low, high = begin // PAGE * PAGE, _end(None if end is None else -(-end // PAGE) * PAGE)
         doomed = self._doomed.get(file, {})
+        if end is None and begin == 0 and not doomed:
+            self._durable = {**self._durable, file: self._live.get(file, EMPTY)}
+            self._replace(file, ())
+            return
+        low, high = begin // PAGE * PAGE, _end(None if end is None else -(-end // PAGE) * PAGE)
         draft = Draft(self._durable.get(file, EMPTY))
         left: list[OfFile] = []
         # What a later truncation cut off cannot come back.
@@ -320,13 +360,12 @@ class _Disk:
             rest = clip(without(unit.spans, low, high), 0, bound)
             if rest:
                 left.append(dataclasses.replace(unit, spans=rest))
-        whole = end is None and begin == 0 and not doomed
-        self._durable = {**self._durable, file: self._live.get(file, EMPTY) if whole else draft.content()}
+        self._durable = {**self._durable, file: draft.content()}
         self._replace(file, left)
 
     def _sync_range(self, sync: Sync) -> None:
         """sync_file_range writes pages, but neither the size that they need nor any name."""
-        units = [unit for unit in self._data if unit.file == sync.file]
+        units = self._units.get(sync.file, Units())
         draft = Draft(self._durable.get(sync.file, EMPTY))
         begin, end = sync.begin // SECTOR * SECTOR, min(_end(sync.end), draft.size // SECTOR * SECTOR)
         if any(isinstance(unit, Resized) for unit in units) or self._doomed.get(sync.file):
@@ -340,9 +379,12 @@ class _Disk:
         self._durable = {**self._durable, sync.file: draft.content()}
         self._replace(sync.file, left)
 
-    def _replace(self, file: int, units: Sequence[OfFile]) -> None:
-        others = [unit for unit in self._data if unit.file != file]
-        self._data = tuple(sorted((*others, *units), key=lambda unit: unit.operation))
+    def _append(self, unit: OfFile) -> None:
+        self._units = {**self._units, unit.file: self._units.get(unit.file, Units()).plus(unit)}
+
+    def _replace(self, file: int, left: Sequence[OfFile]) -> None:
+        others = {other: units for other, units in self._units.items() if other != file}
+        self._units = {**others, file: Units(left)} if left else others
 
 
 def _end(end: int | None) -> int:

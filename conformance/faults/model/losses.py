@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.faults.model.contents import EMPTY
-from conformance.faults.model.disk import Pending, Point
-from conformance.faults.model.names import Moved
-from conformance.faults.model.writes import PAGE, Data, OfFile
+from conformance.faults.model.disk import Point
+from conformance.faults.model.pending import PAGE, Data, Moved, OfFile, Pending
 from conformance.faults.recording import Named
 
 # So many changes of names are described one by one.

@@ -11,24 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from conformance.faults.model.pending import Moved
 from conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
 
 # Behind so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
 _MOST_LOGGED = 4096
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Pending changes of names that become durable as one. `directories` are those that the names stand in.
-
-    `files` are all whose path changed, `own` those whose own entry did: a renamed directory takes along what is in it.
-    """
-
-    operation: int
-    changes: tuple[Change, ...]
-    directories: frozenset[int]
-    files: frozenset[int]
-    own: frozenset[int]
+# What `Namespace.after` keeps of what it has made.
+_MOST_MADE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +35,13 @@ class Namespace:
             return self
         chosen = tuple(moves)
         if chosen not in self._made:
+            if len(self._made) == _MOST_MADE:
+                self._made.clear()
             self._made[chosen] = self.changed(move.changes for move in chosen)
         return self._made[chosen]
 
     def changed(self, steps: Iterable[Sequence[Change]]) -> Namespace:
-        """With the changes of each step made."""
+        """With the changes of each step made, and nothing of it is kept."""
         paths = dict(self.paths)
         for changes in steps:
             # A name may go and come in one operation, in either order.
@@ -144,7 +135,8 @@ class Order(ABC):
 
     def _keep(self, moves: Sequence[Moved]) -> None:
         if moves:
-            self.durable = self.durable.after(moves)
+            # Made anew: whatever holds an older one, as the log of btrfs does, would hold all up to this one.
+            self.durable = self.durable.changed(move.changes for move in moves)
             kept = {id(move) for move in moves}
             self.moves = tuple(move for move in self.moves if id(move) not in kept)
 

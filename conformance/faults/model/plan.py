@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum, unique
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, islice
 
-from conformance.faults.model.disk import Point, Profile, points
+from conformance.faults.model.disk import Point, Profile, moments
 from conformance.faults.model.states import Kind, State, states
-from conformance.faults.recording import Event, Names, Recording, Sync, SyncAll, Write
-
-
-@unique
-class Stage(StrEnum):
-    """What is tried, from first to last."""
-
-    ACKNOWLEDGED = "unsynced dropped at each acknowledgement"
-    ORDERED = "everything and the minimum at each sync and change of names"
-    PARTED = "torn, zero-filled, names and data apart"
-    SINGLE = "one operation more or less, first names"
-    RANDOM = "drawn"
-
+from conformance.faults.model.survey import Stage, Survey, surveyed
+from conformance.faults.recording import Recording
 
 _KINDS: Mapping[Stage, Collection[Kind]] = {
     Stage.ACKNOWLEDGED: (Kind.MINIMUM,),
@@ -34,6 +23,8 @@ _KINDS: Mapping[Stage, Collection[Kind]] = {
 }
 # Stages that a budget may end in the middle of: drawn all over the recording, for its end is worth as much.
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
+# So many trees are known again, at 200 bytes each.
+_MOST_SEEN = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,7 @@ class Candidate:
         """Any of the states, to put into a folder."""
         return self.states[0]
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The operations after which a crash may leave this tree, in order."""
         return tuple(sorted({number for state in self.states for number in state.point.numbers}))
@@ -71,7 +62,12 @@ class Plan:
     """All candidates of a recording, in order, made as far as they are asked for. The same seed gives the same order.
 
     `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `idle`
-    are those of operations before which nothing was under way, for as long as a client liked.
+    are those of operations before which nothing was under way, for as long as a client liked. `check` is called often
+    while candidates are made, and may raise to end it.
+
+    What it holds is bounded for any number of operations. Candidates are made for a window of moments at a time. Where
+    the whole recording has room in one window, as small ones do, each tree of a stage comes once, with all its points.
+    Otherwise the windows are drawn from all over the recording, which is gone through again for each of them.
     """
 
     def __init__(
@@ -82,72 +78,134 @@ class Plan:
         seed: int = 0,
         acknowledgements: Iterable[int] | None = None,
         idle: Iterable[int] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.seed = seed
-        self._recording = recording
-        self._profile = profile
-        events = (one.number for one in recording.operations if isinstance(one.action, Event))
-        self._acknowledged = frozenset(events if acknowledgements is None else acknowledgements)
+        self._recording, self._profile, self._check = recording, profile, check
         self._idle = frozenset(idle)
-        self._stages: list[list[Candidate]] = []
-        self._seen: dict[str, set[int]] = {}
+        self._named = None if acknowledgements is None else frozenset(acknowledgements)
+        # Of the stages that were gone through, how many different trees they have that no earlier one has.
+        self._exact: dict[Stage, int] = {}
 
     def __iter__(self) -> Iterator[Candidate]:
         """Candidates from the first on. Stop when the time is over."""
-        for place, stage in enumerate(Stage):
-            if place == len(self._stages):
-                self._stages.append(self._make(stage))
-            yield from self._stages[place]
+        return self.before(None)
+
+    def before(self, last: Stage | None) -> Iterator[Candidate]:
+        """The candidates of all stages before this one."""
+        seen = _Seen()
+        for stage in _before(last):
+            count = 0
+            for window in self._windows(stage):
+                for candidate in self._make(stage, window, seen):
+                    count += not candidate.again
+                    yield candidate
+            self._exact[stage] = count
+
+    def beginnings(self) -> Sequence[Candidate]:
+        """States that a recovery may begin with, each once: of a long recording a window of each of the two stages."""
+        seen = _Seen()
+        stages = (Stage.ACKNOWLEDGED, Stage.ORDERED)
+        firsts = (self._make(stage, window, seen) for stage in stages for window in islice(self._windows(stage), 1))
+        return [one for one in chain.from_iterable(firsts) if not one.again]
 
     def everything(self) -> Candidate:
         """What the recording ends with, nothing of it lost."""
-        (state,) = states(self.points[-1], kinds=[Kind.ALL])
+        (state,) = states(self._survey.last, kinds=[Kind.ALL])
         return Candidate(Stage.ORDERED, (state,), again=True)
 
-    def count(self) -> int:
-        """How many different trees there are in all. Makes what has not been asked for yet: 1,000 take up to 1 s."""
-        return sum(not candidate.again for candidate in self)
+    def count(self, last: Stage | None = None) -> int:
+        """How many different trees there are in all stages before this one, at most.
+
+        Of a stage that was gone through it is how many there are; otherwise equal ones may be counted twice.
+        """
+        return sum(self._exact.get(stage, self._survey.most[stage]) for stage in _before(last))
 
     def tally(self, tried: int) -> str:
         """How much was done, in the words of the evidence."""
-        return f"{tried} of {self.count()} states, seed {self.seed}"
+        about = " at most" if self.is_estimated else ""
+        return f"{tried} of {self.count()} states{about}, seed {self.seed}"
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether `count` is an upper bound: not all stages were gone through."""
+        return len(self._exact) < len(Stage)
 
     @cached_property
-    def points(self) -> Sequence[Point]:
-        """The points of the recording, in order."""
-        return tuple(points(self._recording, self._profile, self._idle))
+    def _survey(self) -> Survey:
+        return surveyed(self._recording, self._profile, self._named, self._check, self._idle)
 
-    def _make(self, stage: Stage) -> list[Candidate]:
+    def _windows(self, stage: Stage) -> Iterator[Sequence[int]]:
+        """Numbers of moments, in order in each window."""
+        wanted = self._survey.moments_of(stage)
+        size = self._survey.window(stage)
+        if size >= len(wanted):
+            yield wanted
+            return
+        order = array("Q", wanted)
+        if stage is not Stage.ACKNOWLEDGED:
+            # Wherever the time ends, it ended all over the recording.
+            random.Random(f"{self.seed}:{stage.name}:points").shuffle(order)  # noqa: S311
+        for begin in range(0, len(order), size):
+            yield sorted(order[begin : begin + size])
+
+    def _points(self, wanted: Sequence[int]) -> Iterator[Point]:
+        if (held := self._survey.held) is not None:
+            yield from chain.from_iterable(held[place] for place in wanted)
+            return
+        due = iter(wanted)
+        place = next(due, None)
+        for number, moment in enumerate(moments(self._recording, self._profile, self._idle)):
+            self._check()
+            if number == place:
+                yield from moment
+                place = next(due, None)
+            if place is None:
+                return
+
+    def _make(self, stage: Stage, window: Sequence[int], seen: _Seen) -> Iterator[Candidate]:
         found: dict[str, list[State]] = {}
-        for point in self._points_of(stage):
+        for point in self._points(window):
             for state in states(point, seed=self.seed, kinds=_KINDS[stage]):
+                self._check()
                 found.setdefault(state.hash, []).append(state)
-        candidates = []
-        for tree, legal in found.items():
-            known = self._seen.setdefault(tree, set())
-            again = bool(known)
-            fresh = {number for state in legal for number in state.point.numbers} - known
-            known |= fresh
-            if fresh:
-                candidates.append(Candidate(stage, tuple(legal), again))
+        candidates = [
+            Candidate(stage, tuple(legal), again) for tree, legal in found.items() for again in seen.add(tree, legal)
+        ]
         if stage in _DRAWN:
             random.Random(f"{self.seed}:{stage.name}").shuffle(candidates)  # noqa: S311
-        return candidates
+        yield from candidates
 
-    def _points_of(self, stage: Stage) -> Iterable[Point]:
-        if stage is Stage.ACKNOWLEDGED:
-            return [point for point in self.points if not self._acknowledged.isdisjoint(point.numbers)]
-        if stage is not Stage.ORDERED:
-            return self.points
-        # Where file systems differ, several points are of one operation.
-        groups = [list(group) for _, group in groupby(self.points, key=lambda point: point.first)]
-        wanted = {0, len(groups) - 1}
-        for place, group in enumerate(groups):
-            if group[0].first and self._orders(group[0].first):
-                # Just before a sync most is pending.
-                wanted |= {place - 1, place}
-        return [point for place in sorted(wanted) for point in groups[place]]
 
-    def _orders(self, number: int) -> bool:
-        action = self._recording.operations[number - 1].action
-        return isinstance(action, Names | Sync | SyncAll) or (isinstance(action, Write) and action.durable)
+class _Seen:
+    """The trees that were made, each with the operations after which it was legal, as ranges that do not touch."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, Sequence[range]] = {}
+
+    def add(self, tree: str, legal: Iterable[State]) -> Iterator[bool]:
+        """Whether it is one that was made before; nothing if all of its points are known as well."""
+        known = self._ranges.get(tree, ())
+        numbers = [state.point.numbers for state in legal]
+        if all(any(one.start >= old.start and one.stop <= old.stop for old in known) for one in numbers):
+            return
+        if tree not in self._ranges and len(self._ranges) == _MOST_SEEN:
+            # A tree that is forgotten may be tried twice.
+            del self._ranges[next(iter(self._ranges))]
+        self._ranges[tree] = _joined([*known, *numbers])
+        yield bool(known)
+
+
+def _joined(ranges: Iterable[range]) -> Sequence[range]:
+    joined: list[range] = []
+    for one in sorted(ranges, key=lambda one: one.start):
+        if joined and one.start <= joined[-1].stop:
+            joined[-1] = range(joined[-1].start, max(joined[-1].stop, one.stop))
+        else:
+            joined.append(one)
+    return joined
+
+
+def _before(last: Stage | None) -> Sequence[Stage]:
+    every = list(Stage)
+    return every if last is None else every[: every.index(last)]

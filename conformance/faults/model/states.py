@@ -8,14 +8,16 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum, unique
+from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from conformance.faults.model.contents import EMPTY, Content, Draft
-from conformance.faults.model.disk import Pending, Point, Profile
+from conformance.faults.model.contents import EMPTY, Content
+from conformance.faults.model.disk import Point, Profile
+from conformance.faults.model.kept import EVERYTHING, NOTHING, SIZED, Kept, Part, Rest, built, cuts_of, whole_of
 from conformance.faults.model.losses import losses, path_of
 from conformance.faults.model.names import Namespace
-from conformance.faults.model.writes import SECTOR, Data, OfFile, Resized, Spans, clip, land, sector_up
+from conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
 from conformance.faults.recording import Type
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
@@ -40,27 +42,11 @@ class Kind(StrEnum):
     RANDOM = "some dropped"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it.
-
-    `resizes` says whether the file may get another size by it: a journal has sizes and names in one order.
-    """
-
-    spans: Spans
-    sized: bool
-    resizes: bool = True
-
-
-# What is on disk of the pending operations on files, by their places in `Point.data`: of those left out nothing is.
-_Kept: TypeAlias = "Mapping[int, _Part]"
-
-
 @dataclass(frozen=True, eq=False)
 class State:
     """One legal state of the disk after a crash at a point.
 
-    `moves` are the places of the pending changes of names that are in it, `parts` what of each of `point.data` is. The
+    `moves` are the places of the pending changes of names that are in it, `kept` says what of `point.data` is. The
     bytes are made from those each time that they are wanted, so that thousands of states can be held.
     """
 
@@ -70,18 +56,19 @@ class State:
     # Equal for equal trees only: names, types, bytes, targets of links, and which names are one file. Hex.
     hash: str
     moves: tuple[int, ...]
-    parts: tuple[_Part | None, ...]
+    kept: Kept
     note: str = ""
 
     def contents(self) -> Mapping[int, Content]:
         """The bytes of each file that has any."""
         if self.kind is Kind.ALL:
             return self.point.live
-        units: dict[int, list[tuple[OfFile, _Part | None]]] = {}
-        for unit, part in zip(self.point.data, self.parts, strict=True):
-            units.setdefault(unit.file, []).append((unit, part))
+        units: dict[int, list[tuple[OfFile, Part | None]]] = {}
+        if self.kept is not NOTHING:
+            for place, unit in enumerate(self.point.data):
+                units.setdefault(unit.file, []).append((unit, self.kept.of(place, unit)))
         durable = self.point.durable
-        return {**durable, **{file: _build(durable.get(file, EMPTY), own) for file, own in units.items()}}
+        return {**durable, **{file: built(durable.get(file, EMPTY), own) for file, own in units.items()}}
 
     @property
     def lost(self) -> tuple[Pending, ...]:
@@ -89,7 +76,8 @@ class State:
         if self.kind is Kind.ALL:
             return ()
         moves = (move for place, move in enumerate(self.point.moves) if place not in self.moves)
-        data = (unit for unit, part in zip(self.point.data, self.parts, strict=True) if part != _whole(unit))
+        every = enumerate(self.point.data)
+        data = (unit for place, unit in every if self.kept.of(place, unit) != whole_of(unit))
         return (*moves, *data)
 
     @property
@@ -154,59 +142,59 @@ class _Maker:
     def __init__(self, point: Point) -> None:
         self._point = point
         self._draw = random.Random(0)  # noqa: S311
-        self._files: dict[int, list[int]] = {}
-        for place, unit in enumerate(point.data):
-            self._files.setdefault(unit.file, []).append(place)
-        self._whole: dict[int, _Part] = {place: _whole(unit) for place, unit in enumerate(point.data)}
         # The durable tree under each set of names, made once, as most states differ from it in a few files.
         self._hashed: dict[Namespace, list[bytes]] = {}
         # Most states keep all of most files.
         self._built: dict[int, Content] = {}
+        self._prefixes: dict[int, Content] = {}
+
+    @cached_property
+    def _files(self) -> Mapping[int, Sequence[int]]:
+        """Where in `Point.data` the operations on each file stand. Not asked for where all is kept, or nothing."""
+        files: dict[int, list[int]] = {}
+        for place, unit in enumerate(self._point.data):
+            files.setdefault(unit.file, []).append(place)
+        return files
 
     def make(self, kind: Kind, draw: random.Random) -> Iterable[State]:
         self._draw = draw
         moves = range(len(self._point.moves))
         makers: Mapping[Kind, Callable[[], Iterable[State]]] = {
             Kind.ALL: self._all,
-            Kind.MINIMUM: lambda: [self._state(kind, (), {})],
-            Kind.NAMES: lambda: [self._state(kind, moves, {})],
-            Kind.DATA: lambda: [self._state(kind, (), self._whole)],
+            Kind.MINIMUM: lambda: [self._state(kind, (), NOTHING)],
+            Kind.NAMES: lambda: [self._state(kind, moves, NOTHING)],
+            Kind.DATA: lambda: [self._state(kind, (), EVERYTHING)],
             Kind.ZEROS: self._zeros,
             Kind.TORN: self._torn,
             Kind.ALL_BUT_ONE: self._all_but_one,
             Kind.ONLY_ONE: self._only_one,
-            Kind.PREFIX: self._prefixes,
+            Kind.PREFIX: self._first_names,
             Kind.RANDOM: self._random,
         }
         return makers[kind]()
 
-    def _state(self, kind: Kind, moves: Iterable[int], kept: _Kept, note: str = "") -> State:
+    def _state(self, kind: Kind, moves: Iterable[int], kept: Kept, note: str = "") -> State:
         point, chosen = self._point, tuple(moves)
         kept = self._in_order(chosen, kept)
-        contents = {
-            file: self._content(file, places, kept)
-            for file, places in self._files.items()
-            if any(place in kept for place in places)
-        }
+        contents: dict[int, Content] = {}
+        if kept is not NOTHING:
+            some = {point.data[place].file for place in kept.parts}
+            files = some if kept.rest is Rest.NONE else self._files
+            contents = {file: self._content(file, self._files[file], kept) for file in files}
         names = point.durable_names.after([point.moves[place] for place in chosen])
-        parts = tuple(map(kept.get, range(len(point.data))))
-        return State(kind, point, names, self._hash(names, contents), chosen, parts, note)
+        return State(kind, point, names, self._hash(names, contents), chosen, kept, note)
 
-    def _in_order(self, moves: Sequence[int], kept: _Kept) -> _Kept:
+    def _in_order(self, moves: Sequence[int], kept: Kept) -> Kept:
         """A change of size is on disk only with all names that were changed before it; bytes inside a file are free."""
         point = self._point
-        if point.profile is Profile.POSIX or len(moves) == len(point.moves):
+        if kept is NOTHING or point.profile is Profile.POSIX or len(moves) == len(point.moves):
             return kept
-        first_lost = point.moves[len(moves)].operation
-        return {
-            place: replace(part, resizes=False) if point.data[place].operation > first_lost else part
-            for place, part in kept.items()
-        }
+        return replace(kept, sizes_until=point.moves[len(moves)].operation)
 
     def _all(self) -> Iterator[State]:
         point = self._point
         contents = {file: one for file, one in point.live.items() if point.durable.get(file) is not one}
-        yield State(Kind.ALL, point, point.live_names, self._hash(point.live_names, contents), (), ())
+        yield State(Kind.ALL, point, point.live_names, self._hash(point.live_names, contents), (), EVERYTHING)
 
     def _hash(self, names: Namespace, contents: Mapping[int, Content]) -> str:
         """The hash of a tree with the durable files, or those of `contents` in their place."""
@@ -223,59 +211,74 @@ class _Maker:
                 leaves[place] = names.heads[place] + content.digest
         return hashlib.blake2b(b"".join(leaves), digest_size=16).hexdigest()
 
-    def _content(self, file: int, places: Sequence[int], kept: _Kept) -> Content:
-        point = self._point
-        whole = all(kept.get(place) is self._whole[place] for place in places)
+    def _content(self, file: int, places: Sequence[int], kept: Kept) -> Content:
+        data = self._point.data
+        whole = kept.rest is Rest.WHOLE and not any(place in kept.parts for place in places)
+        whole = whole and not kept.withholds(data[places[-1]])
         if whole and file in self._built:
             return self._built[file]
-        content = _build(point.durable.get(file, EMPTY), [(point.data[place], kept.get(place)) for place in places])
+        count = max(0, len(places) - MANY // 2) if kept.rest is Rest.WHOLE else 0
+        if any(place in kept.parts for place in places[:count]) or (count and kept.withholds(data[places[count - 1]])):
+            count = 0
+        content = self._build(self._begun(file, places, count), places[count:], kept)
         if whole:
             self._built[file] = content
         return content
 
+    def _begun(self, file: int, places: Sequence[int], count: int) -> Content:
+        """A file with the first so many of its pending operations: most states depart from all of them at the last."""
+        if not count:
+            return self._point.durable.get(file, EMPTY)
+        if file not in self._prefixes:
+            durable = self._point.durable.get(file, EMPTY)
+            self._prefixes[file] = self._build(durable, places[:count], EVERYTHING)
+        return self._prefixes[file]
+
+    def _build(self, content: Content, places: Iterable[int], kept: Kept) -> Content:
+        data = self._point.data
+        return built(content, [(data[place], kept.of(place, data[place])) for place in places])
+
     def _without(self, place: int) -> Content:
         """A file with all of its pending operations but one."""
         file = self._point.data[place].file
-        kept = {other: part for other, part in self._whole.items() if other != place}
-        return self._content(file, self._files[file], kept)
+        return self._content(file, self._files[file], Kept(Rest.WHOLE, {place: None}))
 
     def _zeros(self) -> Iterator[State]:
-        moves, sized = range(len(self._point.moves)), _Part((), sized=True)
-        yield self._state(Kind.ZEROS, moves, dict.fromkeys(self._whole, sized), "sizes kept")
+        moves = range(len(self._point.moves))
+        yield self._state(Kind.ZEROS, moves, Kept(Rest.SIZES), "sizes kept")
         for place, unit in self._last_writes():
             if unit.size > unit.before:
                 note = f"size of {self._path(unit)} kept in operation {unit.operation}"
-                yield self._state(Kind.ZEROS, moves, {**self._whole, place: sized}, note)
+                yield self._state(Kind.ZEROS, moves, Kept(Rest.WHOLE, {place: SIZED}), note)
 
     def _torn(self) -> Iterator[State]:
         moves = range(len(self._point.moves))
         for rank, (place, unit) in enumerate(self._last_writes()):
             # The last write of all is torn at several places, that of another file in the middle.
-            cuts = _cuts(unit, ends=self._without(place).size <= unit.before)
+            cuts = cuts_of(unit, ends=self._without(place).size <= unit.before)
             for cut in cuts if rank == 0 else cuts[len(cuts) // 2 :][:1]:
-                part = _Part(clip(unit.spans, 0, cut), sized=False)
+                part = Part(clip(unit.spans, 0, cut), sized=False)
                 note = (
                     f"of {unit.end - unit.begin:,} bytes of operation {unit.operation} in {self._path(unit)} "
                     f"the first {cut - unit.begin:,} kept"
                 )
-                yield self._state(Kind.TORN, moves, {**self._whole, place: part}, note)
+                yield self._state(Kind.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
             middle = (unit.begin + unit.end) // 2 // SECTOR * SECTOR
             if middle > unit.begin:
-                part = _Part(clip(unit.spans, middle, sector_up(unit.end)), sized=True)
+                part = Part(clip(unit.spans, middle, sector_up(unit.end)), sized=True)
                 note = (
                     f"of {unit.end - unit.begin:,} bytes of operation {unit.operation} in {self._path(unit)} "
                     f"the last {unit.end - middle:,} kept"
                 )
-                yield self._state(Kind.TORN, moves, {**self._whole, place: part}, note)
+                yield self._state(Kind.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
 
     def _all_but_one(self) -> Iterator[State]:
         every = range(len(self._point.moves))
         for place in self._sample(range(len(self._point.data))):
-            kept = {other: part for other, part in self._whole.items() if other != place}
-            yield self._state(Kind.ALL_BUT_ONE, every, kept)
+            yield self._state(Kind.ALL_BUT_ONE, every, Kept(Rest.WHOLE, {place: None}))
         if self._point.profile is Profile.POSIX:
             for place in self._sample(every):
-                yield self._state(Kind.ALL_BUT_ONE, [one for one in every if one != place], self._whole)
+                yield self._state(Kind.ALL_BUT_ONE, [one for one in every if one != place], EVERYTHING)
 
     def _only_one(self) -> Iterator[State]:
         point, every = self._point, range(len(self._point.moves))
@@ -292,16 +295,16 @@ class _Maker:
                 ]
                 names = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
-            yield self._state(Kind.ONLY_ONE, names, {place: self._whole[place]}, note)
+            yield self._state(Kind.ONLY_ONE, names, Kept(Rest.NONE, {place: whole_of(unit)}), note)
         if point.profile is Profile.POSIX:
             for place in self._sample(every):
                 note = f"of what was pending only the names of operation {point.moves[place].operation} kept"
-                yield self._state(Kind.ONLY_ONE, [place], {}, note)
+                yield self._state(Kind.ONLY_ONE, [place], NOTHING, note)
 
-    def _prefixes(self) -> Iterator[State]:
+    def _first_names(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
-            yield self._state(Kind.PREFIX, self._first(count), {})
-            yield self._state(Kind.PREFIX, self._first(count), self._whole)
+            yield self._state(Kind.PREFIX, self._first(count), NOTHING)
+            yield self._state(Kind.PREFIX, self._first(count), EVERYTHING)
 
     def _first(self, count: int) -> range:
         """So many of the pending names, and the rest of the last one's operation: they are committed as one."""
@@ -318,8 +321,8 @@ class _Maker:
             moves: Sequence[int] = self._first(draw.randint(0, count))
             if point.profile is Profile.POSIX:
                 moves = [place for place in range(count) if draw.random() < share]
-            kept = {place: part for place, part in self._whole.items() if draw.random() < share}
-            yield self._state(Kind.RANDOM, moves, kept)
+            dropped = (place for place in range(len(point.data)) if draw.random() >= share)
+            yield self._state(Kind.RANDOM, moves, Kept(Rest.WHOLE, dict.fromkeys(dropped)))
 
     def _last_writes(self) -> list[tuple[int, Data]]:
         """The last pending operation of each file, if it is a write: that of the last file first."""
@@ -336,50 +339,6 @@ class _Maker:
 
     def _path(self, unit: OfFile) -> str:
         return path_of(self._point, unit.file)
-
-
-def _whole(unit: OfFile) -> _Part:
-    return _Part(unit.spans if isinstance(unit, Data) else (), sized=True)
-
-
-def _build(content: Content, units: Iterable[tuple[OfFile, _Part | None]]) -> Content:
-    """A file with these parts of its pending operations on disk.
-
-    Sizes go to disk in order: without a change of size alone there is none of the later ones, and what was written
-    behind a cut that is not on disk went to blocks that nothing points to.
-    """
-    draft = Draft(content)
-    cut: int | None = None
-    for unit, part in units:
-        if isinstance(unit, Resized):
-            if part is not None and part.resizes and cut is None:
-                draft.resize(unit.size)
-            else:
-                cut = min(sector_up(unit.size), draft.size if cut is None else cut)
-        elif part is not None and not part.resizes and cut is None:
-            land(draft, unit, clip(part.spans, 0, draft.size))
-        elif part is not None and cut is None:
-            if part.sized:
-                draft.resize(max(draft.size, min(sector_up(unit.end), unit.size)))
-            land(draft, unit, part.spans)
-        elif part is not None and cut is not None:
-            for begin, end in clip(part.spans, 0, min(cut, draft.size)):
-                draft.write(begin, unit.piece(begin, end).ljust(end - begin, b"\0"))
-    return draft.content()
-
-
-def _cuts(unit: Data, *, ends: bool) -> list[int]:
-    """Where a write may end on disk: what overwrites at the ends of sectors, what appends at any byte.
-
-    `ends` says that without it the file is no longer than it was before it: then it ends where the write does.
-    """
-    begin, end = unit.begin, unit.end
-    first, last = begin // SECTOR * SECTOR + SECTOR, (end - 1) // SECTOR * SECTOR
-    cuts = {first, (begin + end) // 2 // SECTOR * SECTOR, last}
-    if ends and end > unit.before:
-        new = max(begin, unit.before)
-        cuts |= {new, new + 1, (new + end) // 2, end - 1}
-    return sorted(cut for cut in cuts if begin < cut < end)
 
 
 def _write(place: bytes, content: Content) -> None:

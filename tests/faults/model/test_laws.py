@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.faults.model import Content, Kind, Moved, Plan, Point, Profile, State, at, points, states
-from conformance.faults.model.writes import SECTOR
+from conformance.faults.model.pending import SECTOR
 from conformance.faults.recording import Action, Mapped, Names, Recording, Sync, SyncAll, Truncate, Unnamed, Write
 from tests.faults.model.script import Script, tree
 

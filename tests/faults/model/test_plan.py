@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from itertools import islice
 
 import pytest
 
-from conformance.faults.model import Kind, Plan, Stage
+from conformance.faults.model import Kind, Plan, Point, Stage, survey
+from conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
 from tests.faults.model.script import Script, tree
 
 
@@ -50,7 +53,7 @@ def test_stages_come_in_order_and_each_tree_counts_once() -> None:
     counted = [each.state.hash for each in every if not each.again]
     assert len(counted) == len(set(counted)) == plan.count()
     assert plan.tally(3) == f"3 of {plan.count()} states, seed 0"
-    assert list(plan) == every
+    assert [(each.state.hash, each.numbers) for each in plan] == [(each.state.hash, each.numbers) for each in every]
 
 
 def test_a_tree_that_is_legal_at_later_points_comes_again_with_them() -> None:
@@ -74,11 +77,15 @@ def test_a_tree_is_told_of_in_the_words_of_each_point() -> None:
         first.at(4)
 
 
-def test_nothing_is_made_before_it_is_asked_for() -> None:
-    script = log(sync=False, count=300)
-    plan = Plan(script.recording)
+def test_what_was_not_made_is_counted_at_most() -> None:
+    plan = Plan(log(sync=False, count=30).recording)
     assert next(iter(plan)).stage is Stage.ACKNOWLEDGED
-    assert len(plan._stages) == 1
+    assert plan.is_estimated
+    about = plan.count()
+    distinct = sum(not each.again for each in plan)
+    assert distinct <= about
+    assert plan.count() == distinct
+    assert not plan.is_estimated
 
 
 def test_another_seed_gives_another_order_of_the_same_trees() -> None:
@@ -91,3 +98,98 @@ def test_an_empty_recording_has_one_state() -> None:
     plan = Plan(Script(a=b"1").recording)
     assert [tree(each.state) for each in plan] == [{"a": b"1"}]
     assert plan.tally(1) == "1 of 1 states, seed 0"
+
+
+def files(count: int) -> Script:
+    """Some files that are written to in turns, a few of them synced, one renamed now and then."""
+    script = Script(a=b"", b=b"1" * 900)
+    for number in range(count):
+        name = "ab"[number % 2]
+        script.append(name, b"%d" % (number % 10) * 300)
+        if number % 3 == 0:
+            script.fsync(name, data_only=True)
+        if number % 5 == 0:
+            script.create(f"new{number}")
+            script.rename(f"new{number}", f"old{number}")
+        script.ack()
+    return script
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_recording_without_room_for_all_its_points_has_the_same_states(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(plan: Plan) -> tuple[dict[str, set[int]], list[str]]:
+        found: dict[str, set[int]] = {}
+        stages: list[str] = []
+        for one in plan:
+            found.setdefault(one.state.hash, set()).update(one.numbers)
+            stages.append(one.stage.name)
+        return found, stages
+
+    recording = files(20).recording
+    whole, _ = judged(Plan(recording, seed=seed))
+    monkeypatch.setattr(survey, "_ROOM", 100_000)
+    monkeypatch.setattr(survey, "_WORK", 20_000)
+    plan = Plan(recording, seed=seed)
+    assert len(list(plan._windows(Stage.PARTED))) > 3
+    parts, stages = judged(plan)
+    assert parts == whole
+    assert stages == sorted(stages, key=[stage.name for stage in Stage].index)
+    again = [(one.state.hash, one.numbers) for one in Plan(recording, seed=seed)]
+    assert again == [(one.state.hash, one.numbers) for one in plan]
+    assert plan.count() == len(whole)
+
+
+def test_the_first_states_of_a_long_recording_come_from_all_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "_ROOM", 200_000)
+    script = files(100)
+    plan = Plan(script.recording, acknowledgements=())
+    first = [one.numbers[0] for one in islice(plan, 40)]
+    assert max(first) - min(first) > len(script.operations) / 3
+    firsts = plan.beginnings()
+    assert len(firsts) < 40
+    assert max(one.numbers[0] for one in firsts) > len(script.operations) / 3
+
+
+def appends(count: int) -> Recording:
+    """One file that grows, of which nothing is ever synced."""
+    operations = tuple(
+        Operation(number, number, 1, "call", Write(1, number * 9, b"%08d\n" % number)) for number in range(1, count + 1)
+    )
+    entries = (Entry(ROOT, Type.DIRECTORY, (b"",)), Entry(1, Type.FILE, (b"log",)))
+    return Recording(("x",), entries, operations, Ending(0))
+
+
+def test_few_points_of_a_long_recording_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "_ROOM", 1 << 22)
+    plan = Plan(appends(3000), acknowledgements=[1500, 3000])
+    held = [one.state.kind for one in islice(plan, 40)]
+    assert {*held} >= {Kind.MINIMUM, Kind.ALL}
+    # Others may be left of other tests.
+    assert sum(isinstance(one, Point) and one.live_names.paths == {b"log": 1} for one in gc.get_objects()) < 300
+
+
+@pytest.mark.sweep
+def test_memory_does_not_grow_with_what_is_written() -> None:
+    count = 20_000
+    plan = Plan(appends(count), acknowledgements=[count // 2, count])
+    tracemalloc.start()
+    try:
+        assert len(list(islice(plan, 40))) == 40
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The points alone would hold 1.6 GB of lists of what is pending.
+    assert most < 80_000_000 + 700 * count
+
+
+def test_what_ends_the_time_ends_the_making_of_states() -> None:
+    left = iter(range(50))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        list(Plan(files(40).recording, check=check))

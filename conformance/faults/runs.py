@@ -1,0 +1,250 @@
+"""Recorded runs of an implementation, and what has to hold of them before any layer proves something."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from conformance.faults import fidelity
+from conformance.faults.copying import copy
+from conformance.faults.deadline import Deadline
+from conformance.faults.oracle import Promises, UnplacedError, acknowledgements
+from conformance.faults.recording import Recording, RecordingError, read
+from conformance.faults.report import RunError
+from conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
+from conformance.faults.tracer import Fault
+from conformance.faults.workspace import Workspace
+
+# Fewer points than this show nothing: so many are tried whatever time they take, or all there are.
+LEAST_TRIED = 8
+# Of the files outside of the work directory, so many of the last are watched, and so many are named.
+_MOST_WATCHED, _MOST_SHOWN = 500, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A recorded run of the workload: the work directory as it was left, the recording and its file, what was asked."""
+
+    folder: Path
+    out: Path
+    recording: Recording
+    history: History
+
+    def remove(self, *more: Path | None) -> None:
+        """Remove its folder, its recording, and these folders."""
+        for folder in filter(None, (self.folder, *more)):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.out.unlink(missing_ok=True)
+
+    @property
+    def promises(self) -> Promises:
+        """Where in the recording what was promised. Raises RunError."""
+        try:
+            return acknowledgements(self.recording, self.history)
+        except UnplacedError as error:
+            raise RunError(str(error)) from error
+
+    @property
+    def windows(self) -> Mapping[int, range]:
+        """The numbers at which each operation was under way that was acknowledged; empty if that cannot be told."""
+        with suppress(RunError):
+            promises = self.promises
+            return {op: range(promises.sent[op], number + 1) for op, number in promises.acknowledged.items()}
+        return {}
+
+
+class Runs:
+    """Runs of one implementation, and what is known from one in which nothing goes wrong.
+
+    Use as a context manager: its folders are gone afterwards. `subject` makes the implementation's subject for a
+    restart, `traced` for a run under the tracer, which takes three to seven times as long (the same by default). Every
+    run begins on a copy of `base`, or on an empty folder. `scratch` names files of the work directory that no promise
+    is about. The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording
+    beside it. `send` asks the traced subject for the workload: one operation after the other, or several at once.
+    A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement, and `further`
+    states of the others. Behind `deadline` nothing is begun.
+    """
+
+    def __init__(
+        self,
+        subject: Callable[[], Subject],
+        workload: Workload,
+        *,
+        traced: Callable[[], Subject] | None = None,
+        base: Path | None = None,
+        seed: int = 0,
+        least: int = LEAST_TRIED,
+        further: int = 0,
+        scratch: Iterable[str] = (),
+        parent: Path | None = None,
+        keep: Path | None = None,
+        send: Callable[[Subject, Workload], History] = perform,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
+        self.workspace = Workspace(base, parent, keep)
+        self.deadline = deadline or Deadline()
+        self.traced, self._send, self._least, self.further = traced or subject, send, least, further
+        self._baseline: Run | None = None
+        # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
+        self._elsewhere: str | None = None
+        self._is_confined = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove all folders. Again is nothing."""
+        self.workspace.close()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the run in which nothing goes wrong has been made."""
+        return self._baseline is not None
+
+    def baseline(self) -> Run:
+        """A run in which nothing goes wrong; the same for all layers. Raises RunError."""
+        if self._baseline is None:
+            run = self.run(Fault())
+            accepted(run.history)
+            self._faithful(run)
+            self.confined()
+            self._baseline = run
+        if self._elsewhere is None:
+            self._elsewhere = self._kept_elsewhere(self._baseline)
+        if self._elsewhere:
+            raise RunError(self._elsewhere)
+        return self._baseline
+
+    def beside(self) -> int:
+        """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.
+
+        Raises RunError.
+        """
+        run = self.baseline()
+        times = [one.answer.acked_at for one in run.history.asked if one.answer.acked_at is not None]
+        return sum(any(life.born <= at < life.died for at in times) for life in run.recording.ending.beside)
+
+    def _kept_elsewhere(self, run: Run) -> str:
+        """Where it keeps what no power loss of its work directory reaches, in words; empty if nowhere. Raises RunError.
+
+        Of the files that it wrote elsewhere only those that a later start opens so that they can be read: a log that is
+        only ever appended to is no store.
+        """
+        ending = run.recording.ending
+        places = list(ending.strangers)
+        # Each operation may have made a file of its own; a start needs the last.
+        written = ending.written[-_MOST_WATCHED:]
+        if written:
+            folder, out = self.workspace.place()
+            copy(run.folder, folder)
+            subject = self.traced()
+            watch = tuple((one.device, one.inode) for one in written)
+            try:
+                subject.start(folder, Fault(watch=watch).argv(out, folder))
+                subject.dump()
+            except SubjectError as error:
+                # One that did not come so far may have read nothing yet.
+                raise RunError(
+                    f"expected it to start again, for what it reads elsewhere to be seen, got: {error}"
+                ) from error
+            finally:
+                with suppress(SubjectError):
+                    subject.stop()
+            again = read_whole(out, self.deadline)
+            read_again = {(one.device, one.inode) for one in again.ending.read}
+            places += [f"the file {one.path}" for one in written if (one.device, one.inode) in read_again]
+            shutil.rmtree(folder, ignore_errors=True)
+        if not places:
+            return ""
+        more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
+        return (
+            "what it keeps may lie outside of its work directory, where nothing that is lost is seen: "
+            f"{', '.join(places[:_MOST_SHOWN])}{more}; have it keep everything in its work directory, and start by "
+            "itself whatever it talks to"
+        )
+
+    def confined(self) -> None:
+        """That what it does lies in its work directory: in a folder in which nothing was done it must show nothing.
+
+        To be asked once something was done. Raises RunError.
+        """
+        if self._is_confined:
+            return
+        folder, _ = self.workspace.begun()
+        subject = self.subject()
+        try:
+            subject.start(folder)
+            found = subject.dump()
+        except SubjectError as error:
+            raise RunError(f"expected it to start where nothing was done yet, got: {error}") from error
+        finally:
+            with suppress(SubjectError):
+                subject.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+        if found != self.workload.before:
+            raise RunError(
+                "what it keeps does not lie in its work directory: in a folder in which no operation was done it shows "
+                f"{sorted(found.items() - self.workload.before.items())[:1] or 'less than there was'}; have it keep "
+                "everything there, its database as well"
+            )
+        self._is_confined = True
+
+    def run(self, fault: Fault, *, whole: bool = True) -> Run:
+        """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong."""
+        folder, out = self.workspace.begun()
+        subject = self.traced()
+        history = History(())
+        try:
+            subject.start(folder, fault.argv(out, folder))
+            history = self._send(subject, self.workload)
+        except SubjectError as error:
+            if whole:
+                raise RunError(f"expected it to start while it is recorded, got: {error}") from error
+        finally:
+            # Struck, it may end as it likes.
+            with suppress(SubjectError):
+                subject.stop()
+        recording = read_whole(out, self.deadline)
+        return Run(folder, out, recording, history)
+
+    def copied(self, folder: Path) -> Path | None:
+        """A copy of a work directory, if anything is to be kept."""
+        if self.workspace.keep is None:
+            return None
+        into, _ = self.workspace.place()
+        copy(folder, into)
+        return into
+
+    def _faithful(self, run: Run) -> None:
+        differing = fidelity.differences(run.recording, run.folder, self.scratch)
+        if differing:
+            raise RunError(f"the recording does not explain these files: {', '.join(differing[:5])}")
+
+
+def accepted(history: History) -> None:
+    """Raises RunError for an operation that was not accepted although nothing went wrong."""
+    for one in history.asked:
+        if one.answer.outcome is not Outcome.OK:
+            raise RunError(
+                f"operation {one.op.number} was answered with {one.answer.outcome} ({one.answer.text}) while "
+                "nothing went wrong; expected every operation of the workload to be accepted"
+            )
+
+
+def read_whole(out: Path, deadline: Deadline) -> Recording:
+    """The recording in a file. Raises RunError for one that does not tell all, OutOfTimeError."""
+    try:
+        recording = read(out, deadline.check)
+    except RecordingError as error:
+        raise RunError(f"there is no whole recording: {error}") from error
+    if recording.ending.untraced:
+        raise RunError(f"not all of it could be seen: {'; '.join(recording.ending.untraced)}")
+    return recording
