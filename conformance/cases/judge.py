@@ -115,7 +115,7 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
         except SeenError as error:
             return str(error)
     if kind == "done" and action.verb.value not in TELLING and record.event and record.event.get("detail"):
-        return f"{action.verb.value} tells nothing, and here it does"
+        return f"{action.verb.value} reports nothing, and this record does"
     awaited = EVENT_KINDS if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
     return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
 

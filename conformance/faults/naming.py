@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from conformance.faults.recording import (
+    Changed,
     Event,
     Failed,
     Mapped,
@@ -114,7 +115,7 @@ def _call(operation: Operation, names: dict[int, str]) -> str:
             return f"{operation.call}: {len(data)} bytes at byte {offset} of {place(file)}"
         case Truncate(file, size):
             return f"{operation.call}: {place(file)} to {size} bytes"
-        case Sync(file):
+        case Sync(file) | Changed(file):
             return f"{operation.call} of {place(file)}"
         case Names(changes):
             return f"{operation.call} of {' and '.join(os.fsdecode(change.path) for change in changes)}"

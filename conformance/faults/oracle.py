@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from array import array
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -40,6 +41,16 @@ class Promises:
     def may(self, *points: int) -> frozenset[int]:
         """What may be there after a crash behind any of these recorded operations: sent, and not refused later."""
         return frozenset(op for op, number in self.sent.items() if number <= min(points))
+
+    @property
+    def idle(self) -> frozenset[int]:
+        """Where operations begin while no other is under way: the client may have waited before them."""
+        spans = {op: range(number, self.acknowledged.get(op, sys.maxsize)) for op, number in self.sent.items()}
+        return frozenset(
+            number
+            for op, number in self.sent.items()
+            if not any(number in span for other, span in spans.items() if other != op)
+        )
 
 
 def acknowledgements(recording: Recording, history: History) -> Promises:

@@ -6,12 +6,15 @@ import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from conformance.faults import naming, story
+from conformance.faults.metadata import Given, Metadata, some
 from conformance.faults.model import Candidate, Plan, Stage
 from conformance.faults.model import Kind as StateKind
-from conformance.faults.oracle import Kind, Promises, judge
+from conformance.faults.oracle import Kind, Promises, Verdict, judge
 from conformance.faults.order import spread
 from conformance.faults.recording import Recording, Sync
 from conformance.faults.report import Finding, Tally
@@ -23,33 +26,49 @@ from conformance.faults.tracer import Fault
 NESTED_STATES = 6
 
 
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What was recorded: what its files were given, the file that it is in, and what was promised in it."""
+
+    metadata: Metadata
+    out: Path
+    promises: Promises
+
+
 def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     """Restarts on every state that a power loss may leave.
 
     Owed are those at each acknowledgement and `runs.further` ones: without the first nothing is proven.
     """
     run = runs.baseline()
-    promises = run.promises
-    states = _plan(runs, run.recording, promises)
+    recorded = _Recorded(Metadata(run.recording), run.out, run.promises)
+    states = _plan(runs, run.recording, recorded.promises)
     is_first = True
     tally.noun = "states"
-    tally.floor = len({*promises.acknowledged.values()}) + runs.further
+    # Where file systems differ there is more than one at an acknowledgement.
+    most = states.count(Stage.ORDERED)
     for candidate in states:
         if is_first and candidate.stage is not Stage.ACKNOWLEDGED:
+            _by_times(runs, tally, states, recorded)
             # Several acknowledgements may have left the same.
             is_first, tally.floor = False, tally.tried + runs.further
+        elif is_first:
+            # What follows the last of them is owed as well.
+            tally.floor = max(most + runs.further, tally.tried + 2)
         tally.total = states.count()
         tally.noun = "states at most" if states.is_estimated else "states"
         yield
-        _restarted(runs, tally, candidate, promises, run.out)
+        _restarted(runs, tally, candidate, recorded)
         tally.tried += not candidate.again
+    if is_first:
+        _by_times(runs, tally, states, recorded)
     tally.total, tally.noun = states.count(), "states"
 
 
 def nested(runs: Runs, tally: Tally) -> Iterator[None]:
     """Power losses within the recovery from some of these states, spread over the run."""
     run = runs.baseline()
-    outermost = run.promises
+    outermost, given = run.promises, Metadata(run.recording)
     firsts = _plan(runs, run.recording, outermost).beginnings()
     # Recoveries differ by what there is to recover.
     step = max(1, len(firsts) // NESTED_STATES)
@@ -58,20 +77,21 @@ def nested(runs: Runs, tally: Tally) -> Iterator[None]:
         yield
         must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
         with runs.workspace.folder() as folder:
-            first.state.write(folder)
+            given.write(first, folder)
             # A state that breaks a promise by itself says nothing of what recovers from it.
             if judge(runs.subject(), folder, runs.workload, must, may).kind is not Kind.CLEAN:
                 continue
-        again, out = _recovery(runs, first)
+        again, out = _recovery(runs, first, given)
         # All of them were made before the recovery began.
         promises = Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))
+        recorded = _Recorded(Metadata(again), out, promises)
         inner = Plan(again, seed=runs.seed, acknowledgements=(), check=runs.deadline.check)
         last = first.numbers[-1]
         where = f"After a power loss at operation {last} ({first.at(last).text}), while it recovered: "
         for candidate in inner.before(Stage.PARTED):
             tally.total = done + inner.count(Stage.PARTED)
             yield
-            _restarted(runs, tally, candidate, promises, out, where)
+            _restarted(runs, tally, candidate, recorded, where)
             tally.tried += not candidate.again
         done += inner.count(Stage.PARTED)
         tally.total = done
@@ -87,12 +107,12 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
         yield
         struck = runs.run(Fault(error=errno.EIO, at=number, once=True), whole=False)
         if struck.recording.ending.fired:
-            promises = struck.promises
+            recorded = _Recorded(Metadata(struck.recording), struck.out, struck.promises)
             what = f"Operation {number} of the recording ({naming.call(run.recording, number)}) had failed. "
             before = len(tally.findings)
-            for candidate in _plan(runs, struck.recording, promises).before(Stage.ORDERED):
+            for candidate in _plan(runs, struck.recording, recorded.promises).before(Stage.ORDERED):
                 if candidate.state.kind is StateKind.MINIMUM:
-                    _restarted(runs, tally, candidate, promises, struck.out, what)
+                    _restarted(runs, tally, candidate, recorded, what)
                     if len(tally.findings) > before:
                         break
             tally.tried += 1
@@ -101,26 +121,65 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
 
 def _plan(runs: Runs, recording: Recording, promises: Promises) -> Plan:
     acknowledged = promises.acknowledged.values()
-    return Plan(recording, seed=runs.seed, acknowledgements=acknowledged, check=runs.deadline.check)
+    return Plan(recording, seed=runs.seed, acknowledgements=acknowledged, idle=promises.idle, check=runs.deadline.check)
 
 
-def _restarted(runs: Runs, tally: Tally, candidate: Candidate, promises: Promises, out: Path, prefix: str = "") -> None:
+def _restarted(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, prefix: str = "") -> None:
     """Restart on one state, and judge it by the promises at all points at which it is legal."""
-    numbers = candidate.numbers
+    verdict = _judged(runs, candidate, recorded, Given.MADE)
+    if verdict.kind is Kind.CLEAN or _by_metadata(runs, tally, candidate, recorded, verdict):
+        return
+    kept, lost = runs.workspace.kept(tally, verdict, partial(recorded.metadata.write, candidate), recorded.out)
+    words = prefix + story.of_power_loss(runs.workload, recorded.promises, candidate, verdict) + lost
+    marks = story.marks(recorded.promises, candidate)
+    tally.findings.append(Finding(candidate.numbers[-1], verdict, words, kept, marks=marks))
+
+
+def _judged(runs: Runs, candidate: Candidate, recorded: _Recorded, given: Given) -> Verdict:
+    promises, numbers = recorded.promises, candidate.numbers
     with runs.workspace.folder() as folder:
-        candidate.state.write(folder)
-        verdict = judge(runs.subject(), folder, runs.workload, promises.must(*numbers), promises.may(*numbers))
-    if verdict.kind is not Kind.CLEAN:
-        kept, lost = runs.workspace.kept(tally, verdict, candidate.state.write, out)
-        words = prefix + story.of_power_loss(runs.workload, promises, candidate, verdict) + lost
-        marks = story.marks(promises, candidate)
-        tally.findings.append(Finding(numbers[-1], verdict, words, kept, marks=marks))
+        recorded.metadata.write(candidate, folder, given)
+        return judge(runs.subject(), folder, runs.workload, promises.must(*numbers), promises.may(*numbers))
 
 
-def _recovery(runs: Runs, first: Candidate) -> tuple[Recording, Path]:
+def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, verdict: Verdict) -> bool:
+    """Whether it breaks its promise only without the modes, owners and times that it has set: then nobody knows.
+
+    What comes and goes by itself is no such thing, so it has to break it once more without them.
+    """
+    calls = recorded.metadata.was_set
+
+    def is_clean(given: Given) -> bool:
+        return _judged(runs, candidate, recorded, given).kind is Kind.CLEAN
+
+    if not calls or not any(map(is_clean, (Given.SET, Given.BEFORE))) or is_clean(Given.MADE):
+        return False
+    tally.cannot_tell(
+        "it depends on modes, owners or times that it has set, and what of those a power loss leaves is not "
+        f"modelled: {some(calls)}; without them: {verdict}"
+    )
+    return True
+
+
+def _by_times(runs: Runs, tally: Tally, states: Plan, recorded: _Recorded) -> None:
+    """Whether it shows something else on what the run left, last written in another order."""
+    if tally.findings or tally.unproven:
+        return
+    last = states.everything()
+    turned = _judged(runs, last, recorded, Given.TURNED)
+    # What comes and goes by itself is no such thing.
+    again = ((Given.SET, True), (Given.TURNED, False)) if turned.kind is not Kind.CLEAN else ()
+    if again and all((_judged(runs, last, recorded, given).kind is Kind.CLEAN) is clean for given, clean in again):
+        tally.cannot_tell(
+            "it depends on the times of its files, and what of those a power loss leaves is not modelled: with the "
+            f"same bytes, last written in the opposite order: {turned}"
+        )
+
+
+def _recovery(runs: Runs, first: Candidate, given: Metadata) -> tuple[Recording, Path]:
     """The recording of a start on this state, and its file. Raises RunError."""
     folder, out = runs.workspace.place()
-    first.state.write(folder)
+    given.write(first, folder)
     subject = runs.traced()
     with suppress(SubjectError):
         # A recovery that fails by itself is a matter of the layer before this one.

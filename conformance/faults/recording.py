@@ -23,7 +23,7 @@ from enum import StrEnum, unique
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, overload
 
-VERSION = 2
+VERSION = 3
 # The work directory itself, as a file number.
 ROOT = 0
 
@@ -42,6 +42,14 @@ class Type(StrEnum):
     OTHER = "other"
 
 
+class Rights(NamedTuple):
+    """Permission bits of a file, and the numbers of its user and group."""
+
+    mode: int
+    user: int
+    group: int
+
+
 class Entry(NamedTuple):
     """A file of the snapshot: its number, its names, and its bytes (of a symbolic link: its target)."""
 
@@ -49,18 +57,21 @@ class Entry(NamedTuple):
     type: Type
     names: tuple[bytes, ...]
     data: bytes = b""
+    rights: Rights | None = None
 
 
 class Named(NamedTuple):
     """A name that stands there now. The first one of a number makes the file; `data` is the target of a link.
 
-    Bytes of a file may come before its first name: it was opened without one, or came from outside with them.
+    Bytes of a file may come before its first name: it was opened without one, or came from outside with them. `rights`
+    are those that the file has then.
     """
 
     path: bytes
     file: int
     type: Type = Type.FILE
     data: bytes = b""
+    rights: Rights | None = None
 
 
 class Unnamed(NamedTuple):
@@ -128,6 +139,17 @@ class SyncAll(NamedTuple):
         return True
 
 
+class Changed(NamedTuple):
+    """A mode, an owner or a time of a file was set, and stood so when the call had returned.
+
+    `modified` is the time of the last change of bytes, in nanoseconds since 1970, None if the call was about others.
+    """
+
+    file: int
+    rights: Rights
+    modified: int | None = None
+
+
 class Event(NamedTuple):
     """Something left for the outside: a write to a pipe or a socket. `size` is what the call asked to send."""
 
@@ -141,7 +163,7 @@ class Failed(NamedTuple):
     error: int
 
 
-Action: TypeAlias = "Names | Write | Mapped | Truncate | Sync | SyncAll | Event | Failed"
+Action: TypeAlias = "Names | Write | Mapped | Truncate | Sync | SyncAll | Changed | Event | Failed"
 _KINDS: Mapping[str, type[Any]] = {
     "names": Names,
     "write": Write,
@@ -149,6 +171,7 @@ _KINDS: Mapping[str, type[Any]] = {
     "truncate": Truncate,
     "sync": Sync,
     "sync_all": SyncAll,
+    "changed": Changed,
     "event": Event,
     "failed": Failed,
 }
@@ -348,11 +371,16 @@ def _change(raw: Mapping[str, Any]) -> Change:
     path = _bytes(raw["path"])
     if not raw["named"]:
         return Unnamed(path, raw["file"])
-    return Named(path, raw["file"], Type(raw["type"]), _bytes(raw["data"]))
+    return Named(path, raw["file"], Type(raw["type"]), _bytes(raw["data"]), _rights(raw["rights"]))
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:
-    return Entry(raw["file"], Type(raw["type"]), tuple(_bytes(name) for name in raw["names"]), _bytes(raw["data"]))
+    names = tuple(_bytes(name) for name in raw["names"])
+    return Entry(raw["file"], Type(raw["type"]), names, _bytes(raw["data"]), _rights(raw["rights"]))
+
+
+def _rights(raw: Mapping[str, int] | None) -> Rights | None:
+    return None if raw is None else Rights(**raw)
 
 
 def _plain(value: NamedTuple) -> dict[str, Any]:
@@ -371,7 +399,7 @@ def _json(value: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    return _bytes(value) if name == "data" else value
+    return _bytes(value) if name == "data" else _rights(value) if name == "rights" else value
 
 
 def _bytes(text: str) -> bytes:

@@ -123,6 +123,11 @@ class Tally:
         """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
         return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= self.most
 
+    def cannot_tell(self, why: str) -> None:
+        """Note why nothing is proven, once for all states that show it."""
+        if not self.unproven:
+            self.unproven.append(why)
+
     @property
     def words(self) -> str:
         """How much of what there is was tried."""

@@ -37,8 +37,11 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
     else:
         begin = f"The power failed behind operation {last}; at that time"
     how = f"{state.kind.value}: {state.note}" if state.note else state.kind.value
+    systems = {one.point.systems for one in candidate.states if last in one.point.numbers}
+    # Of several, or of one without a name, all may leave it so.
+    where = f" on {next(iter(systems))}" if len(systems) == 1 and "" not in systems else ""
     end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is Kind.LOST else _ENDS[verdict.kind]
-    return f"{begin} {'; '.join(state.losses) or 'everything was on disk'}; after power loss ({how}) {end}."
+    return f"{begin} {'; '.join(state.losses) or 'everything was on disk'}; after power loss{where} ({how}) {end}."
 
 
 def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:
@@ -48,7 +51,7 @@ def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:
     lost = {one.operation for one in state.lost}
     if state.kind is not StateKind.ALL:
         lost |= {by for pages in state.point.doomed.values() for by in pages.values()}
-    return timeline.Marks(promises.acknowledged, last, frozenset(lost))
+    return timeline.Marks(promises.acknowledged, last, frozenset(lost), state.point.systems, promises.idle)
 
 
 def draw(layer: Layer, finding: Finding, deadline: Deadline) -> Path | None:

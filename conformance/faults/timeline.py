@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
-from conformance.faults.model import Data, Moved, Pending, Point, Profile, points
+from conformance.faults.model import Data, Moved, Pending, Point, Profile, on, points
 from conformance.faults.model.pending import PAGE, Units
 from conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
@@ -39,12 +39,15 @@ class Marks:
 
     `acknowledged`: by the number of the workload's operation, the event that acknowledged it. `crash`: behind which
     operation it crashed. `lost`: of the operations that were not durable then, those whose effect is gone, or a part;
-    and of the syncs that failed, those that lost what they were to save.
+    and of the syncs that failed, those that lost what they were to save. `systems`: the file systems on which it is so,
+    empty if on all (`Point`). `idle`: before which operations the store had waited for a request.
     """
 
     acknowledged: Mapping[int, int] = field(default_factory=dict)
     crash: int | None = None
     lost: Collection[int] = ()
+    systems: str = ""
+    idle: Collection[int] = ()
 
 
 def draw(recording: Recording, marks: Marks, *, title: str, words: str = "") -> str:
@@ -96,7 +99,7 @@ class _Picture:
         self._step = min(_MOST_STEP, max(_LEAST_STEP, _WIDE / count))
         self._width = round(_LABELS + count * self._step + 2 * _MARGIN)
         self._shown = recording.operations[self._first - 1 : self._last]
-        self._bars, point = _bars(recording, self._end)
+        self._bars, point = _bars(recording, self._end, marks)
         self._paths, self._kinds = point.paths, point.live_names.kinds
         self._lanes = self._chosen()
         self._root = Xml.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
@@ -325,12 +328,12 @@ class _Picture:
         return "a file without a name" if path is None else _path(path)
 
 
-def _bars(recording: Recording, end: int) -> tuple[list[_Bar], Point]:
+def _bars(recording: Recording, end: int, marks: Marks) -> tuple[list[_Bar], Point]:
     """Everything that was not durable for a while up to operation `end`, in order, and how the disk stood there."""
     found: list[_Bar] = []
     pending: dict[int | None, dict[tuple[type, int, int], _Bar]] = {}
     given_up: list[_Bar] = []
-    every = points(recording, Profile.LINUX)
+    every = on(points(recording, Profile.LINUX, marks.idle), marks.systems)
     # There is one before the first operation.
     last = next(every)
     for point in every:

@@ -55,6 +55,18 @@ def test_without_an_acknowledgement_it_says_when_the_power_failed(script: Script
     assert told.endswith("after power loss (unsynced dropped) the store did not come back.")
 
 
+def test_it_says_on_which_file_systems_the_disk_may_stand_so() -> None:
+    script = Script(a=b"", log=b"")
+    script.rename("a", "b")
+    script.append("log", b"1")
+    script.fsync("log")
+    script.ack()
+    lost = next(one for one in Plan(script.recording, acknowledgements=[4]) if b"a" in one.state.tree)
+    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), lost, LOST)
+    assert "after power loss on btrfs (unsynced dropped)" in told
+    assert story.marks(Promises({1: 1}, {1: 4}), lost).systems == "btrfs"
+
+
 def test_it_says_which_part_of_a_write_is_there(script: Script) -> None:
     torn = next(one for one in Plan(script.recording) if one.state.kind is StateKind.TORN and 4 in one.numbers)
     told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, Verdict(Kind.TORN, "all", "half"))

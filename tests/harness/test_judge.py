@@ -248,7 +248,7 @@ def test_what_is_free_text_or_a_time_is_not_judged(place: tuple[Case, str], data
     if answer is not None and answer["outcome"] == "refused":
         answer = {**answer, "detail": data.draw(st.text(max_size=20))}
     times = data.draw(st.tuples(st.integers(), st.none() | st.integers()))
-    made = replace(record, answer=answer, sent_us=times[0], received_us=times[1], action="other words")
+    made = replace(record, answer=answer, sent_us=times[0], received_us=times[1])
     records[index] = made
     assert verdict(case, *with_side(case, side, records)) is Verdict.CONFORMS
 

@@ -7,14 +7,14 @@ of them, as a value that later operations do not change.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 
 from conformance.faults.model.contents import EMPTY, Content, Draft
-from conformance.faults.model.names import Namespace, parent_of
+from conformance.faults.model.names import Journal, Namespace, Order, Separate, Synced, TreeLog
 from conformance.faults.model.pending import (
     PAGE,
     SECTOR,
@@ -33,6 +33,7 @@ from conformance.faults.model.pending import (
 from conformance.faults.recording import (
     ROOT,
     Change,
+    Changed,
     Entry,
     Event,
     Failed,
@@ -64,6 +65,8 @@ class Point:
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
     `durable_names` what surely survives; between them lie `moves` and, of each file, `units`, in order. `synced` is the
     last operation that synced a file, `doomed` the pages of a file that failed syncs gave up, and by which operation.
+    `systems` are the file systems that it may stand on so, empty if all: between two operations there is a point for
+    each.
     """
 
     profile: Profile
@@ -78,6 +81,7 @@ class Point:
     synced: Mapping[int, int]
     doomed: Mapping[int, Mapping[int, int]]
     paths: Mapping[int, bytes] = field(repr=False)
+    systems: str = ""
 
     @cached_property
     def data(self) -> tuple[OfFile, ...]:
@@ -95,29 +99,69 @@ class Point:
         return range(self.first, self.last + 1)
 
 
-def points(recording: Recording, profile: Profile) -> Iterator[Point]:
-    """The points of a recording, in order; together they cover each operation and 0.
+def moments(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[tuple[Point, ...]]:
+    """How the disk stands, in order, in each way in which it may; together they cover each operation and 0.
 
-    A write that syncs by itself has two points: while it was under way, its bytes pending, and after it.
+    A write that syncs by itself has two moments: while it was under way, its bytes pending, and after it. `idle` are
+    the numbers of operations before which the program had waited for a request, for as long as that took.
     """
     disk = _Disk(recording.snapshot, profile)
     first = last = 0
+    waited = False
     for operation in recording.operations:
-        if not isinstance(operation.action, Event | Failed):
-            yield disk.point(first, last)
+        waited = waited or operation.number in idle
+        if not isinstance(operation.action, Changed | Event | Failed):
+            yield disk.points(first, last)
             first = operation.number
+            if waited:
+                disk.idled()
+                waited = False
             disk.apply(operation)
             if isinstance(operation.action, Write) and operation.action.durable:
-                yield disk.point(first, first)
+                yield disk.points(first, first)
                 disk.sync_written(operation)
         last = operation.number
-    yield disk.point(first, last)
+    yield disk.points(first, last)
 
 
-def at(recording: Recording, number: int, profile: Profile) -> Point:
-    """The point after operation `number`. Raises IndexError if the recording has none such."""
-    found = [point for point in points(recording, profile) if number in point.numbers]
-    return found[-1]
+def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[Point]:
+    """The points of all moments."""
+    return chain.from_iterable(moments(recording, profile, idle))
+
+
+def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
+    """Of the points that several file systems have after one operation, the last of these, or the last of the first."""
+    for _, group in groupby(every, key=lambda point: point.first):
+        found = list(group)
+        wanted = [point for point in found if point.systems == systems]
+        yield (wanted or [point for point in found if point.systems == found[0].systems])[-1]
+
+
+def at(recording: Recording, number: int, profile: Profile, idle: Collection[int] = ()) -> tuple[Point, ...]:
+    """The points after operation `number`, one for each way in which it may stand. Raises LookupError if none is."""
+    found: tuple[Point, ...] = ()
+    for moment in moments(recording, profile, idle):
+        if number in moment[0].numbers:
+            # A write that syncs by itself has others from before it returned.
+            found = moment
+    if not found:
+        raise LookupError(f"expected the number of an operation, got {number}")
+    return found
+
+
+def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
+    if profile is Profile.POSIX:
+        return [Separate(names)]
+    return [Journal(names), TreeLog(names), TreeLog(names, idles=True)]
+
+
+def _same(one: Order, other: Order) -> bool:
+    """Whether the same names are durable, and the same operations pending, in whatever parts."""
+    return _numbers(one) == _numbers(other) and one.durable.paths == other.durable.paths
+
+
+def _numbers(order: Order) -> Collection[int]:
+    return {move.operation for move in order.moves}
 
 
 class _Disk:
@@ -137,10 +181,12 @@ class _Disk:
                 if path:
                     paths[path] = entry.file
                     self._paths[entry.file] = path
-        self._live_names = self._durable_names = Namespace(paths, self._kinds)
+        self._live_names = Namespace(paths, self._kinds)
+        self._orders = _orders(profile, self._live_names)
+        # Those that differ, until names change again.
+        self._ways: Sequence[Order] = ()
         self._live: dict[int, Content] = contents
         self._durable: dict[int, Content] = contents
-        self._moves: tuple[Moved, ...] = ()
         # Only files of which something is pending.
         self._units: dict[int, Units] = {}
         self._spill = Spill()
@@ -149,21 +195,38 @@ class _Disk:
         # The operation that last changed what fdatasync of a file cares for: that it exists, and its size.
         self._grown: dict[int, int] = {}
 
-    def point(self, first: int, last: int) -> Point:
-        return Point(
-            profile=self._profile,
-            first=first,
-            last=last,
-            live_names=self._live_names,
-            live=self._live,
-            durable_names=self._durable_names,
-            durable=self._durable,
-            moves=self._moves,
-            units=self._units,
-            synced=self._synced,
-            doomed=self._doomed,
-            paths=self._paths,
+    def points(self, first: int, last: int) -> tuple[Point, ...]:
+        """How it may stand: once, or where file systems differ in the names that are durable, for each of them."""
+        if not self._ways:
+            known: list[Order] = []
+            for order in self._orders:
+                if not any(_same(order, other) for other in known):
+                    known.append(order)
+            self._ways = known
+        return tuple(
+            Point(
+                profile=self._profile,
+                first=first,
+                last=last,
+                live_names=self._live_names,
+                live=self._live,
+                durable_names=order.durable,
+                durable=self._durable,
+                moves=order.moves,
+                units=self._units,
+                synced=self._synced,
+                doomed=self._doomed,
+                paths=self._paths,
+                systems=order.systems if len(self._ways) > 1 else "",
+            )
+            for order in self._ways
         )
+
+    def idled(self) -> None:
+        """Nothing was done for as long as a client likes."""
+        for order in self._orders:
+            order.idled()
+        self._ways = ()
 
     def apply(self, operation: Operation) -> None:
         action, number = operation.action, operation.number
@@ -190,8 +253,10 @@ class _Disk:
             case SyncAll():
                 for file in tuple(self._units):
                     self._sync_data(number, file, 0, None)
-                self._keep_names(self._moves)
-            case Event() | Failed():
+                for order in self._orders:
+                    order.commit()
+                self._ways = ()
+            case Changed() | Event() | Failed():
                 pass
 
     def sync_written(self, operation: Operation) -> None:
@@ -208,22 +273,10 @@ class _Disk:
                 self._kinds[change.file] = (change.type, change.data)
                 self._grown[change.file] = number
         before = self._live_names
-        after = before.made_anew([Moved(number, changes, frozenset(), frozenset())])
-        self._live_names = after
-
-        def directory(change: Change) -> int:
-            there = after if isinstance(change, Named) else before
-            return there.paths.get(parent_of(change.path), ROOT)
-
-        if self._profile is Profile.LINUX:
-            directories = frozenset(directory(change) for change in changes)
-            moves = [Moved(number, changes, directories, frozenset(change.file for change in changes))]
-        else:
-            moves = []
-            for parent, group in _by_directory(changes).items():
-                directories = frozenset(directory(change) for change in group if parent_of(change.path) == parent)
-                moves.append(Moved(number, tuple(group), directories, frozenset(change.file for change in group)))
-        self._moves = (*self._moves, *moves)
+        self._live_names = before.changed([changes])
+        for order in self._orders:
+            order.moved(number, changes, before, self._live_names)
+        self._ways = ()
 
     def _write(self, number: int, file: int, offset: int, data: bytes) -> None:
         if not data:
@@ -273,25 +326,11 @@ class _Disk:
             }
 
     def _sync(self, number: int, file: int, begin: int, end: int | None, *, data_only: bool) -> None:
+        sync = Synced(file, data_only, self._grown.get(file, 0), dirty=file in self._units)
         self._sync_data(number, file, begin, end)
-        if self._profile is Profile.POSIX:
-            self._keep_names([move for move in self._moves if file in move.directories])
-            return
-        # The journal holds changes of names in order: with one of them go all before it.
-        directory = self._kinds.get(file, (Type.FILE, b""))[0] is Type.DIRECTORY
-        until = 0
-        for place, move in enumerate(self._moves, start=1):
-            # fdatasync of a file waits for the journal only as far as it made the file or changed its size.
-            limited = data_only and not directory and move.operation > self._grown.get(file, 0)
-            if file in move.directories or (file in move.files and not limited):
-                until = place
-        self._keep_names(self._moves[:until])
-
-    def _keep_names(self, moves: Sequence[Moved]) -> None:
-        if moves:
-            self._durable_names = self._durable_names.after(moves)
-            kept = {id(move) for move in moves}
-            self._moves = tuple(move for move in self._moves if id(move) not in kept)
+        for order in self._orders:
+            order.synced(sync, self._live_names)
+        self._ways = ()
 
     def _sync_data(self, number: int, file: int, begin: int, end: int | None) -> None:
         """Bytes in a range become durable, and sizes as far as they are needed for them."""
@@ -350,21 +389,3 @@ class _Disk:
 
 def _end(end: int | None) -> int:
     return 1 << 63 if end is None else end
-
-
-def _by_directory(changes: Sequence[Change]) -> Mapping[bytes, Sequence[Change]]:
-    """The changes that each directory holds: a rename into another is two, and each may be on disk without the other.
-
-    What is below a renamed directory moves with it.
-    """
-    moved = {(type(change), change.path) for change in changes}
-    groups: dict[bytes, list[Change]] = {}
-    for change in changes:
-        top = change.path
-        parent = parent_of(top)
-        while parent:
-            if (type(change), parent) in moved:
-                top = parent
-            parent = parent_of(parent)
-        groups.setdefault(parent_of(top), []).append(change)
-    return groups

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
 from conformance.faults.model.contents import Content, Draft
@@ -12,10 +12,14 @@ from conformance.faults.model.pending import SECTOR, Data, OfFile, Resized, Span
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it."""
+    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it.
+
+    `resizes` says whether the file may get another size by it: a journal has sizes and names in one order.
+    """
 
     spans: Spans
     sized: bool
+    resizes: bool = True
 
 
 @unique
@@ -31,14 +35,24 @@ class Rest(Enum):
 class Kept:
     """What is on disk of the pending operations on files: those at these places in `Point.data`, and of the others.
 
-    A rule and what departs from it, so that a state is small wherever ten thousand operations are pending.
+    A rule and what departs from it, so that a state is small wherever ten thousand operations are pending. Of the
+    operations behind `sizes_until` no size is on disk, None if of all.
     """
 
     rest: Rest
     parts: Mapping[int, Part | None] = field(default_factory=dict)
+    sizes_until: int | None = None
 
     def of(self, place: int, unit: OfFile) -> Part | None:
         """What of the operation there is on disk; None: nothing."""
+        part = self._ruled(place, unit)
+        return replace(part, resizes=False) if part is not None and self.withholds(unit) else part
+
+    def withholds(self, unit: OfFile) -> bool:
+        """Whether the size that the operation gave its file is not on disk, as a change of names before it is not."""
+        return self.sizes_until is not None and unit.operation > self.sizes_until
+
+    def _ruled(self, place: int, unit: OfFile) -> Part | None:
         if place in self.parts:
             return self.parts[place]
         if self.rest is Rest.NONE:
@@ -65,10 +79,12 @@ def built(content: Content, units: Iterable[tuple[OfFile, Part | None]]) -> Cont
     cut: int | None = None
     for unit, part in units:
         if isinstance(unit, Resized):
-            if part is not None and cut is None:
+            if part is not None and part.resizes and cut is None:
                 draft.resize(unit.size)
             else:
                 cut = min(sector_up(unit.size), draft.size if cut is None else cut)
+        elif part is not None and not part.resizes and cut is None:
+            land(draft, unit, clip(part.spans, 0, draft.size))
         elif part is not None and cut is None:
             if part.sized:
                 draft.resize(max(draft.size, min(sector_up(unit.end), unit.size)))

@@ -67,12 +67,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """Pending changes of names that become durable as one. `directories` are those that the names stand in."""
+    """Pending changes of names that become durable as one. `directories` are those that the names stand in.
+
+    `files` are all whose path changed, `own` those whose own entry did: a renamed directory takes along what is in it.
+    """
 
     operation: int
     changes: tuple[Change, ...]
     directories: frozenset[int]
     files: frozenset[int]
+    own: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from conformance.faults.model.disk import Point, Profile, points
+from conformance.faults.model.disk import Point, Profile, moments
 from conformance.faults.model.states import Kind, State, states
 from conformance.faults.model.survey import Stage, Survey, surveyed
 from conformance.faults.recording import Recording
@@ -61,10 +61,11 @@ class Candidate:
 class Plan:
     """All candidates of a recording, in order, made as far as they are asked for. The same seed gives the same order.
 
-    `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `check`
-    is called often while candidates are made, and may raise to end it.
+    `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `idle`
+    are those of operations before which nothing was under way, for as long as a client liked. `check` is called often
+    while candidates are made, and may raise to end it.
 
-    What it holds is bounded for any number of operations. Candidates are made for a window of points at a time. Where
+    What it holds is bounded for any number of operations. Candidates are made for a window of moments at a time. Where
     the whole recording has room in one window, as small ones do, each tree of a stage comes once, with all its points.
     Otherwise the windows are drawn from all over the recording, which is gone through again for each of them.
     """
@@ -76,10 +77,12 @@ class Plan:
         profile: Profile = Profile.LINUX,
         seed: int = 0,
         acknowledgements: Iterable[int] | None = None,
+        idle: Iterable[int] = (),
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.seed = seed
         self._recording, self._profile, self._check = recording, profile, check
+        self._idle = frozenset(idle)
         self._named = None if acknowledgements is None else frozenset(acknowledgements)
         # Of the stages that were gone through, how many different trees they have that no earlier one has.
         self._exact: dict[Stage, int] = {}
@@ -106,6 +109,11 @@ class Plan:
         firsts = (self._make(stage, window, seen) for stage in stages for window in islice(self._windows(stage), 1))
         return [one for one in chain.from_iterable(firsts) if not one.again]
 
+    def everything(self) -> Candidate:
+        """What the recording ends with, nothing of it lost."""
+        (state,) = states(self._survey.last, kinds=[Kind.ALL])
+        return Candidate(Stage.ORDERED, (state,), again=True)
+
     def count(self, last: Stage | None = None) -> int:
         """How many different trees there are in all stages before this one, at most.
 
@@ -125,11 +133,11 @@ class Plan:
 
     @cached_property
     def _survey(self) -> Survey:
-        return surveyed(self._recording, self._profile, self._named, self._check)
+        return surveyed(self._recording, self._profile, self._named, self._check, self._idle)
 
     def _windows(self, stage: Stage) -> Iterator[Sequence[int]]:
-        """Numbers of points, in order in each window."""
-        wanted = self._survey.points_of(stage)
+        """Numbers of moments, in order in each window."""
+        wanted = self._survey.moments_of(stage)
         size = self._survey.window(stage)
         if size >= len(wanted):
             yield wanted
@@ -143,14 +151,14 @@ class Plan:
 
     def _points(self, wanted: Sequence[int]) -> Iterator[Point]:
         if (held := self._survey.held) is not None:
-            yield from (held[place] for place in wanted)
+            yield from chain.from_iterable(held[place] for place in wanted)
             return
         due = iter(wanted)
         place = next(due, None)
-        for number, point in enumerate(points(self._recording, self._profile)):
+        for number, moment in enumerate(moments(self._recording, self._profile, self._idle)):
             self._check()
             if number == place:
-                yield point
+                yield from moment
                 place = next(due, None)
             if place is None:
                 return

@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum, unique
 from functools import cached_property
 from pathlib import Path
@@ -15,25 +15,15 @@ from typing import TypeVar
 from conformance.faults.model.contents import EMPTY, Content
 from conformance.faults.model.disk import Point, Profile
 from conformance.faults.model.kept import EVERYTHING, NOTHING, SIZED, Kept, Part, Rest, built, cuts_of, whole_of
+from conformance.faults.model.losses import losses, path_of
 from conformance.faults.model.names import Namespace
-from conformance.faults.model.pending import (
-    PAGE,
-    SECTOR,
-    Data,
-    Moved,
-    OfFile,
-    Pending,
-    clip,
-    sector_up,
-)
-from conformance.faults.recording import Named, Type
+from conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
+from conformance.faults.recording import Type
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
 MANY = 16
 TORN_FILES = 4
 RANDOM_STATES = 3
-# So many changes of names are told one by one.
-SHOWN_NAMES = 4
 
 
 @unique
@@ -126,7 +116,7 @@ class State:
     @property
     def losses(self) -> tuple[str, ...]:
         """What of the pending operations is not in it, or not all of it: the file with most of it first."""
-        return (*_bytes_lost(self), *_given_up(self), *_names_lost(self))
+        return losses(self.point, self.lost)
 
 
 def states(point: Point, *, seed: int = 0, kinds: Collection[Kind] = tuple(Kind)) -> Iterator[State]:
@@ -185,6 +175,7 @@ class _Maker:
 
     def _state(self, kind: Kind, moves: Iterable[int], kept: Kept, note: str = "") -> State:
         point, chosen = self._point, tuple(moves)
+        kept = self._in_order(chosen, kept)
         contents: dict[int, Content] = {}
         if kept is not NOTHING:
             some = {point.data[place].file for place in kept.parts}
@@ -192,6 +183,13 @@ class _Maker:
             contents = {file: self._content(file, self._files[file], kept) for file in files}
         names = point.durable_names.after([point.moves[place] for place in chosen])
         return State(kind, point, names, self._hash(names, contents), chosen, kept, note)
+
+    def _in_order(self, moves: Sequence[int], kept: Kept) -> Kept:
+        """A change of size is on disk only with all names that were changed before it; bytes inside a file are free."""
+        point = self._point
+        if kept is NOTHING or point.profile is Profile.POSIX or len(moves) == len(point.moves):
+            return kept
+        return replace(kept, sizes_until=point.moves[len(moves)].operation)
 
     def _all(self) -> Iterator[State]:
         point = self._point
@@ -214,11 +212,13 @@ class _Maker:
         return hashlib.blake2b(b"".join(leaves), digest_size=16).hexdigest()
 
     def _content(self, file: int, places: Sequence[int], kept: Kept) -> Content:
+        data = self._point.data
         whole = kept.rest is Rest.WHOLE and not any(place in kept.parts for place in places)
+        whole = whole and not kept.withholds(data[places[-1]])
         if whole and file in self._built:
             return self._built[file]
         count = max(0, len(places) - MANY // 2) if kept.rest is Rest.WHOLE else 0
-        if any(place in kept.parts for place in places[:count]):
+        if any(place in kept.parts for place in places[:count]) or (count and kept.withholds(data[places[count - 1]])):
             count = 0
         content = self._build(self._begun(file, places, count), places[count:], kept)
         if whole:
@@ -286,9 +286,14 @@ class _Maker:
             unit = point.data[place]
             names: Iterable[int] = every
             if point.profile is Profile.LINUX:
-                # As many names as show the file, for those go in order.
-                own = [one for one in every if unit.file in point.moves[one].files]
-                names = range(own[-1] + 1) if own else ()
+                # As many names as show the file, or as a change of its size brings along: those go in order.
+                grows = isinstance(unit, Resized) or unit.size != unit.before
+                own = [
+                    one
+                    for one, move in enumerate(point.moves)
+                    if unit.file in move.files or (grows and move.operation < unit.operation)
+                ]
+                names = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
             yield self._state(Kind.ONLY_ONE, names, Kept(Rest.NONE, {place: whole_of(unit)}), note)
         if point.profile is Profile.POSIX:
@@ -298,15 +303,22 @@ class _Maker:
 
     def _first_names(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
-            yield self._state(Kind.PREFIX, range(count), NOTHING)
-            yield self._state(Kind.PREFIX, range(count), EVERYTHING)
+            yield self._state(Kind.PREFIX, self._first(count), NOTHING)
+            yield self._state(Kind.PREFIX, self._first(count), EVERYTHING)
+
+    def _first(self, count: int) -> range:
+        """So many of the pending names, and the rest of the last one's operation: they are committed as one."""
+        moves = self._point.moves
+        while 0 < count < len(moves) and moves[count].operation == moves[count - 1].operation:
+            count += 1
+        return range(count)
 
     def _random(self) -> Iterator[State]:
         point, draw = self._point, self._draw
         count = len(point.moves)
         for _ in range(RANDOM_STATES if point.moves or point.data else 0):
             share = draw.choice((0.25, 0.5, 0.75))
-            moves: Sequence[int] = range(draw.randint(0, count))
+            moves: Sequence[int] = self._first(draw.randint(0, count))
             if point.profile is Profile.POSIX:
                 moves = [place for place in range(count) if draw.random() < share]
             dropped = (place for place in range(len(point.data)) if draw.random() >= share)
@@ -326,7 +338,7 @@ class _Maker:
         return [*(head[place] for place in drawn), *tail]
 
     def _path(self, unit: OfFile) -> str:
-        return _path(self._point, unit.file)
+        return path_of(self._point, unit.file)
 
 
 def _write(place: bytes, content: Content) -> None:
@@ -336,55 +348,3 @@ def _write(place: bytes, content: Content) -> None:
             stream.seek(offset)
             stream.write(data)
         stream.truncate(content.size)
-
-
-def _path(point: Point, file: int) -> str:
-    return point.paths.get(file, b"a file without a name").decode("utf-8", "backslashreplace")
-
-
-def _operations(numbers: Iterable[int]) -> str:
-    found = sorted(set(numbers))
-    if len(found) == 1:
-        return f"op {found[0]}"
-    return f"ops {found[0]}\N{EN DASH}{found[-1]}"
-
-
-def _bytes_lost(state: State) -> Iterator[str]:
-    files: dict[int, list[OfFile]] = {}
-    for unit in state.lost:
-        if not isinstance(unit, Moved):
-            files.setdefault(unit.file, []).append(unit)
-    counts = {
-        file: sum(unit.end - unit.begin for unit in units if isinstance(unit, Data)) for file, units in files.items()
-    }
-    for file in sorted(files, key=lambda file: counts[file], reverse=True):
-        what = f"{counts[file]:,} unsynced bytes" if counts[file] else "an unsynced size"
-        synced = state.point.synced.get(file)
-        when = "never synced" if synced is None else f"last sync at op {synced}"
-        ops = _operations(unit.operation for unit in files[file])
-        yield f"{_path(state.point, file)} had {what} ({ops}, {when})"
-
-
-def _given_up(state: State) -> Iterator[str]:
-    for file, pages in state.point.doomed.items():
-        size = state.point.live.get(file, EMPTY).size
-        if pages:
-            count = sum(min(page * PAGE + PAGE, size) - page * PAGE for page in pages)
-            by = _operations(pages.values())
-            yield f"{_path(state.point, file)} had {count:,} bytes that the failed sync of {by} gave up"
-
-
-def _names_lost(state: State) -> Iterator[str]:
-    moves = [move for move in state.lost if isinstance(move, Moved)]
-    told = []
-    for move in moves[:SHOWN_NAMES]:
-        changes = [
-            ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
-            for one in move.changes[:SHOWN_NAMES]
-        ]
-        more = " …" if len(move.changes) > SHOWN_NAMES else ""
-        told.append(f"op {move.operation} {' '.join(changes)}{more}")
-    if told:
-        more = ", …" if len(moves) > SHOWN_NAMES else ""
-        count = "a change" if len(moves) == 1 else f"{len(moves)} changes"
-        yield f"{count} of names had not been synced ({', '.join(told)}{more})"

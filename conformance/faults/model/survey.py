@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from conformance.faults.model.contents import CHUNK
-from conformance.faults.model.disk import Point, Profile, points
+from conformance.faults.model.disk import Point, Profile, moments
 from conformance.faults.model.states import MANY, RANDOM_STATES, TORN_FILES
 from conformance.faults.recording import Event, Mapped, Names, Operation, Recording, Sync, SyncAll, Write
 
 # What the points of a window may take, in bytes; of a point what it takes beside its files, its states included, and
-# for each file.
-_ROOM, _A_POINT, _A_FILE = 1 << 26, 20_000, 200
+# for each file and each pending change of names.
+_ROOM, _A_POINT, _A_FILE, _A_MOVE = 1 << 26, 20_000, 200, 8
 # What the states of a window may take to make, in microseconds; of a state what it takes, and for each file and each
 # pending operation.
 _WORK, _A_STATE, _OF_FILE, _OF_PENDING = 2_000_000, 150, 1, 2
@@ -39,7 +39,8 @@ class Stage(StrEnum):
 class Survey:
     """`most` states are there for each stage, equal ones counted each time; `work` is what they take to make, in
     microseconds. `size` is the most that all files had in bytes, `touched` what was written, in whole chunks, `files`
-    how many there were. `held` are all points, where there is room for them.
+    how many there were, `ways` in how many ways the disk may have stood at most, `moves` how many changes of names were
+    pending. `held` are all moments, where there is room for them, `last` how the disk stood at the end.
     """
 
     count: int
@@ -50,82 +51,97 @@ class Survey:
     size: int
     touched: int
     files: int
-    held: Sequence[Point] | None
+    ways: int
+    moves: int
+    held: Sequence[Sequence[Point]] | None
+    last: Point
 
-    def points_of(self, stage: Stage) -> Sequence[int]:
-        """The points of a stage, by their places in the recording."""
+    def moments_of(self, stage: Stage) -> Sequence[int]:
+        """The moments of a stage, by their places in the recording."""
         if stage is Stage.ACKNOWLEDGED:
             return self.acknowledged
         return self.ordering if stage is Stage.ORDERED else range(self.count)
 
     def window(self, stage: Stage) -> int:
-        """How many points of a stage are gone through at once: one or more."""
-        count = max(1, len(self.points_of(stage)))
+        """How many moments of a stage are gone through at once: one or more."""
+        count = max(1, len(self.moments_of(stage)))
         by_work = _WORK * count // max(1, self.work[stage])
         if self.held is not None:
             return max(1, by_work)
-        # Each point may have all its files to itself, or else what was written since the one before.
-        each = _A_POINT + _A_FILE * self.files
+        # Each moment may have all its files to itself, or else what was written since the one before.
+        each = self.ways * _room_of_a_point(self.files, self.moves)
         by_room = max(_ROOM // (each + self.size), (_ROOM - min(self.touched, _ROOM)) // each)
         return max(1, min(by_work, by_room))
 
 
 def surveyed(
-    recording: Recording, profile: Profile, acknowledgements: Collection[int] | None, check: Callable[[], None]
+    recording: Recording,
+    profile: Profile,
+    acknowledgements: Collection[int] | None,
+    check: Callable[[], None],
+    idle: Collection[int] = (),
 ) -> Survey:
     """Go through a recording. Without `acknowledgements` every event is one. `check` may raise to end it."""
     most, work = dict.fromkeys(Stage, 0), dict.fromkeys(Stage, 0)
     acknowledged, ordering = array("Q"), array("Q")
-    held: list[Point] | None = []
+    held: list[Sequence[Point]] | None = []
     events = recording.operations if acknowledgements is None else ()
     named = {one.number for one in events if isinstance(one.action, Event)} | {*(acknowledgements or ())}
     due = sorted(named, reverse=True)
     operations = iter(recording.operations)
     action: Operation | None = None
-    size = touched = files = place = 0
-    last: Point | None = None
-    for place, point in enumerate(points(recording, profile)):
+    size = touched = files = moves = count = place = ways_before = most_ways = 0
+    moment: Sequence[Point] = ()
+    for place, moment in enumerate(moments(recording, profile, idle)):
         check()
+        # What several ways have in common.
+        point, ways = moment[0], len(moment)
         while point.first and (action is None or action.number < point.first):
             action = next(operations)
         if action is not None and isinstance(action.action, Write | Mapped):
             touched += (len(action.action.data) // CHUNK + 2) * CHUNK
-        files = max(files, len(point.live))
+        files, most_ways = max(files, len(point.live)), max(most_ways, ways)
+        moves = max(moves, *(len(one.moves) for one in moment), 0)
         if place % _SIZED_EVERY == 0:
             size = max(size, sum(one.size for one in point.live.values()))
         while due and due[-1] < point.first:
             due.pop()
-        is_acknowledged = bool(due) and due[-1] <= point.last
-        if is_acknowledged:
+        each = _A_STATE + _OF_FILE * len(point.live)
+        if due and due[-1] <= point.last:
             acknowledged.append(place)
+            most[Stage.ACKNOWLEDGED] += ways
+            work[Stage.ACKNOWLEDGED] += ways * each
         orders = not place
         if action is not None and point.first and _orders(action):
             # Just before a sync most is pending.
             orders = True
             if place and ordering[-1] != place - 1:
                 ordering.append(place - 1)
+                most[Stage.ORDERED] += 2 * ways_before
         if orders:
             ordering.append(place)
+            most[Stage.ORDERED] += 2 * ways
         pending = sum(map(len, point.units.values()))
-        counts = _counts(point, pending)
-        each = _A_STATE + _OF_FILE * len(point.live)
-        for stage, count in counts.items():
-            most[stage] += count
-            work[stage] += count * (each + _OF_PENDING * pending)
-        most[Stage.ACKNOWLEDGED] += is_acknowledged
-        work[Stage.ACKNOWLEDGED] += is_acknowledged * each
+        for one in moment:
+            for stage, states in _counts(one, pending).items():
+                most[stage] += states
+                work[stage] += states * (each + _OF_PENDING * pending)
+        count, ways_before = count + ways, ways
         if held is not None:
-            held.append(point)
-            if touched + len(held) * (_A_POINT + _A_FILE * files) > _ROOM:
+            held.append(moment)
+            if touched + count * _room_of_a_point(files, moves) > _ROOM:
                 held = None
-        last = point
-    if last is not None and ordering[-1] != place:
+    if ordering[-1] != place:
         ordering.append(place)
-    if last is not None:
-        size = max(size, sum(one.size for one in last.live.values()))
-    most[Stage.ORDERED] = 2 * len(ordering)
+        most[Stage.ORDERED] += 2 * ways_before
+    last = moment[0]
+    size = max(size, sum(one.size for one in last.live.values()))
     work[Stage.ORDERED] = most[Stage.ORDERED] * (_A_STATE + _OF_FILE * files)
-    return Survey(place + 1, acknowledged, ordering, most, work, size, touched, files, held)
+    return Survey(place + 1, acknowledged, ordering, most, work, size, touched, files, most_ways, moves, held, last)
+
+
+def _room_of_a_point(files: int, moves: int) -> int:
+    return _A_POINT + _A_FILE * files + _A_MOVE * moves
 
 
 def _orders(operation: Operation) -> bool:

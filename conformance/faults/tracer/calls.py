@@ -73,6 +73,23 @@ ATTRIBUTES: dict[str, tuple[int | Place, int]] = {
     "fremovexattr": (0, 1),
     "removexattrat": ((0, 1), 3),
 }
+# Where the calls that set a mode, an owner or a time have the file, and their flags, if they have any.
+RIGHTS: dict[str, tuple[int | Place, int | None]] = {
+    "chmod": ((None, 0), None),
+    "fchmod": (0, None),
+    "fchmodat": ((0, 1), None),
+    "fchmodat2": ((0, 1), 3),
+    "chown": ((None, 0), None),
+    "lchown": ((None, 0), None),
+    "fchown": (0, None),
+    "fchownat": ((0, 1), 4),
+}
+TIMES: dict[str, tuple[int | Place, int | None]] = {
+    "utime": ((None, 0), None),
+    "utimes": ((None, 0), None),
+    "futimesat": ((0, 1), None),
+    "utimensat": ((0, 1), 3),
+}
 MOVES = frozenset("link linkat rename renameat renameat2".split())
 REFUSED = {
     "io_uring_setup": errno.ENOSYS,

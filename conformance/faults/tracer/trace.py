@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 
-from conformance.faults.recording import Action, Event, Names, Sync, SyncAll, Truncate, Write
+from conformance.faults.recording import Action, Changed, Event, Names, Sync, SyncAll, Truncate, Write
 from conformance.faults.tracer import amd64, bpf, ptrace
 from conformance.faults.tracer.calls import (
     ATTRIBUTES,
@@ -21,8 +21,10 @@ from conformance.faults.tracer.calls import (
     OPENS,
     PATHS,
     REFUSED,
+    RIGHTS,
     SENDS,
     SYNCS,
+    TIMES,
     TOLD,
     Call,
     Place,
@@ -41,11 +43,13 @@ from conformance.faults.tracer.calls import (
 from conformance.faults.tracer.maps import memory_map, read
 from conformance.faults.tracer.outside import UnseenError
 from conformance.faults.tracer.tasks import Tasks
-from conformance.faults.tracer.tree import Seen
+from conformance.faults.tracer.tree import Seen, rights
 
 _ACCESS = os.O_ACCMODE
 _TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
 _MS_SYNC = 4
+# AT_SYMLINK_NOFOLLOW.
+_NOFOLLOW = 0x100
 _SYNC_ALL_FLAGS = 7
 _KEEP_SIZE, _COLLAPSE, _INSERT, _UNSHARE = 0x1, 0x8, 0x20, 0x40
 # openat2(2): the directory is the root of the path, and of all links in it.
@@ -82,6 +86,8 @@ class Tracer(Tasks):
             return self._open(call)
         if name in ATTRIBUTES:
             return self._attribute(call)
+        if name in RIGHTS or name in TIMES:
+            return self._changed(call)
         if name == "connect":
             # It may wait for who is to accept it.
             return self._await(call)
@@ -378,6 +384,32 @@ class Tracer(Tasks):
         if result == 0:
             self._untraced["a process has changed extended attributes in the work directory"] = None
         return result is None or self._killed
+
+    def _changed(self, call: Call) -> bool:
+        """A mode, an owner or a time is set: what a state of the disk may have of it nobody knows."""
+        where, flags_index = {**RIGHTS, **TIMES}[call.name]
+        flags = call.args[flags_index] if flags_index is not None else 0
+        follow = call.name != "lchown" and not flags & _NOFOLLOW
+        if isinstance(where, tuple) and not call.args[where[1]]:
+            # utimensat(2) without a path is about the descriptor.
+            where = 0
+        try:
+            path = handle_of(call, signed(call.args[where])) if isinstance(where, int) else self._whole(call, where)
+            number = self._tree.number(os.stat(path, follow_symlinks=follow))
+        except OSError:
+            return False
+        if number is None:
+            return False
+        result = self._finish(call)
+        if result is None:
+            return True
+        if result:
+            return self._killed
+        try:
+            found = os.stat(path, follow_symlinks=follow)
+        except OSError:
+            return self._unreadable(call, number)
+        return self._done(call, [Changed(number, rights(found), found.st_mtime_ns if call.name in TIMES else None)])
 
     def _attribute_name(self, call: Call, index: int, begin: bytes) -> bool:
         return ptrace.text(call.task, call.args[index]).startswith(begin)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from conformance.faults.recording import ROOT, Change, Entry, Named, Type, Unnamed
+from conformance.faults.recording import ROOT, Change, Entry, Named, Rights, Type, Unnamed
 
 _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIRECTORY, stat.S_IFLNK: Type.LINK}
 
@@ -45,7 +45,7 @@ class Tree:
             data = change.data
             if change.type is Type.FILE:
                 data = before.data if before else _content(self.absolute(change.path))
-            entries[change.file] = Entry(change.file, change.type, names, data)
+            entries[change.file] = Entry(change.file, change.type, names, data, change.rights)
         return tuple(entries.values())
 
     def absolute(self, path: bytes) -> bytes:
@@ -121,7 +121,7 @@ class Tree:
             self._names[path] = number
             self._paths[number].add(path)
             data = os.readlink(self.absolute(path)) if kind is Type.LINK else b""
-            changes.append(Named(path, number, kind, data))
+            changes.append(Named(path, number, kind, data, rights(found)))
         return Seen(tuple(changes), tuple(arrived.items()))
 
     def rescan(self) -> Seen:
@@ -148,6 +148,11 @@ class Tree:
                     yield name, found
                     if stat.S_ISDIR(found.st_mode):
                         yield from self._walk(name)
+
+
+def rights(found: os.stat_result) -> Rights:
+    """The mode and the owner of a file."""
+    return Rights(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid)
 
 
 def _key(found: os.stat_result) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from conformance.faults.model import Content, Kind, Point, Profile, State, at, states
 from conformance.faults.recording import (
     ROOT,
@@ -121,8 +123,19 @@ class Script:
     def failed(self) -> int:
         return self.add(Failed(28))
 
+    def points(
+        self, number: int | None = None, profile: Profile = Profile.LINUX, idle: Collection[int] = ()
+    ) -> tuple[Point, ...]:
+        return at(self.recording, len(self.operations) if number is None else number, profile, idle)
+
     def point(self, number: int | None = None, profile: Profile = Profile.LINUX) -> Point:
-        return at(self.recording, len(self.operations) if number is None else number, profile)
+        """Where file systems differ, that of ext4 and xfs."""
+        return self.points(number, profile)[0]
+
+    def minima(self, idle: Collection[int] = ()) -> dict[str, dict[str, bytes | None]]:
+        """What is left at least, by the systems that leave that; of all by the empty name."""
+        found = {one.systems: next(iter(states(one, kinds=[Kind.MINIMUM]))) for one in self.points(idle=idle)}
+        return {systems: tree(state) for systems, state in found.items()}
 
     def state(self, kind: Kind, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
         """The only state of a kind at a point, as its tree."""

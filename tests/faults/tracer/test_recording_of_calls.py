@@ -8,6 +8,7 @@ import pytest
 
 from conformance.faults.recording import (
     ROOT,
+    Changed,
     Event,
     Mapped,
     Named,
@@ -308,3 +309,67 @@ def test_calls_of_another_architecture_are_told(tmp_path: Path) -> None:
     # getpid by the numbers of x32, which kernels without it answer with ENOSYS.
     done = run("try: call(0x40000000 + 39)\nexcept OSError: pass", tmp_path)
     assert done.recording.ending.untraced == ("calls of another architecture than x86-64",)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("os.chmod('a', 0o640)", (0o640, None)),
+        ("os.fchmod(fd, 0o400)", (0o400, None)),
+        ("call(268, -100, b'a', 0o604)", (0o604, None)),
+        ("call(452, -100, b'a', 0o600, 0)", (0o600, None)),
+        ("os.chown('a', -1, -1)", (0o640, None)),
+        ("os.fchown(fd, -1, -1)", (0o640, None)),
+        ("os.lchown('a', -1, -1)", (0o640, None)),
+        ("os.chown('a', -1, -1, dir_fd=os.open('.', 0))", (0o640, None)),
+        ("os.utime('a', (1, 2))", (0o640, 2_000_000_000)),
+        ("os.utime(fd, ns=(1, 2))", (0o640, 2)),
+        ("call(132, b'a', 0)", (0o640, ...)),
+        ("call(235, b'a', 0)", (0o640, ...)),
+        ("call(261, -100, b'a', 0)", (0o640, ...)),
+    ],
+)
+def test_a_mode_an_owner_or_a_time_that_is_set_is_recorded(
+    source: str, expected: tuple[int, object], tmp_path: Path
+) -> None:
+    done = run(f'fd = make("a"); call(91, fd, 0o640)\n{source}', tmp_path)
+    done.assert_whole()
+    changed = [one for one in done.actions if isinstance(one, Changed)]
+    found = (tmp_path / "work" / "a").stat()
+    assert len(changed) == 2
+    assert changed[-1].file == 1
+    assert (changed[-1].rights.mode, changed[-1].rights.user, changed[-1].rights.group) == (
+        expected[0],
+        found.st_uid,
+        found.st_gid,
+    )
+    assert changed[-1].modified == (found.st_mtime_ns if expected[1] is ... else expected[1])
+
+
+def test_what_is_set_outside_or_in_vain_is_not_recorded(tmp_path: Path) -> None:
+    (tmp_path / "outside").touch()
+    done = run(
+        'make("a"); os.chmod("../outside", 0o600)\n'
+        "for act in (lambda: os.chmod('none', 0o600), lambda: os.utime('none')):\n"
+        "    try: act()\n"
+        "    except FileNotFoundError: pass",
+        tmp_path,
+    )
+    done.assert_whole()
+    assert done.actions == [MADE]
+
+
+def test_a_file_is_recorded_with_the_rights_that_it_was_made_with(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "old").touch(mode=0o604)
+    (tmp_path / "work" / "old").chmod(0o604)
+    done = run('os.umask(0); os.open("a", os.O_CREAT, 0o751); os.mkdir("d", 0o710)', tmp_path)
+    made = [
+        one.rights.mode
+        for operation in done.recording.operations
+        if isinstance(operation.action, Names)
+        for one in operation.action.changes
+        if isinstance(one, Named) and one.rights
+    ]
+    assert made == [0o751, 0o710]
+    assert [one.rights and one.rights.mode for one in done.recording.snapshot] == [0o604]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.faults import fidelity, recording
-from conformance.faults.recording import Action, Event, Recording
+from conformance.faults.recording import Action, Event, Named, Names, Recording
 from conformance.faults.tracer import Fault
 
 PATIENCE_S = 30
@@ -42,7 +42,8 @@ class Run:
 
     @property
     def actions(self) -> list[Action]:
-        return [one.action for one in self.recording.operations if not isinstance(one.action, Event)]
+        """Without events, and without the rights of what was made."""
+        return [_bare(one.action) for one in self.recording.operations if not isinstance(one.action, Event)]
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -73,6 +74,13 @@ def trace(command: Sequence[str], tmp_path: Path, fault: Fault | None = None) ->
     )
     assert out.exists(), done.stderr.decode()
     return Run(recording.read(out), workdir, done.returncode, done.stdout, done.stderr.decode())
+
+
+def _bare(action: Action) -> Action:
+    if isinstance(action, Names):
+        changes = (one._replace(rights=None) if isinstance(one, Named) else one for one in action.changes)
+        return Names(tuple(changes))
+    return action
 
 
 def program(source: str) -> list[str]:

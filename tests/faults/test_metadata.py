@@ -1,0 +1,88 @@
+"""What a store keeps in modes, owners and times: no model says what a crash leaves of those, so nothing is proven."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.faults.lines import Limits, Lines, puts
+from conformance.faults.metadata import Given, Metadata
+from conformance.faults.model import Plan
+from conformance.faults.oracle import Kind
+from conformance.faults.recording import Changed, Named, Names, Rights
+from conformance.faults.report import Report
+from conformance.faults.sweep import Sweep
+from tests.faults.model.script import Script
+from tests.faults.stores.catalogue import ENVIRONMENT
+
+MINE = (os.geteuid(), os.getegid())
+
+
+def power_loss(variant: str, parent: Path, seconds: float = 0) -> Report:
+    """What a power loss does to the store whose files count by what they are given."""
+    words = (sys.executable, "-S", "-m", "tests.faults.stores.seals", variant)
+
+    def subject(factor: float) -> Lines:
+        return Lines(words, environment=ENVIRONMENT, limits=Limits().scaled(factor))
+
+    with Sweep(lambda: subject(4), puts(3), traced=lambda: subject(20), parent=parent) as sweep:
+        return sweep.power_loss(seconds)
+
+
+@pytest.mark.usefixtures("tracer")
+@pytest.mark.parametrize(
+    ("variant", "call"), [("mode", "fchmod"), ("time", "utimensat"), ("newest", "times of its files")]
+)
+def test_a_store_that_depends_on_modes_or_times_is_not_proven_and_not_accused(
+    variant: str, call: str, tmp_path: Path
+) -> None:
+    report = power_loss(variant, tmp_path)
+    assert report.findings == ()
+    assert not report.clean
+    assert [words for words in report.unproven if call in words]
+
+
+@pytest.mark.usefixtures("tracer")
+def test_a_store_that_sets_a_mode_and_loses_bytes_is_accused(tmp_path: Path) -> None:
+    report = power_loss("unsynced", tmp_path)
+    assert {one.verdict.kind for one in report.findings} == {Kind.LOST}
+
+
+def test_a_file_is_rebuilt_as_it_was_made_and_as_it_was_set(tmp_path: Path) -> None:
+    script = Script()
+    script.mkdir("d")
+    script.create("d/a")
+    named = Named(b"d/a", 2, rights=Rights(0o640, *MINE))
+    script.operations[-1] = script.operations[-1]._replace(action=Names((named,)))
+    script.append("d/a", b"1")
+    script.add(Changed(2, Rights(0o400, *MINE), 5_000_000_000), "fchmod")
+    script.add(Changed(1, Rights(0o500, *MINE)), "chmod")
+    script.ack()
+    last = Plan(script.recording).everything()
+    for given, mode, folder_mode in ((Given.MADE, 0o640, 0o700), (Given.SET, 0o400, 0o500)):
+        folder = tmp_path / given.name
+        folder.mkdir()
+        Metadata(script.recording).write(last, folder, given)
+        found = (folder / "d" / "a").stat()
+        assert found.st_mode & 0o777 == mode
+        assert (found.st_mtime == 5) is (given is Given.SET)
+        assert (folder / "d").stat().st_mode & 0o777 == folder_mode
+        (folder / "d").chmod(0o700)
+    assert Metadata(script.recording).was_set == ("chmod of d (operation 5)", "fchmod of d/a (operation 4)")
+
+
+def test_files_are_rebuilt_with_times_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+    script = Script()
+    for name in "ba":
+        script.create(name)
+        script.append(name, b"1")
+    script.append("b", b"2")
+    last = Plan(script.recording).everything()
+    for given, order in ((Given.MADE, "ab"), (Given.TURNED, "ba")):
+        folder = tmp_path / given.name
+        folder.mkdir()
+        Metadata(script.recording).write(last, folder, given)
+        assert "".join(sorted("ab", key=lambda name: (folder / name).stat().st_mtime_ns)) == order
