@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import binascii
 import json
-import os
-import weakref
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum, unique
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, overload
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+
+from conformance.faults.filed import Filed
 
 VERSION = 3
 # The work directory itself, as a file number.
@@ -271,52 +270,15 @@ def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
     """
     try:
         with path.open("rb") as stream:
-            return _read(stream, Operations(path, check), check)
+            operations = Filed(path, lambda line: _operation(json.loads(line)), check)
+            return _read(stream, operations, check)
     except OSError as error:
         raise RecordingError(f"{path}: expected a recording, got {error}") from error
     except RecordingError as error:
         raise RecordingError(f"{path}: {error}") from error
 
 
-class Operations(Sequence[Operation]):
-    """The operations of a recording's file, read from there each time: memory does not grow with what was written."""
-
-    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
-        """`check` is called before each is read, and may raise to end it. Raises OSError.
-
-        The file stays open for as long as this one is there: it may lose its name before that.
-        """
-        self._check = check
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._file)
-        # Where each line begins, and where the last one ends.
-        self._places = array("Q")
-
-    def add(self, begin: int) -> None:
-        """One more, in the line that begins there; at last the end of the last."""
-        self._places.append(begin)
-
-    def __len__(self) -> int:
-        return max(0, len(self._places) - 1)
-
-    @overload
-    def __getitem__(self, place: int) -> Operation: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Operation]: ...
-    def __getitem__(self, place: int | slice) -> Operation | Sequence[Operation]:
-        wanted = range(len(self))[place]
-        return self._at(wanted) if isinstance(wanted, int) else [self._at(one) for one in wanted]
-
-    def __iter__(self) -> Iterator[Operation]:
-        return map(self._at, range(len(self)))
-
-    def _at(self, place: int) -> Operation:
-        self._check()
-        begin, end = self._places[place : place + 2]
-        return _operation(json.loads(os.pread(self._file, end - begin, begin)))
-
-
-def _read(stream: BinaryIO, operations: Operations, check: Callable[[], None]) -> Recording:
+def _read(stream: BinaryIO, operations: Filed[Operation], check: Callable[[], None]) -> Recording:
     lines = _objects(stream)
     header = next(lines, None)
     if header is None or header.get("recording") != VERSION:

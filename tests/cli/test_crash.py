@@ -69,12 +69,18 @@ def test_the_schema_knows_every_class_of_a_finding() -> None:
     assert known == [kind.value for kind in Kind if kind is not Kind.CLEAN]
 
 
-def test_one_that_syncs_keeps_every_promise_and_one_layer_speaks_for_itself(tmp_path: Path) -> None:
-    words = ["--least", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]
-    done = _run(*words, cwd=tmp_path)
+_LEAST = ["--least", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]
+
+
+@pytest.mark.sweep
+def test_one_that_syncs_keeps_every_promise(tmp_path: Path) -> None:
+    done = _run(*_LEAST, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "every promise was kept" in done.stdout
-    done = _run("--layer", "power", "--format", "json", *words, cwd=tmp_path)
+
+
+def test_one_layer_speaks_for_itself(tmp_path: Path) -> None:
+    done = _run("--layer", "power", "--format", "json", *_LEAST, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     raw = json.loads(done.stdout)
     assert (raw["exit"], raw["needed"], raw["left_out"]) == (0, None, [*CRASH._LAYERS][1:])
@@ -87,11 +93,11 @@ def test_one_that_syncs_keeps_every_promise_and_one_layer_speaks_for_itself(tmp_
 def test_less_than_the_floor_is_not_proven_and_it_says_what_would_be(tmp_path: Path) -> None:
     """A store that takes long for each start: the time ends within its tries."""
     slow = (
-        f"import time, sys, os; time.sleep(0.5); os.execv(sys.executable, [sys.executable, {GUARD!r}, *sys.argv[1:]])"
+        f"import time, sys, os; time.sleep(0.3); os.execv(sys.executable, [sys.executable, {GUARD!r}, *sys.argv[1:]])"
     )
     words = ["--layer", "power", "--ops", "2", "--format", "json", "--", sys.executable, "-c", slow, "FULL"]
     began = time.monotonic()
-    done = _run("--seconds", "8", *words, cwd=tmp_path)
+    done = _run("--seconds", "5", *words, cwd=tmp_path)
     took = time.monotonic() - began
     raw = json.loads(done.stdout)
     (power,) = raw["layers"]
@@ -100,7 +106,7 @@ def test_less_than_the_floor_is_not_proven_and_it_says_what_would_be(tmp_path: P
     assert "the time was over" in power["unproven"][0]
     assert raw["needed"] > raw["seconds"]
     # A tenth, and the start of an interpreter on a busy machine.
-    assert took < 8 * 1.1 + 10
+    assert took < 5 * 1.1 + 10
 
 
 @pytest.mark.parametrize("seconds", ["0", "1.5"])

@@ -30,7 +30,7 @@ sys.stdout.write(done.stdout)
 
 @pytest.mark.usefixtures("tracer")
 @pytest.mark.parametrize("mode", ["sync", "nosync"])
-@pytest.mark.parametrize(("count", "seconds"), [(200, 5), pytest.param(5700, 15, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize(("count", "seconds"), [(200, 3), pytest.param(5700, 15, marks=pytest.mark.sweep)])
 def test_a_store_of_many_writes_takes_neither_the_memory_nor_the_day(
     count: int, seconds: int, mode: str, tmp_path: Path
 ) -> None:

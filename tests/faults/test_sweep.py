@@ -349,3 +349,12 @@ def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: M
         report = sweep.kills(SECONDS)
         assert {finding.verdict.kind for finding in report.findings} == {Kind.TORN}
         assert report.tried <= 3, report.tally
+
+
+def test_what_each_file_system_leaves_at_an_acknowledgement_is_owed(sweep_of: Make) -> None:
+    """The log of btrfs may keep the name of a lock file that a journal does not, and the other way round."""
+    sweep = sweep_of(STORE["lmdb_store-default"])
+    report = sweep.power_loss(0)
+    acknowledged = {*sweep.baseline().promises.acknowledged.values()}
+    assert report.clean
+    assert len(acknowledged) < report.tried == report.floor <= 3 * len(acknowledged)

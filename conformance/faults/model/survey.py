@@ -38,8 +38,8 @@ class Stage(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Survey:
     """`most` states are there for each stage, equal ones counted each time; `work` is what they take to make, in
-    microseconds. `size` is the most that all files had in bytes, `touched` what was written, in whole chunks, `files`
-    how many there were, `ways` in how many ways the disk may have stood at most, `moves` how many changes of names were
+    microseconds. There are `count` moments, of `points` together. `size` is the most that all files had in bytes,
+    `touched` what was written, in whole chunks, `files` how many there were, `moves` how many changes of names were
     pending. `held` are all moments, where there is room for them, `last` how the disk stood at the end.
     """
 
@@ -51,7 +51,7 @@ class Survey:
     size: int
     touched: int
     files: int
-    ways: int
+    points: int
     moves: int
     held: Sequence[Sequence[Point]] | None
     last: Point
@@ -69,7 +69,7 @@ class Survey:
         if self.held is not None:
             return max(1, by_work)
         # Each moment may have all its files to itself, or else what was written since the one before.
-        each = self.ways * _room_of_a_point(self.files, self.moves)
+        each = -(-self.points * _room_of_a_point(self.files, self.moves) // self.count)
         by_room = max(_ROOM // (each + self.size), (_ROOM - min(self.touched, _ROOM)) // each)
         return max(1, min(by_work, by_room))
 
@@ -90,7 +90,7 @@ def surveyed(
     due = sorted(named, reverse=True)
     operations = iter(recording.operations)
     action: Operation | None = None
-    size = touched = files = moves = count = place = ways_before = most_ways = 0
+    size = touched = files = moves = count = place = ways_before = 0
     moment: Sequence[Point] = ()
     for place, moment in enumerate(moments(recording, profile, idle)):
         check()
@@ -100,7 +100,7 @@ def surveyed(
             action = next(operations)
         if action is not None and isinstance(action.action, Write | Mapped):
             touched += (len(action.action.data) // CHUNK + 2) * CHUNK
-        files, most_ways = max(files, len(point.live)), max(most_ways, ways)
+        files = max(files, len(point.live))
         moves = max(moves, *(len(one.moves) for one in moment), 0)
         if place % _SIZED_EVERY == 0:
             size = max(size, sum(one.size for one in point.live.values()))
@@ -137,7 +137,7 @@ def surveyed(
     last = moment[0]
     size = max(size, sum(one.size for one in last.live.values()))
     work[Stage.ORDERED] = most[Stage.ORDERED] * (_A_STATE + _OF_FILE * files)
-    return Survey(place + 1, acknowledged, ordering, most, work, size, touched, files, most_ways, moves, held, last)
+    return Survey(place + 1, acknowledged, ordering, most, work, size, touched, files, count, moves, held, last)
 
 
 def _room_of_a_point(files: int, moves: int) -> int:

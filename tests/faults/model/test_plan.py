@@ -193,3 +193,31 @@ def test_what_ends_the_time_ends_the_making_of_states() -> None:
 
     with pytest.raises(TimeoutError):
         list(Plan(files(40).recording, check=check))
+
+
+def renamed(*, back: bool) -> Script:
+    """A rename that ext4 and xfs keep with the next record of a log, and btrfs does not."""
+    script = Script(a=b"1", log=b"")
+    script.rename("a", "b")
+    if back:
+        script.rename("b", "a")
+    script.append("log", b"record")
+    script.fsync("log")
+    script.ack()
+    return script
+
+
+@pytest.mark.parametrize(("back", "trees"), [(True, 1), (False, 2)])
+def test_a_tree_that_all_file_systems_leave_is_one_restart(back: bool, trees: int) -> None:
+    script = renamed(back=back)
+    assert len(script.points()) > 1
+    found = [one for one in Plan(script.recording) if one.stage is Stage.ACKNOWLEDGED]
+    assert len(found) == trees
+    assert sum(len(one.states) for one in found) == len(script.points())
+    assert Plan(script.recording).count(Stage.ORDERED) == len(script.points())
+
+
+def test_the_ways_of_one_point_are_in_one_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "_ROOM", 1)
+    found = [one for one in Plan(renamed(back=True).recording) if one.stage is Stage.ACKNOWLEDGED]
+    assert [len({state.point.systems for state in one.states}) for one in found] == [2]
