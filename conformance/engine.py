@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +23,7 @@ from conformance.cases.judge import both
 from conformance.cases.reading import worker_count
 from conformance.cases.record import Finding, Judgement, Record, Side
 from conformance.durability.proving import Proving, Setting
+from conformance.filesystems import VOLATILE, default_parent, filesystem_of
 from conformance.inspection.helper import HELPER
 from conformance.plan import PlannedCase
 from conformance.suites.bench import Bench, Limits, judge_volatile
@@ -34,15 +33,11 @@ from reports.evidence import SurfaceLine
 from specs import Case, Contract
 from specs.model import FaultCase, Kind
 
-# Nothing written here survives a power cut, so nothing can be said about durability.
-_VOLATILE = frozenset({"tmpfs", "ramfs"})
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
 # a power loss leaves at each acknowledgement is tried whatever time it takes.
 FAULT_SECONDS = 4.0
 # What a process of xdist has to say at its end: the files that its adapter was seen to have.
 LOADED = "holdfast_loaded"
-# By the file hierarchy standard what is here survives a reboot, so it lies on a disk.
-_ON_DISK = Path("/var/tmp")  # noqa: S108 - a new folder of our own is made there
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +306,7 @@ class Engine:
     def _volatile(self) -> str | None:
         """The kind of file system that the workdirs lie on, if it keeps nothing."""
         kind = filesystem_of(self.root)
-        return kind if kind in _VOLATILE else None
+        return kind if kind in VOLATILE else None
 
     def _result(
         self,
@@ -394,26 +389,3 @@ def _exhausted() -> Judgement:
         detail="three workers in a row had died before, so the case was not started",
         advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
     )
-
-
-def default_parent() -> Path:
-    """Where workdirs go unless --workdir says otherwise: the temp folder, or a disk if that one keeps nothing."""
-    temp = Path(tempfile.gettempdir())
-    if filesystem_of(temp) in _VOLATILE and os.access(_ON_DISK, os.W_OK) and filesystem_of(_ON_DISK) not in _VOLATILE:
-        return _ON_DISK
-    return temp
-
-
-def filesystem_of(folder: Path) -> str:
-    """The type of the file system that holds `folder`, as the mount table calls it; empty where there is no table."""
-    best, kind = -1, ""
-    try:
-        table = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    real = folder.resolve()
-    for line in table.splitlines():
-        parts = line.split(" ")
-        if len(parts) > 2 and real.is_relative_to(parts[1].replace("\\040", " ")) and len(parts[1]) > best:
-            best, kind = len(parts[1]), parts[2]
-    return kind

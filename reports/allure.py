@@ -33,20 +33,7 @@ def write_allure(results: Results, folder: Path) -> None:
     logger = AllureFileLogger(str(folder))
     for case in results.cases:
         logger.report_result(_result(case, results.started, logger))
-    run = Result(
-        case="holdfast/run",
-        contract=FRAMEWORK,
-        clauses=(),
-        title="the run as a whole",
-        outcome=Outcome.ERROR if results.exit else Outcome.PASSED,
-        verdict=f"exit {results.exit}",
-        severity="critical",
-        message=results.problem,
-        text="\n".join(f"{name}: {value}" for name, value in results.properties.items()),
-        started=results.started,
-        seconds=results.seconds,
-    )
-    logger.report_result(_result(run, results.started, logger))
+    logger.report_result(_result(results.whole(), results.started, logger))
 
 
 def _result(case: Result, begun: datetime, logger: AllureFileLogger) -> TestResult:

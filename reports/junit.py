@@ -12,34 +12,20 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from reports.results import Outcome, Result, Results
+from reports.results import RUN, Outcome, Result, Results
 
 # What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# The suite that stands for the run, and its one case.
-RUN_SUITE, RUN_CASE = "holdfast", "run"
 _ELEMENT = {Outcome.FAILED: "failure", Outcome.ERROR: "error", Outcome.SKIPPED: "skipped"}
 
 
 def junit_xml(results: Results) -> bytes:
     """The run as one XML document in UTF-8."""
-    run = Result(
-        case=RUN_CASE,
-        contract=RUN_SUITE,
-        clauses=(),
-        title="the run as a whole",
-        outcome=Outcome.ERROR if results.exit else Outcome.PASSED,
-        verdict=f"exit {results.exit}",
-        severity="critical",
-        message=results.problem,
-        text=results.problem,
-        started=results.started,
-    )
-    suites = [_suite(RUN_SUITE, [run], results.properties, results.started)]
+    suites = [_suite(RUN, [results.whole()], results.properties, results.started)]
     for contract, properties in results.contracts.items():
         cases = [case for case in results.cases if case.contract == contract]
         suites.append(_suite(contract, cases, properties, results.started))
-    root = ET.Element("testsuites", {"name": RUN_SUITE, "time": f"{results.seconds:.3f}"})
+    root = ET.Element("testsuites", {"name": RUN, "time": f"{results.seconds:.3f}"})
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
     root.extend(suites)

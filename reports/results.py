@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, unique
 
+# The contract that the run itself stands under, beside the contracts that it is about.
+RUN = "holdfast"
+
 
 @unique
 class Outcome(Enum):
@@ -62,3 +65,19 @@ class Results:
     seconds: float = 0.0
     properties: Mapping[str, str] = field(default_factory=dict)
     contracts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def whole(self) -> Result:
+        """The run as a result of its own: it passes only if the exit status is 0."""
+        return Result(
+            case=f"{RUN}/run",
+            contract=RUN,
+            clauses=(),
+            title="the run as a whole",
+            outcome=Outcome.ERROR if self.exit else Outcome.PASSED,
+            verdict=f"exit {self.exit}",
+            severity="critical",
+            message=self.problem,
+            text="\n".join([self.problem, *(f"{name}: {value}" for name, value in self.properties.items())]),
+            started=self.started,
+            seconds=self.seconds,
+        )

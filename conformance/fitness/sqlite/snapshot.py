@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from conformance.engine import filesystem_of
+from conformance.filesystems import filesystem_of
 from conformance.fitness.errors import FitnessError
 from conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from conformance.fitness.policy import CONTRACT, Policy
