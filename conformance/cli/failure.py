@@ -188,6 +188,6 @@ def _program() -> list[str]:
     if as_module and not installed.exists():
         return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", "conformance.cli"]
     found = shutil.which("holdfast")
-    if script.name != "holdfast" or (found is not None and Path(found).samefile(script)):
+    if script.name != "holdfast" or (found is not None and Path(found).resolve() == script.resolve()):
         return ["holdfast"]
     return [str(script)]

@@ -1,7 +1,8 @@
 """An adapter that keeps a ledger in one file of its workdir, rightly, or with one bug planted by its argument.
 
-Standard library only, so that a restart takes a moment. `right` writes a line with a check sum in one append, syncs it
-and answers then. A torn last line is what a crash leaves and is cut off; anything else that does not fit is damage.
+Standard library only, so that a restart takes a moment. `right` appends a line with a check sum, syncs it, appends the
+line feed that ends it, syncs that and answers then: a power loss may leave a long line's tail without its beginning.
+A last line without its end is what a crash leaves and is cut off; anything else that does not fit is damage.
 """
 
 from __future__ import annotations
@@ -121,10 +122,11 @@ class Ledger:
                 return
             line = line_of(key, value)
             try:
-                if file.write(line) != len(line) and BUG != "short-ignored":
-                    raise OSError("a short write")
-                if BUG != "unsynced":
-                    os.fsync(file.fileno())
+                for part in (line,) if BUG == "short-ignored" else (line[:-1], line[-1:]):
+                    if file.write(part) != len(part) and BUG != "short-ignored":
+                        raise OSError("a short write")
+                    if BUG != "unsynced":
+                        os.fsync(file.fileno())
             except OSError as error:
                 if BUG == "failure-is-success":
                     return

@@ -19,10 +19,10 @@ import psycopg
 import pytest
 import typer
 from psycopg.conninfo import make_conninfo
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from conformance.cli import fitness_look
+from conformance.cli.console import PlainConsole
 from conformance.cli.explain import explain
 from conformance.cli.fitness import QuietCommand, fitness
 from conformance.fitness import gather
@@ -600,7 +600,7 @@ def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Examinatio
     told = io.StringIO()
     notes = ("superusers: x\nexit:   0", "y")
     fitness_look._print(
-        Console(file=told, width=120),
+        PlainConsole(file=told, width=120),
         replace(documented, judgement=replace(documented.judgement, notes=notes)),
         {"digest": None},
         Exit.FAIL_OPEN,

@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import conformance.adapter.launcher as launching
 from conformance.adapter.janitor import Janitor
 from conformance.adapter.launcher import Launcher
 from conformance.adapter.process import Deadlines, StartError
@@ -61,13 +61,10 @@ def test_an_adapter_and_the_harness_own_looks_are_told_the_factor(tmp_path: Path
         assert HELPER.slow * LIMIT_S == 3.0 * LIMIT_S
 
 
-def test_a_launcher_has_more_time_to_become_ready_with_a_factor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launching, "READY_S", 0.3)
+def test_a_launcher_has_more_time_to_become_ready_with_a_factor(tmp_path: Path) -> None:
     command = [sys.executable, "-c", READY]
     with Janitor() as janitor:
+        start = partial(Launcher, command, contract="toy", folder=tmp_path, config={}, janitor=janitor, patience=0.3)
         with pytest.raises(StartError):
-            Launcher(command, contract="toy", folder=tmp_path, config={}, janitor=janitor)
-        launcher = Launcher(command, contract="toy", folder=tmp_path, config={}, janitor=janitor, slow=100.0)
-        launcher.close()
+            start()
+        start(slow=100.0).close()

@@ -89,5 +89,5 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"a: \xff")
     with pytest.raises(SpecError, match=r"bytes\.yaml: cannot be read"):
         read_yaml(path)
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(SpecError, match=tmp_path.name):
         read_yaml(tmp_path)
