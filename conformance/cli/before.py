@@ -34,7 +34,8 @@ def set_aside_earlier(words: Sequence[str]) -> str:
         return ""
     named = list(_named(own))
     files = [word for _, word in named]
-    by_default = not any(option == "--evidence" for option, _ in named)
+    # A value that names no file ends the run before it begins, so the file of the default is still the newest then.
+    by_default = not any(option == "--evidence" and _is_file_name(word) for option, word in named)
     if commands[:2] == ["vectors", "verify"]:
         files += _beside_mismatches(named, adapter) if by_default else ()
     elif commands[:1] == ["verify"]:
@@ -64,6 +65,10 @@ def _named(own: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield option, value
         else:
             yield before, word
+
+
+def _is_file_name(word: str) -> bool:
+    return bool(word) and not word.startswith("-") and not word.endswith(os.sep) and not os.path.isdir(word)
 
 
 def _beside_mismatches(named: Sequence[tuple[str, str]], adapter: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from conformance.cli.fitness import QuietCommand, fitness
 from conformance.cli.gate import gate
 from conformance.cli.lint import lint
 from conformance.cli.listing import list_
+from conformance.cli.once import OnceCommand
 from conformance.cli.reference import reference
 from conformance.cli.selfcheck import selfcheck
 from conformance.cli.vectors import app as vectors
@@ -25,8 +26,8 @@ app = typer.Typer(
 )
 # What stands behind `--` is the adapter's, options included.
 _REST = {"allow_extra_args": True, "ignore_unknown_options": False}
-app.command(context_settings=_REST)(verify)
-app.command()(gate)
+app.command(cls=OnceCommand, context_settings=_REST)(verify)
+app.command(cls=OnceCommand)(gate)
 app.command()(selfcheck)
 app.command()(explain)
 app.command(name="list")(list_)

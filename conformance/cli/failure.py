@@ -21,6 +21,7 @@ from conformance.cli.styles import styled
 from conformance.durability.told import in_words
 from conformance.engine import FAULT_SECONDS, CaseResult
 from conformance.plan import PlannedCase
+from conformance.verdict import Verdict
 from reports.evidence import MARK
 from specs import Case, Contract
 from specs.strictjson import canonical
@@ -72,6 +73,10 @@ def print_failure(
         is_judged = record.n == judged.n
         style = "bold" if is_judged else "dim"
         print_lines(console, _transcript(record, case, mark="=>" if is_judged else "  "), style=style)
+    if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
+        console.print("again    it was not started; repeat the first failing case", markup=False)
+        console.print()
+        return
     command, gaps = again(planned, options)
     # Unbroken on a terminal too: it is there to be copied.
     console.print(f"again    {command}", markup=False, soft_wrap=True)

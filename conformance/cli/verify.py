@@ -78,7 +78,8 @@ def verify(
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
     fault_seconds: Annotated[
-        float, typer.Option(min=0, help="time for each layer of faults, beyond what is tried in any case")
+        float,
+        typer.Option(min=0, max=1_000_000, help="time for each layer of faults, beyond what is tried in any case"),
     ] = FAULT_SECONDS,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
@@ -94,6 +95,8 @@ def verify(
             "expected a working directory, got one that has been removed; go to another one (cd) and run again",
         )
     parsed = config_of(config or [])
+    if expression is not None and not expression.isprintable():
+        stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {expression!r}")
     target = target_of(context.args, launcher=launcher)
     used, origin = _seed(seed, nonce)
     settings = RunSettings(

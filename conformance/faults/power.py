@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from conformance.faults import naming, story
@@ -66,36 +67,60 @@ def losses(runs: Runs, tally: Tally) -> Iterator[None]:
 
 
 def nested(runs: Runs, tally: Tally) -> Iterator[None]:
-    """Power losses within the recovery from some of these states, spread over the run."""
+    """Power losses within the recovery from some of these states, spread over the run.
+
+    What each recovery leaves around its syncs and changes of names comes first, then all else that it may leave.
+    """
     run = runs.baseline()
     outermost, given = run.promises, Metadata(run.recording)
     firsts = _plan(runs, run.recording, outermost).beginnings()
     # Recoveries differ by what there is to recover.
     step = max(1, len(firsts) // NESTED_STATES)
-    done = 0
-    for first in firsts[::step]:
-        yield
-        must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
-        with runs.workspace.folder() as folder:
-            given.write(first, folder)
-            # A state that breaks a promise by itself says nothing of what recovers from it.
-            if judge(runs.subject(), folder, runs.workload, must, may).kind is not Kind.CLEAN:
-                continue
-        again, out = _recovery(runs, first, given)
-        # All of them were made before the recovery began.
-        promises = Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))
-        recorded = _Recorded(Metadata(again), out, promises)
-        inner = Plan(again, seed=runs.seed, acknowledgements=(), check=runs.deadline.check)
-        last = first.numbers[-1]
-        where = f"After a power loss at operation {last} ({first.at(last).text}), while it recovered: "
-        for candidate in inner.before(Stage.PARTED):
-            tally.total = done + inner.count(Stage.PARTED)
+    begun: list[_Recovery] = []
+    try:
+        for first in firsts[::step]:
             yield
-            _restarted(runs, tally, candidate, recorded, where)
-            tally.tried += not candidate.again
-        done += inner.count(Stage.PARTED)
-        tally.total = done
-        out.unlink(missing_ok=True)
+            must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
+            with runs.workspace.folder() as folder:
+                given.write(first, folder)
+                # A state that breaks a promise by itself says nothing of what recovers from it.
+                if judge(runs.subject(), folder, runs.workload, must, may).kind is not Kind.CLEAN:
+                    continue
+            begun.append(_recovery(runs, first, given, Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))))
+            yield from _interrupted(runs, tally, begun, begun[-1], Stage.PARTED)
+        for each in begun:
+            yield from _interrupted(runs, tally, begun, each, None)
+    finally:
+        for each in begun:
+            each.recorded.out.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class _Recovery:
+    """A start on a state that a power loss left, recorded: what it may leave itself, in order."""
+
+    where: str
+    recorded: _Recorded
+    plan: Plan
+    candidates: Iterator[Candidate]
+    # The first candidate of the stage that was not asked for yet.
+    waiting: Candidate | None = None
+
+
+def _interrupted(
+    runs: Runs, tally: Tally, begun: Sequence[_Recovery], recovery: _Recovery, last: Stage | None
+) -> Iterator[None]:
+    """Restarts on what an interrupted recovery leaves, of the stages before `last`."""
+    waiting = [] if recovery.waiting is None else [recovery.waiting]
+    for candidate in chain(waiting, recovery.candidates):
+        if last is not None and candidate.stage.is_from(last):
+            recovery.waiting = candidate
+            return
+        tally.total = sum(each.plan.count() for each in begun)
+        yield
+        _restarted(runs, tally, candidate, recovery.recorded, recovery.where)
+        tally.tried += not candidate.again
+    tally.total = sum(each.plan.count() for each in begun)
 
 
 def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
@@ -176,8 +201,8 @@ def _by_times(runs: Runs, tally: Tally, states: Plan, recorded: _Recorded) -> No
         )
 
 
-def _recovery(runs: Runs, first: Candidate, given: Metadata) -> tuple[Recording, Path]:
-    """The recording of a start on this state, and its file. Raises RunError."""
+def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises) -> _Recovery:
+    """A recorded start on this state; what was promised was so before it began. Raises RunError."""
     folder, out = runs.workspace.place()
     given.write(first, folder)
     subject = runs.traced()
@@ -188,4 +213,11 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata) -> tuple[Recording,
         subject.stop()
     recording = read_whole(out, runs.deadline)
     shutil.rmtree(folder, ignore_errors=True)
-    return recording, out
+    number = first.numbers[-1]
+    plan = Plan(recording, seed=runs.seed, acknowledgements=(), check=runs.deadline.check)
+    return _Recovery(
+        f"After a power loss at operation {number} ({first.at(number).text}), while it recovered: ",
+        _Recorded(Metadata(recording), out, promises),
+        plan,
+        iter(plan),
+    )

@@ -87,7 +87,7 @@ BELIEVED = (
     ),
     Believed(
         "header.adapter.claims",
-        "claims of contracts that are not required; capabilities not claimed that no case needed",
+        "claims of contracts that are not required; capabilities called not claimed though cases used them",
         "`--baseline` compares them with an earlier run",
         _SIGNER,
     ),

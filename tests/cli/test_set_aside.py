@@ -65,6 +65,13 @@ def test_an_older_run_is_set_aside_by(words: str, name: str) -> None:
     assert Path(f"{path}.previous").read_bytes() == EVIDENCE
 
 
+@pytest.mark.parametrize("value", ["", "holdfast-out", "holdfast-out/", "--contract"])
+def test_a_place_for_the_evidence_that_is_no_file_leaves_nothing_of_an_older_run(value: str) -> None:
+    path = wrote("holdfast-out/run.jsonl")
+    set_aside_earlier(["verify", "--evidence", value, "--contract", "toy", "--", "./adapter"])
+    assert is_set_aside(path)
+
+
 @pytest.mark.parametrize(
     "words",
     [

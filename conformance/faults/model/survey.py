@@ -34,6 +34,11 @@ class Stage(StrEnum):
     SINGLE = "one operation more or less, first names"
     RANDOM = "drawn"
 
+    def is_from(self, stage: Stage) -> bool:
+        """Whether it is this stage or a later one."""
+        order = list(Stage)
+        return order.index(self) >= order.index(stage)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:

@@ -109,6 +109,7 @@ STORES = (
     Store("log", "stale_lock", Layer.KILL, "does not start while the lock of a dead one lies there"),
     Store("log", "retries_fsync", Layer.SYNC_ERROR, "syncs again after an error, and believes it"),
     Store("log", "rewrites", Layer.RECOVERY, "its start replaces the log by one that is not synced"),
+    Store("log", "empties", Layer.RECOVERY, "its start empties the log and writes what it held anew"),
     Store("log", "swallow", Layer.ERRNO, "answers OK when nothing was written"),
     Store("log", "short", Layer.SHORT, "does not look how much was written"),
     Store("log", "waits_for_lock", Layer.LOCKED, "waits for a lock for as long as it takes"),

@@ -97,6 +97,11 @@ class Log:
             new.replace(path)
             sync_folder(folder)
             self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+        elif variant == "empties" and data:
+            # Nice and compact, and gone if it ends before the bytes are back.
+            os.ftruncate(self._fd, len(MAGIC))
+            os.write(self._fd, record(self._facts))
+            os.fsync(self._fd)
         elif variant != "keeps_tail" and end < len(data):
             # The next record would stand behind bytes that nobody can read.
             os.ftruncate(self._fd, end)
