@@ -31,11 +31,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
-from reference_impl.answers import Accepted
-from reference_impl.calyx_replay.blueprint import REFERENCE
-from reference_impl.calyx_replay.service import Parts
-from reference_impl.calyx_replay.terms import Purpose
-from vectors.derive import derive
+from holdfast.reference_impl.answers import Accepted
+from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
+from holdfast.reference_impl.calyx_replay.service import Parts
+from holdfast.reference_impl.calyx_replay.terms import Purpose
+from holdfast.vectors.derive import derive
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UP = 50

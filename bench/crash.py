@@ -30,12 +30,12 @@ from pathlib import Path
 # The stores are tests' own: they are found by their place, as pytest finds them.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from conformance.faults import sweep as layers
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.model import Plan
-from conformance.faults.subject import perform
-from conformance.faults.sweep import Sweep
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import sweep as layers
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.model import Plan
+from holdfast.conformance.faults.subject import perform
+from holdfast.conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.tracer import Fault
 from tests.faults.stores import postgres
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES, Store
 

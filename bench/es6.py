@@ -29,8 +29,8 @@ from pathlib import Path
 
 import psutil
 
-from vectors.es6.patterns import LISTED
-from vectors.es6.published import Comparison, compare
+from holdfast.vectors.jcs.es6.patterns import LISTED
+from holdfast.vectors.jcs.es6.published import Comparison, compare
 
 HERE = Path(__file__).parent
 # Often enough to see a peak that lasts as long as one partition.
@@ -39,8 +39,8 @@ SAMPLE_S = 0.1
 OURS = """
 import json, os, sys, tempfile
 from pathlib import Path
-from vectors.es6.job import environment, run
-from vectors.spark.session import Place, opened
+from holdfast.vectors.jcs.es6.job import environment, run
+from holdfast.vectors.jcs.spark.session import Place, opened
 lines, master, walked = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "walk"
 with tempfile.TemporaryDirectory() as scratch:
     with opened(Place(scratch=Path(scratch), master=master, environment=environment(os.environ))) as spark:

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import rfc8785
 
-from vectors.construct import batch
-from vectors.construct.blocks import STOCK_ROWS, stock_of
+from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS, stock_of
 
 SEED = 1
 TARGET = 8.0

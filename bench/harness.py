@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.process import Deadlines, scrubbed_environment
-from conformance.adapter.worker import AdapterCommand, Worker
-from specs.strictjson import canonical
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.process import Deadlines, scrubbed_environment
+from holdfast.conformance.adapter.worker import AdapterCommand, Worker
+from holdfast.specs.strictjson import canonical
 
 ECHO = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
 ANSWERER = """

@@ -30,13 +30,13 @@ from typing import Any
 import psycopg
 
 from bench.turns import Taken, in_turns, median, tenths
-from reference_impl.answers import Accepted
-from reference_impl.postgres import with_database, with_settings
-from reference_impl.postgres_pipeline import Pipeline, Step
-from reference_impl.rs4a_replay.entry import Rs4aReplay
-from reference_impl.rs4a_replay.launch import launch
-from reference_impl.rs4a_replay.postgres_databases import session_database
-from reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
+from holdfast.reference_impl.answers import Accepted
+from holdfast.reference_impl.postgres import with_database, with_settings
+from holdfast.reference_impl.postgres_pipeline import Pipeline, Step
+from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
+from holdfast.reference_impl.rs4a_replay.launch import launch
+from holdfast.reference_impl.rs4a_replay.postgres_databases import session_database
+from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HASH = "ab" * 32

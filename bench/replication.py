@@ -30,12 +30,12 @@ from typing import Any
 from nacl import bindings
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
-from reference_impl.answers import Accepted, Effect
-from reference_impl.hx_sync.blueprint import REFERENCE
-from reference_impl.hx_sync.envelope import Envelope
-from reference_impl.hx_sync.nodes import Node
-from reference_impl.hx_sync.service import Parts
-from reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.answers import Accepted, Effect
+from holdfast.reference_impl.hx_sync.blueprint import REFERENCE
+from holdfast.reference_impl.hx_sync.envelope import Envelope
+from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.terms import Kind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UP = 2

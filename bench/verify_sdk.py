@@ -1,7 +1,7 @@
 """What Spark costs on top of an SDK, how it scales, and how generating grows.
 
 For each SDK the wall time of `verify --in` (comparing answers, digests and the table included), against a bare loop
-that feeds the same frames from the same files to as many processes of the same SDK (vectors.frames.Bare), one loop for
+that feeds the same frames from the same files to as many processes of the same SDK (`Bare`), one loop for
 each process. The session is warm and a first run is thrown away. The run on one core has everything on one: session,
 workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7. With `--constructed` it is `verify --count`,
 which makes the rows while it needs them: that costs as much as a third of a fast SDK. Fewer rows than the default show
@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from vectors.construct.blocks import STOCK_ROWS
-from vectors.frames import Bare
-from vectors.sdk import find, names
-from vectors.spark.generate import Request as Rows
-from vectors.spark.generate import generate
-from vectors.spark.judge import Command
-from vectors.spark.manifest import read_manifest
-from vectors.spark.session import Place, opened
-from vectors.spark.storage import Store
-from vectors.spark.verify import Generated, Request, Source, Stored, Target, verify
-from vectors.taxonomy import Profile
+from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS
+from holdfast.vectors.jcs.frames import Bare
+from holdfast.vectors.jcs.sdk import find, names
+from holdfast.vectors.jcs.spark.generate import Request as Rows
+from holdfast.vectors.jcs.spark.generate import generate
+from holdfast.vectors.jcs.spark.judge import Command
+from holdfast.vectors.jcs.spark.manifest import read_manifest
+from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.storage import Store
+from holdfast.vectors.jcs.spark.verify import Generated, Request, Source, Stored, Target, verify
+from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from conformance.plan import PlannedCase
-from conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
-from reports.evidence import Exchange, Header, Run, VerdictLine
-from reports.results import Outcome, Result, Results
-from specs import Contract
-from specs.model import Level
-from specs.strictjson import canonical
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
+from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
+from holdfast.reports.results import Outcome, Result, Results
+from holdfast.specs import Contract
+from holdfast.specs.model import Level
+from holdfast.specs.strictjson import canonical
 
 # A transcript is an attachment to read, not evidence; the evidence has all of it.
 MAX_TRANSCRIPT = 256 * 1024

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from reference_impl.registry import Deferred, contract_names, operating, operators, package_of
+from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
@@ -27,8 +27,8 @@ _PROFILES = ("core", "i-json-strict", "safe-int")
 
 
 def _adapter(options: argparse.Namespace) -> None:
-    from reference_impl.adapter import serve_stdio
-    from reference_impl.mutants import find
+    from holdfast.reference_impl.adapter import serve_stdio
+    from holdfast.reference_impl.mutants import find
 
     planted = None if options.mutant is None else find(options.mutant)
     serve_stdio(
@@ -40,8 +40,8 @@ def _adapter(options: argparse.Namespace) -> None:
 
 
 def _frames(options: argparse.Namespace) -> None:
-    from reference_impl.jcs.frames import serve
-    from reference_impl.jcs.terms import Profile
+    from holdfast.reference_impl.jcs.frames import serve
+    from holdfast.reference_impl.jcs.terms import Profile
 
     try:
         serve(Profile(options.profile), sys.stdin.buffer, sys.stdout.buffer)
@@ -51,7 +51,7 @@ def _frames(options: argparse.Namespace) -> None:
 
 
 def _launch(options: argparse.Namespace) -> None:
-    from reference_impl.launching import Launched, Nothing, Wanted, run
+    from holdfast.reference_impl.launching import Launched, Nothing, Wanted, run
 
     def start(wanted: Wanted) -> Launched:
         package = package_of(wanted.contract)
@@ -66,8 +66,8 @@ def _launch(options: argparse.Namespace) -> None:
 
 
 def _server(_options: argparse.Namespace) -> None:
-    from reference_impl.bare_server import start
-    from reference_impl.launching import run
+    from holdfast.reference_impl.bare_server import start
+    from holdfast.reference_impl.launching import run
 
     run(start)
 
@@ -80,7 +80,7 @@ def _provision(options: argparse.Namespace) -> None:
 
 
 def _mutants(options: argparse.Namespace) -> None:
-    from reference_impl.mutants import all_mutants
+    from holdfast.reference_impl.mutants import all_mutants
 
     listed = [
         {
@@ -102,7 +102,7 @@ def _mutants(options: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m reference_impl", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m holdfast.reference_impl", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:

@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from reference_impl import __version__
-from reference_impl.answers import Answer, Fault, Ok, Refused, to_message
-from reference_impl.instants import InstantError, parse_instant
-from reference_impl.session import (
+from holdfast import __version__
+from holdfast.reference_impl.answers import Answer, Fault, Ok, Refused, to_message
+from holdfast.reference_impl.instants import InstantError, parse_instant
+from holdfast.reference_impl.session import (
     Implementation,
     OpenError,
     OpenRefusedError,
@@ -24,8 +24,8 @@ from reference_impl.session import (
     StateWanted,
     SurfaceWanted,
 )
-from specs.errors import StrictJsonError
-from specs.strictjson import canonical, loads
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import canonical, loads
 
 PROTOCOL = 1
 # docs/adapter-protocol.md: at most 1 MiB a line.

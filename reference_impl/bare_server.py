@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.embedded import EmbeddedServer
-from reference_impl.launching import Launched, Ready, Wanted
+from holdfast.reference_impl.embedded import EmbeddedServer
+from holdfast.reference_impl.launching import Launched, Ready, Wanted
 
 # Every cluster has it.
 _DATABASE = "postgres"

@@ -21,7 +21,7 @@ from typing import IO
 
 from psycopg.conninfo import make_conninfo
 
-from reference_impl.deadlines import scaled
+from holdfast.reference_impl.deadlines import scaled
 
 VERSION = 18
 # The superuser that initdb makes; authentication is `trust`, and the folder of the socket is closed to others.

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import psycopg
 
-from reference_impl.cluster import (
+from holdfast.reference_impl.cluster import (
     SOCKET_FOLDER_MAX,
     SUPERUSER,
     Ending,
@@ -29,11 +29,11 @@ from reference_impl.cluster import (
     reachable_by_others,
     runs_on,
 )
-from reference_impl.deadlines import scaled
-from reference_impl.embedded import new_home
-from reference_impl.patience import Patience
-from reference_impl.postgres import connect
-from reference_impl.session import StateWanted
+from holdfast.reference_impl.deadlines import scaled
+from holdfast.reference_impl.embedded import new_home
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.postgres import connect
+from holdfast.reference_impl.session import StateWanted
 
 # The one database of the cluster; initdb makes it.
 DATABASE = "postgres"

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from reference_impl.cluster import (
+from holdfast.reference_impl.cluster import (
     SOCKET_FOLDER_MAX,
     SUPERUSER,
     Ending,

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Protocol
 
-from specs.errors import StrictJsonError
-from specs.strictjson import loads
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
 
 # How often a launcher looks for session stores whose workdir is gone; a session of the kit lasts about this long.
 SWEEP_S = 0.15

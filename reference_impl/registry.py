@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
-from reference_impl.session import Implementation, OpenRequest, Session
-from specs import version_of
+from holdfast.reference_impl.session import Implementation, OpenRequest, Session
+from holdfast.specs import version_of
 
 
 class Operating(Protocol):
@@ -40,7 +40,7 @@ def operating(contract: str) -> Operating:
 
 def contract_names() -> tuple[str, ...]:
     """Every contract that has a reference implementation: a package here with a module `entry`."""
-    packages = pkgutil.iter_modules([str(Path(__file__).parent)], prefix="reference_impl.")
+    packages = pkgutil.iter_modules([str(Path(__file__).parent)], prefix="holdfast.reference_impl.")
     return tuple(
         package.name.rpartition(".")[2].replace("_", "-")
         for package in packages
@@ -53,7 +53,7 @@ def package_of(contract: str) -> str:
     if contract not in contract_names():
         known = ", ".join(contract_names())
         raise KeyError(f"no reference implementation of {contract!r}; there are: {known}")
-    return f"reference_impl.{contract.replace('-', '_')}"
+    return f"holdfast.reference_impl.{contract.replace('-', '_')}"
 
 
 def implementation(contract: str, *, mutant: str | None = None) -> Implementation:

@@ -9,7 +9,7 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import Any, Protocol
 
-from reference_impl.answers import Answer
+from holdfast.reference_impl.answers import Answer
 
 
 class OpenError(Exception):

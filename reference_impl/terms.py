@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
 
-from reference_impl.session import OpenError
-from specs import Contract
+from holdfast.reference_impl.session import OpenError
+from holdfast.specs import Contract
 
 _Value = TypeVar("_Value", int, str)
 _CALLED = {int: "an integer", str: "text"}

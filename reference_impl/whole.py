@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, TypeVar
 
-from reference_impl.mutants import find
-from specs import version_of
+from holdfast.reference_impl.mutants import find
+from holdfast.specs import version_of
 
 _Blueprint = TypeVar("_Blueprint")
 

@@ -16,9 +16,9 @@ from allure_commons.model2 import Attachment, Label, Link, Status, StatusDetails
 from allure_commons.types import AttachmentType, LabelType, LinkType
 from allure_commons.utils import md5
 
-from reports.results import Outcome, Result, Results
+from holdfast.reports.results import Outcome, Result, Results
 
-# By this label a result file is known as holdfast's own (`reports.earlier`).
+# By this label a result file is known as holdfast's own (`holdfast.reports.earlier`).
 FRAMEWORK = "holdfast"
 _STATUS = {
     Outcome.PASSED: Status.PASSED,

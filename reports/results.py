@@ -1,6 +1,6 @@
 """What other tools' formats need of a run: one result for each case, and one for the run as a whole.
 
-JUnit and Allure draw from it. It is made from evidence (`conformance.projection`), so it says nothing that the
+JUnit and Allure draw from it. It is made from evidence (`holdfast.conformance.projection`), so it says nothing that the
 evidence does not say.
 """
 

@@ -1,8 +1,8 @@
 """The contracts as data, and the one loader that reads them."""
 
-from specs.errors import SpecError
-from specs.loader import contract_names, load_contract, load_terms, version_of
-from specs.model import (
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import contract_names, load_contract, load_terms, version_of
+from holdfast.specs.model import (
     Case,
     Clause,
     Column,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from specs.errors import SpecError
-from specs.model import Case, Contract, FaultWorkload, Group, Inertness, Kind, Twin
+from holdfast.specs.errors import SpecError
+from holdfast.specs.model import Case, Contract, FaultWorkload, Group, Inertness, Kind, Twin
 
 # Steps that name a method, by the group the method must be of.
 _STEP_GROUP = {

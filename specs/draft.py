@@ -1,7 +1,7 @@
 """Draft 2020-12 as jsonschema has it: what decides whether a value fits, and says why it does not.
 
 Whoever only wants to know whether a value fits rarely needs it (`specs.predicates`), and it takes longer to import than
-most adapters take to start, so `specs.schema` imports it when it is asked.
+most adapters take to start, so `holdfast.specs.schema` imports it when it is asked.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.validators import extend
 
-from specs.errors import SpecError
-from specs.pattern import found
+from holdfast.specs.errors import SpecError
+from holdfast.specs.pattern import found
 
 
 def _fits_pattern(_validator: Any, operand: str, value: Any, _schema: Any) -> Iterator[ValidationError]:

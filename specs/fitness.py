@@ -8,9 +8,9 @@ from enum import Enum, unique
 from functools import cache
 from typing import Any
 
-from specs import schema, strictjson, yamlfile
-from specs.errors import SpecError
-from specs.loader import contract_folders
+from holdfast.specs import schema, strictjson, yamlfile
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import contract_folders
 
 
 @unique

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specs import schema, strictjson, yamlfile
-from specs.consistency import check_consistent
-from specs.errors import SpecError
-from specs.model import (
+from holdfast.specs import schema, strictjson, yamlfile
+from holdfast.specs.consistency import check_consistent
+from holdfast.specs.errors import SpecError
+from holdfast.specs.model import (
     Basis,
     Case,
     Clause,

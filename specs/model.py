@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
 
-from specs.schema import Validator
+from holdfast.specs.schema import Validator
 
 
 @unique
@@ -184,7 +184,7 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scripted case. Steps stay as the mappings of the file; `conformance.cases` gives them meaning."""
+    """A scripted case. Steps stay as the mappings of the file; `holdfast.conformance.cases` gives them meaning."""
 
     id: str
     contract: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from specs.errors import SpecError
+from holdfast.specs.errors import SpecError
 
 
 @cache

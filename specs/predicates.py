@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from specs.pattern import pattern
+from holdfast.specs.pattern import pattern
 
 Predicate = Callable[[Any], bool]
 
@@ -31,7 +31,7 @@ _NOTHING = frozenset({"null", "boolean"})
 
 
 def compiled(schema: bool | Mapping[str, Any], *, otherwise: Callable[[Any], Predicate]) -> Predicate:  # noqa: FBT001
-    """The predicate of a schema that `specs.schema.check_schema` has passed.
+    """The predicate of a schema that `holdfast.specs.schema.check_schema` has passed.
 
     `otherwise` makes that of a part which is not of the kinds that are known here.
     """

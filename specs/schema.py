@@ -8,8 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from specs.errors import SpecError
-from specs.predicates import Predicate, compiled
+from holdfast.specs.errors import SpecError
+from holdfast.specs.predicates import Predicate, compiled
 
 
 class Validator:
@@ -32,7 +32,7 @@ class Validator:
 @cache
 def published_schema(name: str) -> Mapping[str, Any]:
     """The schema `specs/schemas/NAME.schema.json`."""
-    resource = files("specs").joinpath("schemas", f"{name}.schema.json")
+    resource = files("holdfast.specs").joinpath("schemas", f"{name}.schema.json")
     if not resource.is_file():
         raise SpecError(f"no published schema is called {name!r}")
     loaded: Mapping[str, Any] = json.loads(resource.read_text(encoding="utf-8"))
@@ -54,7 +54,7 @@ def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
 
 def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
     """Raise SpecError if `schema` is no draft 2020-12 schema."""
-    from specs import draft
+    from holdfast.specs import draft
 
     draft.check(schema, name=name)
 
@@ -113,7 +113,7 @@ def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - 
 
 
 def _fits(part: Any) -> Predicate:
-    from specs.draft import Draft
+    from holdfast.specs.draft import Draft
 
     return Draft(part).fits
 
@@ -123,6 +123,6 @@ def explain(validator: Validator, value: Any) -> str | None:
     # Most values fit, and jsonschema takes a hundred times as long to say so.
     if validator.is_valid(value):
         return None
-    from specs.draft import Draft
+    from holdfast.specs.draft import Draft
 
     return Draft(validator.schema).problem(value)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import rfc8785
 
-from specs.errors import StrictJsonError
+from holdfast.specs.errors import StrictJsonError
 
 # RFC 7493 section 2.2: beyond this an integer is not interoperable; such numbers travel as strings.
 MAX_SAFE_INTEGER = 2**53 - 1

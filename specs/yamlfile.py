@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import yaml
 
-from specs.errors import SpecError
-from specs.files import read_regular
-from specs.strictjson import MAX_SAFE_INTEGER
+from holdfast.specs.errors import SpecError
+from holdfast.specs.files import read_regular
+from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # A contract's longest file has some hundred kilobytes.
 _LONGEST = 16 * 1024 * 1024

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from conformance.faults.probe import probe
+from holdfast.conformance.faults.probe import probe
 
 # Tests start processes and wait for them; how long an example takes says nothing about it.
 settings.register_profile("kit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -21,7 +21,7 @@ settings.load_profile("kit")
 _LONG = (
     "cli/test_reference_run.py", "hostile/test_adapters.py", "cli/test_vectors.py", "vectors/spark/test_jobs.py",
     "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_sweep.py",
-    "durability/test_faults.py", "reference/test_lost_stores.py", "vectors/frames/test_misbehaviour.py",
+    "durability/test_faults.py", "rs4a_replay/test_lost_stores.py", "vectors/frames/test_misbehaviour.py",
     "cli/test_crash.py", "hostile/test_interrupted.py",
 )  # fmt: skip
 

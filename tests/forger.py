@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reports.evidence.model import sealed
-from specs import strictjson
+from holdfast.reports.evidence.model import sealed
+from holdfast.specs import strictjson
 
 
 def resealed(lines: Iterable[Mapping[str, Any]]) -> list[bytes]:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from specs.errors import SpecError, StrictJsonError
-from specs.schema import explain, published_validator
-from specs.strictjson import loads
+from holdfast.specs.errors import SpecError, StrictJsonError
+from holdfast.specs.schema import explain, published_validator
+from holdfast.specs.strictjson import loads
 
 
 class Identified(Protocol):

@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
 
-from specs.errors import SpecError
-from specs.loader import load_terms
-from specs.model import Contract
-from vectors import committed
-from vectors.envelopes.lint import lint_envelopes
-from vectors.envelopes.record import read as read_envelopes
-from vectors.fingerprints.lint import lint_fingerprints
-from vectors.fingerprints.record import read as read_fingerprints
-from vectors.hxobjects.committed import DATA as OBJECTS
-from vectors.hxobjects.committed import lint_envelopes as lint_objects
-from vectors.hxobjects.committed import records as object_records
-from vectors.lines import repeated_ids
-from vectors.nearmiss import DATA as NEAR_MISSES
-from vectors.nearmiss import NearMiss, load_near_misses
-from vectors.nearmiss import write as write_near_misses
-from vectors.record import Canonical, Refused, Vector, read
-from vectors.taxonomy import Category, Profile
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import load_terms
+from holdfast.specs.model import Contract
+from holdfast.vectors import committed
+from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
+from holdfast.vectors.calyx_replay.envelopes.record import read as read_envelopes
+from holdfast.vectors.fingerprints.lint import lint_fingerprints
+from holdfast.vectors.fingerprints.record import read as read_fingerprints
+from holdfast.vectors.hx_sync.objects.committed import DATA as OBJECTS
+from holdfast.vectors.hx_sync.objects.committed import lint_envelopes as lint_objects
+from holdfast.vectors.hx_sync.objects.committed import records as object_records
+from holdfast.vectors.jcs.nearmiss import DATA as NEAR_MISSES
+from holdfast.vectors.jcs.nearmiss import NearMiss, load_near_misses
+from holdfast.vectors.jcs.nearmiss import write as write_near_misses
+from holdfast.vectors.lines import repeated_ids
+from holdfast.vectors.record import Canonical, Refused, Vector, read
+from holdfast.vectors.taxonomy import Category, Profile
 
 CONTRACT = "jcs"
 # A refused document and its twin differ in one place, of at most so many bytes: an escaped surrogate pair.
@@ -37,7 +37,7 @@ _READERS: Mapping[str, Callable[..., object]] = {
     "envelopes": read_envelopes,
     "fingerprints": read_fingerprints,
 }
-# What stands in vectors/data and is not written by `vectors.committed`.
+# What stands in vectors/data and is not written by `holdfast.vectors.committed`.
 _OTHER_DATA = frozenset({NEAR_MISSES, OBJECTS, "rs4a-keys.json"})
 # Clauses about what no single document can show.
 WITHOUT_VECTORS = {
@@ -84,16 +84,16 @@ def lint_records(
 
 def _files(made: Mapping[str, bytes]) -> Iterable[str]:
     """Files that are not what the program writes, files that it does not write, records that do not load."""
-    data = files("vectors").joinpath("data")
+    data = files("holdfast.vectors").joinpath("data")
     for name, content in made.items():
         resource = data.joinpath(name)
         if not resource.is_file():
-            yield f"vectors/data/{name}: missing; run `python -m vectors.committed`"
+            yield f"vectors/data/{name}: missing; run `python -m holdfast.vectors.committed`"
             continue
         found = resource.read_bytes()
         if found != content:
             where = _where(found, content)
-            yield f"vectors/data/{name}: is not what `python -m vectors.committed` writes, from {where}"
+            yield f"vectors/data/{name}: is not what `python -m holdfast.vectors.committed` writes, from {where}"
         try:
             _READERS[name.partition("/")[0]](found, place=f"vectors/data/{name}")
         except SpecError as error:
@@ -112,7 +112,7 @@ def _files(made: Mapping[str, bytes]) -> Iterable[str]:
 
 
 def _near_miss_file(near_misses: Mapping[str, NearMiss]) -> Iterable[str]:
-    if files("vectors").joinpath("data", NEAR_MISSES).read_bytes() != write_near_misses(near_misses):
+    if files("holdfast.vectors").joinpath("data", NEAR_MISSES).read_bytes() != write_near_misses(near_misses):
         yield f"vectors/data/{NEAR_MISSES}: is not written as the near misses' tests write it"
 
 

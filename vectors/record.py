@@ -13,9 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from specs.errors import SpecError
-from vectors.lines import bytes_of, line_of, read_lines, with_own_ids
-from vectors.taxonomy import Category, Profile
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+from holdfast.vectors.taxonomy import Category, Profile
 
 _SCHEMA = "vector"
 
@@ -74,7 +74,7 @@ def load(name: str = "jcs") -> tuple[Vector, ...]:
 
     Raises SpecError for a line that does not fit the schema, a repeated id, and for a set with no records.
     """
-    folder = files("vectors").joinpath("data", name)
+    folder = files("holdfast.vectors").joinpath("data", name)
     records: list[Vector] = []
     for category in Category:
         resource = folder.joinpath(f"{category.value}.jsonl")

@@ -20,10 +20,10 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import IO
 
-from conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
-from conformance.adapter.process import StartError, adapter_environment
-from specs import schema, strictjson
-from specs.errors import StrictJsonError
+from holdfast.conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
+from holdfast.conformance.adapter.process import StartError, adapter_environment
+from holdfast.specs import schema, strictjson
+from holdfast.specs.errors import StrictJsonError
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0

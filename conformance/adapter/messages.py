@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.verdict import Silence
-from specs import schema, strictjson
-from specs.errors import StrictJsonError
+from holdfast.conformance.verdict import Silence
+from holdfast.specs import schema, strictjson
+from holdfast.specs.errors import StrictJsonError
 
 PROTOCOL = 1
 # One line, with its newline. Larger answers are garbage: a reader must be able to bound its memory.

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TypeVar
 
-from conformance.adapter.janitor import Janitor, JanitorLostError
-from conformance.adapter.loaded import files_of_group
-from conformance.adapter.messages import MAX_LINE, Event
-from conformance.adapter.starvation import HEARTBEAT, Watch
-from conformance.verdict import Silence
+from holdfast.conformance.adapter.janitor import Janitor, JanitorLostError
+from holdfast.conformance.adapter.loaded import files_of_group
+from holdfast.conformance.adapter.messages import MAX_LINE, Event
+from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
+from holdfast.conformance.verdict import Silence
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
@@ -196,7 +196,7 @@ class AdapterProcess:
         return wait(seconds) if self._starved else came
 
     def _unanswered(self, what: str) -> Event:
-        """Nothing came: the adapter's silence, or that of the machine (`conformance.adapter.starvation`)."""
+        """Nothing came: the adapter's silence, or that of the machine (`holdfast.conformance.adapter.starvation`)."""
         if self._starved:
             return Event(Silence.BUSY, f"the machine was too busy: {what}, and {self._starved}")
         return Event(Silence.HANG, what)

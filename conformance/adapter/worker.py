@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance import __version__
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
-from conformance.adapter.process import AdapterProcess, Deadlines, StartError
-from conformance.verdict import Silence
+from holdfast import __version__
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
+from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, StartError
+from holdfast.conformance.verdict import Silence
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.adapter.folders import remove_tree
-from conformance.adapter.messages import Event, Reply
-from conformance.adapter.process import StartError
-from conformance.adapter.starvation import TOO_MUCH, lost_since
-from conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
-from conformance.cases.action import Action, Verb
-from conformance.cases.reading import Interpretation
-from conformance.cases.record import Judgement, Record
-from conformance.cases.request import located
-from conformance.cases.seen import content_of, written
-from conformance.inspection import store
-from conformance.verdict import Silence, Verdict
-from specs.errors import StrictJsonError
+from holdfast.conformance.adapter.folders import remove_tree
+from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.process import StartError
+from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
+from holdfast.conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.reading import Interpretation
+from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.request import located
+from holdfast.conformance.cases.seen import content_of, written
+from holdfast.conformance.inspection import store
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs.errors import StrictJsonError
 
 # How often a stop point's file is looked for.
 POLL_S = 0.002

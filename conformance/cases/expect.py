@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases.match import mismatches
-from conformance.cases.record import Judgement, Record
-from conformance.cases.values import Scope
-from conformance.verdict import Silence, Verdict
-from specs import Method
-from specs.model import Kind
-from specs.schema import explain
+from holdfast.conformance.cases.match import mismatches
+from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.values import Scope
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs import Method
+from holdfast.specs.model import Kind
+from holdfast.specs.schema import explain
 
 ACCEPTED: Mapping[str, Any] = {"outcome": "accepted"}
 OK: Mapping[str, Any] = {"outcome": "ok"}

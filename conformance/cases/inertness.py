@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.cases.match import same
-from conformance.cases.record import Judgement
-from conformance.verdict import Verdict
-from specs import Contract, Method
-from specs.strictjson import canonical
+from holdfast.conformance.cases.match import same
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Contract, Method
+from holdfast.specs.strictjson import canonical
 
 Seen = Mapping[str, Any]
 _SHOWN = 4

@@ -10,19 +10,19 @@ from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases import expect as ex
-from conformance.cases.action import Action, Verb
-from conformance.cases.inertness import judge_changed, judge_inert
-from conformance.cases.looking import judge_seen, operand_of, value_of
-from conformance.cases.match import mismatch, same
-from conformance.cases.race import judge_race
-from conformance.cases.reading import Interpretation, Reading, Records
-from conformance.cases.record import Finding, Judgement, Record, Side
-from conformance.cases.seen import TELLING
-from conformance.cases.values import CaseError, Scope, names_in, shift
-from conformance.inspection.files import parts_of
-from conformance.verdict import Verdict
-from specs import Case, Contract, Method
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.inertness import judge_changed, judge_inert
+from holdfast.conformance.cases.looking import judge_seen, operand_of, value_of
+from holdfast.conformance.cases.match import mismatch, same
+from holdfast.conformance.cases.race import judge_race
+from holdfast.conformance.cases.reading import Interpretation, Reading, Records
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.seen import TELLING
+from holdfast.conformance.cases.values import CaseError, Scope, names_in, shift
+from holdfast.conformance.inspection.files import parts_of
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Case, Contract, Method
 
 CONFORMS = Judgement(Verdict.CONFORMS)
 _TWIN_END = "the twin's step was never reached"

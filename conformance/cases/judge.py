@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import interpret
-from conformance.cases.record import Judgement, Record, Side
-from conformance.cases.seen import TELLING, SeenError, read
-from conformance.cases.values import CaseError
-from conformance.verdict import EVENT_KINDS, Silence, Verdict
-from specs import Case, Contract
-from specs.schema import published_variants
-from specs.strictjson import canonical
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.seen import TELLING, SeenError, read
+from holdfast.conformance.cases.values import CaseError
+from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
+from holdfast.specs import Case, Contract
+from holdfast.specs.schema import published_variants
+from holdfast.specs.strictjson import canonical
 
 _ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
 _LOCAL = frozenset({"done", "failed"})

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.cases import expect as ex
-from conformance.cases.action import Verb
-from conformance.cases.match import mismatches
-from conformance.cases.record import Finding, Judgement, Record
-from conformance.cases.seen import SeenError, content_of, read, written
-from conformance.cases.values import CaseError, Scope
-from conformance.inspection.changing import apart, target_of
-from conformance.inspection.files import parts_of
-from conformance.verdict import Verdict
-from specs.model import Contract, Kind
-from vectors.canaries import spellings
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Verb
+from holdfast.conformance.cases.match import mismatches
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.seen import SeenError, content_of, read, written
+from holdfast.conformance.cases.values import CaseError, Scope
+from holdfast.conformance.inspection.changing import apart, target_of
+from holdfast.conformance.inspection.files import parts_of
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs.model import Contract, Kind
+from holdfast.vectors.jcs.canaries import spellings
 
 _STORED = frozenset({"blob", "text", "integer", "real"})
 _INSERTED: Mapping[str, Any] = {"inserted": True}

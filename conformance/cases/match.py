@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.cases.values import CaseError, Literal, at_path, is_missing
-from specs.pattern import found
+from holdfast.conformance.cases.values import CaseError, Literal, at_path, is_missing
+from holdfast.specs.pattern import found
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
 

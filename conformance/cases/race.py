@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.cases import expect as ex
-from conformance.cases.record import Judgement, Record
-from conformance.cases.values import Scope
-from conformance.verdict import Verdict
-from specs.model import Kind
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.values import Scope
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs.model import Kind
 
 Records = Sequence[Record]
 

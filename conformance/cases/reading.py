@@ -7,16 +7,16 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.cases import expect as ex
-from conformance.cases.action import Action, Verb
-from conformance.cases.inertness import STORE, TREE
-from conformance.cases.looking import files_of, state_of, store_path, value_of
-from conformance.cases.record import Finding, Judgement, Record, Side
-from conformance.cases.request import START, open_request
-from conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path
-from conformance.verdict import Verdict
-from specs import Case, Contract, Method
-from specs.model import Observer
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.inertness import STORE, TREE
+from holdfast.conformance.cases.looking import files_of, state_of, store_path, value_of
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.request import START, open_request
+from holdfast.conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Case, Contract, Method
+from holdfast.specs.model import Observer
 
 Records = Sequence[Record]
 Interpretation = Generator[Action, Records, Judgement]
@@ -42,7 +42,7 @@ class State:
 
 
 class Reading:
-    """What the steps of one side share. `conformance.cases.interpret` says what each of them means."""
+    """What the steps of one side share. `holdfast.conformance.cases.interpret` says what each of them means."""
 
     def __init__(self, contract: Contract, case: Case, side: Side, seed: str, not_claimed: Mapping[str, str]) -> None:
         self.contract = contract

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import Any
 
-from conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Silence, Verdict
 
 
 @unique

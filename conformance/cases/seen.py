@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from conformance.cases.action import Verb
-from conformance.inspection.files import shown
-from reports.evidence.redact import MARK
-from specs.errors import StrictJsonError
-from specs.schema import Validator, explain, published_schema, trusted_validator
-from specs.strictjson import canonical, loads
+from holdfast.conformance.cases.action import Verb
+from holdfast.conformance.inspection.files import shown
+from holdfast.reports.evidence.redact import MARK
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.schema import Validator, explain, published_schema, trusted_validator
+from holdfast.specs.strictjson import canonical, loads
 
 # The verbs whose record tells a value, by the name of the step.
 TELLING = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from vectors.derive import derive
+from holdfast.vectors.derive import derive
 
 _NAME = re.compile(r"\$([a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)")
 _NAMED = re.compile(r"\$\{?([a-z_][a-z0-9_]*)")

@@ -1,7 +1,7 @@
 """The command line. What every command has in common at its outermost: signals, streams, and the exit status.
 
 The commands are imported late: before that, which takes a third of a second, this is in place, and what an older run
-left is set aside. Exit statuses are those of `conformance.verdict.Exit`.
+left is set aside. Exit statuses are those of `holdfast.conformance.verdict.Exit`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+import holdfast
+
 # As Ctrl-C: what is running is ended in order, and cleaned up.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# As `conformance.verdict.Exit` has them, which is not there yet.
+# As `holdfast.conformance.verdict.Exit` has them, which is not there yet.
 _INCOMPLETE, _KIT, _USAGE = 12, 20, 64
 # Made beforehand: when it is needed there is no room for it.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
@@ -55,7 +57,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _run() -> int:
-    from conformance.cli.streams import take_over
+    from holdfast.conformance.cli.streams import take_over
 
     take_over()
     # Nothing is ever imported from the folder the user happens to stand in.
@@ -67,7 +69,7 @@ def _run() -> int:
         _say(problem)
         return _USAGE
     try:
-        from conformance.cli.outermost import run
+        from holdfast.conformance.cli.outermost import run
 
         return run()
     except Exception as error:
@@ -81,7 +83,7 @@ def _run() -> int:
 
 def _set_aside_earlier() -> str:
     """Why an older run stands where this one is to write, and cannot be set aside; empty if none does."""
-    from conformance.cli.before import set_aside_earlier
+    from holdfast.conformance.cli.before import set_aside_earlier
 
     try:
         return set_aside_earlier(sys.argv[1:])
@@ -99,8 +101,8 @@ def current_folder() -> str:
 
 def _holds_kit(entry: str) -> bool:
     """Whether the kit itself runs from that folder (a checkout installed in place)."""
-    return bool(entry) and os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) == (
-        os.path.abspath(entry)
+    return bool(entry) and os.path.dirname(os.path.dirname(os.path.abspath(holdfast.__file__))) == os.path.abspath(
+        entry
     )
 
 
@@ -125,6 +127,6 @@ def _leave(status: int) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    from reports.plain import plain
+    from holdfast.reports.plain import plain
 
     print("holdfast:", plain(text), file=sys.stderr)

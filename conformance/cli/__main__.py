@@ -1,5 +1,5 @@
-"""`python -m conformance.cli` is `holdfast`."""
+"""`python -m holdfast.conformance.cli` is `holdfast`."""
 
-from conformance.cli import main
+from holdfast.conformance.cli import main
 
 main()

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from reports.earlier import EarlierError, set_aside, set_results_aside
+from holdfast.reports.earlier import EarlierError, set_aside, set_results_aside
 
 # Where evidence goes if nothing is said.
 EVIDENCE = os.path.join("holdfast-out", "run.jsonl")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from conformance.cli.crash import crash
-from conformance.cli.doctor import doctor
-from conformance.cli.explain import explain
-from conformance.cli.fitness import QuietCommand, fitness
-from conformance.cli.gate import gate
-from conformance.cli.lint import lint
-from conformance.cli.listing import list_
-from conformance.cli.once import OnceCommand
-from conformance.cli.reference import reference
-from conformance.cli.selfcheck import selfcheck
-from conformance.cli.vectors import app as vectors
-from conformance.cli.verify import verify
+from holdfast.conformance.cli.crash import crash
+from holdfast.conformance.cli.doctor import doctor
+from holdfast.conformance.cli.explain import explain
+from holdfast.conformance.cli.fitness import QuietCommand, fitness
+from holdfast.conformance.cli.gate import gate
+from holdfast.conformance.cli.lint import lint
+from holdfast.conformance.cli.listing import list_
+from holdfast.conformance.cli.once import OnceCommand
+from holdfast.conformance.cli.reference import reference
+from holdfast.conformance.cli.selfcheck import selfcheck
+from holdfast.conformance.cli.vectors import app as vectors
+from holdfast.conformance.cli.verify import verify
 
 app = typer.Typer(
     name="holdfast",

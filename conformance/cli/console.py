@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance.verdict import Exit
-from reports.plain import plain
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.plain import plain
 
 
 @unique

@@ -18,22 +18,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.folders import temp_folders_in
-from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, err, out, print_json, stop
-from conformance.cli.places import unusable
-from conformance.cli.target import found_here
-from conformance.faults.deadline import Deadline, OutOfTimeError
-from conformance.faults.dependencies import Dependencies, Promise
-from conformance.faults.layers import RECORDED
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind
-from conformance.faults.probe import probe
-from conformance.faults.recording import RecordingError
-from conformance.faults.report import Finding, Layer, Report, Trial
-from conformance.faults.story import draw
-from conformance.faults.sweep import Sweep, self_test
-from conformance.verdict import Exit
+from holdfast.conformance.adapter.folders import temp_folders_in
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.cli.target import found_here
+from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.dependencies import Dependencies, Promise
+from holdfast.conformance.faults.layers import RECORDED
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.probe import probe
+from holdfast.conformance.faults.recording import RecordingError
+from holdfast.conformance.faults.report import Finding, Layer, Report, Trial
+from holdfast.conformance.faults.story import draw
+from holdfast.conformance.faults.sweep import Sweep, self_test
+from holdfast.conformance.verdict import Exit
 
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.

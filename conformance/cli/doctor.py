@@ -8,12 +8,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.process import Deadlines
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.target import config_of, target_of
-from conformance.doctor import Health, Subject, examine
-from conformance.verdict import Exit
-from specs import contract_names
+from holdfast.conformance.adapter.process import Deadlines
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.doctor.conversation import Health, Subject, examine
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import contract_names
 
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
 

@@ -10,12 +10,12 @@ import typer
 import yaml
 from rich.console import Console
 
-from conformance.cli.console import Format, out, print_json, print_lines, stop
-from conformance.cli.mutants import planted
-from conformance.plan import PlannedCase, plan_of
-from conformance.verdict import Exit
-from specs import Case, Clause, Contract, SpecError, contract_names, load_contract
-from specs.model import FaultCase, Proof
+from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
+from holdfast.conformance.cli.mutants import planted
+from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Case, Clause, Contract, SpecError, contract_names, load_contract
+from holdfast.specs.model import FaultCase, Proof
 
 
 def explain(

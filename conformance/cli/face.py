@@ -13,25 +13,25 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from conformance.artefacts import ALWAYS
-from conformance.baselines import Policy
-from conformance.cli.console import err, out
-from conformance.cli.failure import print_failure
-from conformance.cli.styles import styled
-from conformance.engine import CaseResult
-from conformance.gate_model import some_of
-from conformance.plan import PlannedCase
-from conformance.summary import ClauseRow, Summary
-from conformance.verdict import Exit, Verdict
-from reports.evidence import Artefacts
-from reports.plain import plain
-from specs import Contract
-from specs.model import Proof
+from holdfast.conformance.cli.console import err, out
+from holdfast.conformance.cli.failure import print_failure
+from holdfast.conformance.cli.styles import styled
+from holdfast.conformance.gate.model import some_of
+from holdfast.conformance.run.artefacts import ALWAYS
+from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.summary import ClauseRow, Summary
+from holdfast.conformance.selfcheck.baselines import Policy
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.reports.evidence import Artefacts
+from holdfast.reports.plain import plain
+from holdfast.specs import Contract
+from holdfast.specs.model import Proof
 
 if TYPE_CHECKING:
-    from conformance.cli.options import Options
-    from conformance.gate import GateDecision
-    from conformance.xfail import Applied
+    from holdfast.conformance.cli.options import Options
+    from holdfast.conformance.gate.decision import GateDecision
+    from holdfast.conformance.gate.xfail import Applied
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from conformance.cases.record import Judgement, Record, Side
-from conformance.cases.values import at_path, is_missing
-from conformance.cli.console import print_lines
-from conformance.cli.styles import styled
-from conformance.durability.told import in_words
-from conformance.engine import FAULT_SECONDS, CaseResult
-from conformance.plan import PlannedCase
-from conformance.verdict import Verdict
-from reports.evidence import MARK
-from specs import Case, Contract
-from specs.strictjson import canonical
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.values import at_path, is_missing
+from holdfast.conformance.cli.console import print_lines
+from holdfast.conformance.cli.styles import styled
+from holdfast.conformance.durability.told import in_words
+from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.verdict import Verdict
+from holdfast.reports.evidence import MARK
+from holdfast.specs import Case, Contract
+from holdfast.specs.strictjson import canonical
 
 if TYPE_CHECKING:
-    from conformance.cli.options import Options
+    from holdfast.conformance.cli.options import Options
 
 # Of the exchanges, so many directly before the one that was judged, of the steps before these, and behind it.
 _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
@@ -191,7 +191,7 @@ def _program() -> list[str]:
     as_module = started.name == "__main__.py"
     script = installed if as_module else started
     if as_module and not installed.exists():
-        return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", "conformance.cli"]
+        return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", "holdfast.conformance.cli"]
     found = shutil.which("holdfast")
     if script.name != "holdfast" or (found is not None and Path(found).resolve() == script.resolve()):
         return ["holdfast"]

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from conformance.adapter.janitor import JanitorLostError
-from conformance.cli.console import Format, err, print_lines, stop
-from conformance.fitness.deadline import TIMEOUT_S
-from conformance.verdict import Exit
+from holdfast.conformance.adapter.janitor import JanitorLostError
+from holdfast.conformance.cli.console import Format, err, print_lines, stop
+from holdfast.conformance.fitness.deadline import TIMEOUT_S
+from holdfast.conformance.verdict import Exit
 
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -27,7 +27,7 @@ class QuietCommand(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except _USAGE_ERROR:
-            from conformance.fitness.target import holds_secret
+            from holdfast.conformance.fitness.target import holds_secret
 
             if not any(map(holds_secret, given)):
                 raise
@@ -69,9 +69,9 @@ def fitness(
     one.
     """
     # Every other command would wait for the drivers of databases, too.
-    from conformance.cli.fitness_look import Asked, look
-    from conformance.fitness.gather import Names
-    from conformance.fitness.target import scrubbed
+    from holdfast.conformance.cli.fitness_look import Asked, look
+    from holdfast.conformance.fitness.gather import Names
+    from holdfast.conformance.fitness.target import scrubbed
 
     names = Names(effect, nonce, audit, writer)
     try:

@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, err, out, print_json, stop
-from conformance.cli.places import unusable_file
-from conformance.fitness import sqlite, view
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import Judgement, Standing, Status
-from conformance.fitness.page import page
-from conformance.fitness.policy import Policy, PolicyError, read_policy
-from conformance.fitness.proof import Examination, ProofError, proof_json, write
-from conformance.fitness.target import holds_secret
-from conformance.gate import installed_kit
-from conformance.verdict import Exit
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.places import unusable_file
+from holdfast.conformance.fitness import sqlite, view
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import Judgement, Standing, Status
+from holdfast.conformance.fitness.page import page
+from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
+from holdfast.conformance.fitness.proof import Examination, ProofError, proof_json, write
+from holdfast.conformance.fitness.target import holds_secret
+from holdfast.conformance.gate.decision import installed_kit
+from holdfast.conformance.verdict import Exit
 
 # The statement that counts is the last one, and mostly the one before it says what it looks at; the proof has all.
 _TRIED_SHOWN = 2

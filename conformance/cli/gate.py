@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.face import artefacts_text
-from conformance.gate import (
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.face import artefacts_text
+from holdfast.conformance.gate.decision import (
     Expected,
     FitnessProof,
     GateDecision,
@@ -21,10 +21,10 @@ from conformance.gate import (
     decide,
     parse_requirement,
 )
-from conformance.verdict import Exit
-from reports.evidence import EvidenceError, Run, read_evidence
-from reports.evidence.model import instant_text
-from specs import SpecError
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import EvidenceError, Run, read_evidence
+from holdfast.reports.evidence.model import instant_text
+from holdfast.specs import SpecError
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _AGE = re.compile(r"([1-9][0-9]{0,5})([mhd])\Z")

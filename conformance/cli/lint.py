@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
-from conformance.baselines import load_baseline
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.mutants import planted
-from conformance.cli.vectors_data import lint as lint_vectors
-from conformance.plan import Form, plan_of
-from conformance.verdict import Exit
-from specs import Contract, SpecError, contract_names, fitness, load_contract
-from specs.lint import MutantNote, lint_contract
-from specs.loader import contract_folders
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.mutants import planted
+from holdfast.conformance.cli.vectors_data import lint as lint_vectors
+from holdfast.conformance.run.plan import Form, plan_of
+from holdfast.conformance.selfcheck.baselines import load_baseline
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
+from holdfast.specs.lint import MutantNote, lint_contract
+from holdfast.specs.loader import contract_folders
 
 
 @unique

@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.plan import plan_of
-from conformance.verdict import Exit
-from specs import Contract, SpecError, contract_names, load_contract
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
 
 
 @unique

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from conformance.cli.target import REFERENCE
-from conformance.verdict import Verdict
-from specs import SpecError, schema, strictjson
+from holdfast.conformance.cli.target import REFERENCE
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import SpecError, schema, strictjson
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.console import Format
-from conformance.engine import RunSettings
-from conformance.recorder import Caller
-from reports.evidence import Redactor
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.recorder import Caller
+from holdfast.reports.evidence import Redactor
 
 
 @dataclass(frozen=True, slots=True)

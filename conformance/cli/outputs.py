@@ -7,16 +7,24 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from conformance.cli.options import Options
-from conformance.cli.places import unusable
-from conformance.plan import plan_of
-from conformance.projection import results_of
-from conformance.verdict import Exit
-from reports.allure import write_allure
-from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_junit, is_remnant, set_aside, set_results_aside
-from reports.evidence import Run
-from reports.junit import junit_xml
-from specs import Contract
+from holdfast.conformance.cli.options import Options
+from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.projection import results_of
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.allure import write_allure
+from holdfast.reports.earlier import (
+    PARTIAL,
+    PREVIOUS,
+    EarlierError,
+    is_junit,
+    is_remnant,
+    set_aside,
+    set_results_aside,
+)
+from holdfast.reports.evidence import Run
+from holdfast.reports.junit import junit_xml
+from holdfast.specs import Contract
 
 
 class ReportError(Exception):
@@ -26,7 +34,7 @@ class ReportError(Exception):
 def unusable_outputs(options: Options) -> str:
     """Why the outputs that are asked for cannot be written, with what to do; empty if all can.
 
-    The file of the evidence itself is asked for by `reports.evidence.Place`.
+    The file of the evidence itself is asked for by `holdfast.reports.evidence.Place`.
     """
     return next(filter(None, _problems(options)), "")
 

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from conformance.cli.target import REFERENCE
+from holdfast.conformance.cli.target import REFERENCE
 
 
 def reference(context: typer.Context) -> None:

@@ -18,17 +18,17 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.janitor import Janitor, JanitorLostError
-from conformance.baselines import Policy, baseline_json
-from conformance.cli.console import Format, err, out, print_json, stop
-from conformance.cli.lint import problems_of
-from conformance.cli.mutants import Mutant, planted
-from conformance.cli.target import Target, reference_target
-from conformance.verdict import Exit, Verdict, worst
-from reports.evidence import Run, read_evidence
-from specs import Contract, SpecError, contract_names, load_contract
-from specs.loader import contract_folders
-from specs.model import Proof
+from holdfast.conformance.adapter.janitor import Janitor, JanitorLostError
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.lint import problems_of
+from holdfast.conformance.cli.mutants import Mutant, planted
+from holdfast.conformance.cli.target import Target, reference_target
+from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
+from holdfast.conformance.verdict import Exit, Verdict, worst
+from holdfast.reports.evidence import Run, read_evidence
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.loader import contract_folders
+from holdfast.specs.model import Proof
 
 # One mutant against a whole contract takes about a minute on PostgreSQL; this only ends what hangs for ever.
 RUN_TIMEOUT_S = 900
@@ -138,7 +138,7 @@ def _verify(
     """
     with tempfile.TemporaryDirectory(dir=janitor.make_folder()) as scratch:
         evidence = Path(scratch) / "run.jsonl"
-        words = [sys.executable, "-P", "-m", "conformance.cli", "verify", "--contract", contract.name]
+        words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", contract.name]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
         for clause in clauses:
             words += ["--clause", clause]
@@ -251,7 +251,7 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
 def _write_baseline(contract: Contract, janitor: Janitor) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
-        adapter = (sys.executable, "-P", "-m", "conformance.mindless", policy.value)
+        adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
         run = _verify(Target(adapter, (), policy.value), contract, "", (), None, janitor=janitor, slow=BASELINE_SLOW)
         verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
     path = contract_folders()[contract.name] / "baselines.json"

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from reports.plain import disarmed, line_after
+from holdfast.reports.plain import disarmed, line_after
 
 # Standard input, output and error.
 _STANDARD = (0, 1, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.verdict import Verdict
+from holdfast.conformance.verdict import Verdict
 
 _STYLE = {
     Verdict.CONFORMS: "green",

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.console import stop
-from conformance.verdict import Exit
+from holdfast.conformance.cli.console import stop
+from holdfast.conformance.verdict import Exit
 
-REFERENCE = (sys.executable, "-P", "-m", "reference_impl")
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 
 
 # As the protocol's schema has the names of a session's config.

@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from conformance.cli.console import Format, out, print_json
-from conformance.cli.vectors_data import lint, regenerate, show
-from conformance.cli.vectors_fingerprints import fingerprints
-from conformance.cli.vectors_numbers import es6
-from conformance.cli.vectors_parity import parity
-from conformance.cli.vectors_sdk import sdk
-from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, working
-from conformance.cli.vectors_verify import verify
-from vectors.taxonomy import Category
+from holdfast.conformance.cli.console import Format, out, print_json
+from holdfast.conformance.cli.vectors_data import lint, regenerate, show
+from holdfast.conformance.cli.vectors_fingerprints import fingerprints
+from holdfast.conformance.cli.vectors_numbers import es6
+from holdfast.conformance.cli.vectors_parity import parity
+from holdfast.conformance.cli.vectors_sdk import sdk
+from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, working
+from holdfast.conformance.cli.vectors_verify import verify
+from holdfast.vectors.taxonomy import Category
 
 app = typer.Typer(
     name="vectors",
@@ -41,8 +41,8 @@ def generate(
     machine, however many cores or partitions there are.
     """
     with working(master, format_) as work:
-        from vectors.spark.generate import Mode, Request
-        from vectors.spark.generate import generate as run
+        from holdfast.vectors.jcs.spark.generate import Mode, Request
+        from holdfast.vectors.jcs.spark.generate import generate as run
 
         mode = Mode.RESUME if resume else Mode.FRESH
         manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.face.show)

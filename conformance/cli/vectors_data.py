@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.vectors_sdk import looked_up
-from conformance.cli.vectors_verify import runnable
-from conformance.verdict import Exit, gravest
-from vectors.taxonomy import Category, Profile
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors_sdk import looked_up
+from holdfast.conformance.cli.vectors_verify import runnable
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
-    from vectors.frames import Answered
+    from holdfast.vectors.jcs.frames import Answered
 
 _ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
 _HEX = re.compile(r"hex:((?:[0-9a-fA-F]{2})*)\Z")
@@ -86,9 +86,9 @@ def _find(which: str, janitor: Janitor) -> Shown:
     if given is not None:
         document = bytes.fromhex(given[1])
         return Shown(which, document, None, {profile: _reference(profile, document, janitor) for profile in Profile})
-    from specs import SpecError
-    from vectors.frames import Answered, Status
-    from vectors.record import Canonical, load
+    from holdfast.specs import SpecError
+    from holdfast.vectors.jcs.frames import Answered, Status
+    from holdfast.vectors.record import Canonical, load
 
     try:
         record = next((one for one in load() if one.id == which), None)
@@ -107,8 +107,8 @@ def _find(which: str, janitor: Janitor) -> Shown:
 
 
 def _generated(seed: int, index: int) -> Shown:
-    from vectors.construct import row
-    from vectors.frames import Answered, Status
+    from holdfast.vectors.jcs.construct import row
+    from holdfast.vectors.jcs.frames import Answered, Status
 
     try:
         made = row(seed, index)
@@ -131,7 +131,7 @@ def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
 
 
 def _failure(what: str) -> Answered:
-    from vectors.frames import Answered, Status
+    from holdfast.vectors.jcs.frames import Answered, Status
 
     return Answered(Status.CRASHED, what.encode())
 
@@ -143,8 +143,8 @@ def _ask(
     janitor: Janitor,
     unexplained: Callable[[str], None] = lambda _: None,
 ) -> Answered:
-    from vectors.frames import StartError, run
-    from vectors.frames.process import scrubbed_environment
+    from holdfast.vectors.jcs.frames import StartError, run
+    from holdfast.vectors.jcs.frames.process import scrubbed_environment
 
     words = tuple(command) if sdk is None else tuple(runnable(sdk).command)
     environment = {**scrubbed_environment(), **janitor.mark}
@@ -156,7 +156,7 @@ def _ask(
 
 
 def _finding(expected: Answered, answered: Answered) -> str:
-    from vectors.spark.tally import disagreement
+    from holdfast.vectors.jcs.spark.tally import disagreement
 
     return disagreement(expected, answered).value
 
@@ -168,7 +168,7 @@ def _exit(finding: str | None) -> Exit:
 
 
 def _json(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> dict[str, Any]:
-    from conformance.cli.vectors_evidence import answer_json
+    from holdfast.conformance.cli.vectors_evidence import answer_json
 
     return {
         "name": found.name,
@@ -217,7 +217,7 @@ def _answer(answer: Answered) -> str:
 
 def lint(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
     """Check the committed vectors: shapes, ids, twins, near misses, and that the files are what the program writes."""
-    from vectors.lint import lint as problems_of
+    from holdfast.vectors.lint import lint as problems_of
 
     problems = [str(problem) for problem in problems_of()]
     if format_ is Format.JSON:
@@ -234,8 +234,8 @@ def regenerate(
     check: Annotated[bool, typer.Option("--check", help="write nothing; exit 20 if a file would change")] = False,
 ) -> None:
     """Write the committed vectors again from the program that makes them; the files must come out byte for byte."""
-    import vectors
-    from vectors.committed.build import files
+    from holdfast import vectors
+    from holdfast.vectors.committed.build import files
 
     data = folder or Path(next(iter(vectors.__path__))) / "data"
     changed = []

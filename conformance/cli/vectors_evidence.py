@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conformance import __version__
-from conformance.artefacts import Identity
-from conformance.cli.vectors_words import answer_text, reproduction, shown
-from conformance.recorder import environment, kit_digest, pin_of
-from conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
-from reports.evidence import (
+from holdfast import __version__
+from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
+from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.recorder import environment, kit_digest, pin_of
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
+from holdfast.reports.evidence import (
     AdapterIdentity,
     EvidenceWriter,
     Header,
@@ -30,13 +30,13 @@ from reports.evidence import (
     Vectors,
     VerdictLine,
 )
-from specs import load_contract
+from holdfast.specs import load_contract
 
 if TYPE_CHECKING:
-    from vectors.frames import Answered
-    from vectors.spark.tally import Finding, Row
-    from vectors.spark.verify import Counterexample, Result
-    from vectors.taxonomy import Category
+    from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.spark.tally import Finding, Row
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
+    from holdfast.vectors.taxonomy import Category
 
 CONTRACT = "jcs"
 # Of a category without rows.
@@ -120,7 +120,7 @@ def _header(result: Result) -> Header:
 
 def line_of(result: Result) -> Vectors:
     """The table and the counterexamples as a line of evidence."""
-    from vectors.spark.blocks import BLOCK_ROWS
+    from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
 
     target = result.target
     return Vectors(

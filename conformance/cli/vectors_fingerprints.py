@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from conformance.cli.console import Format, out, print_json
-from conformance.cli.vectors_session import Master, OutputFormat, Seed, working
-from conformance.verdict import Exit
+from holdfast.conformance.cli.console import Format, out, print_json
+from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Seed, working
+from holdfast.conformance.verdict import Exit
 
 if TYPE_CHECKING:
-    from vectors.spark.fingerprints import Family
+    from holdfast.vectors.jcs.spark.fingerprints import Family
 
 
 def fingerprints(
@@ -29,7 +29,7 @@ def fingerprints(
     asked for to show anything.
     """
     with working(master, format_) as work:
-        from vectors.spark.fingerprints import check_fingerprints
+        from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
 
         families = check_fingerprints(work.spark, seed, count, listener=work.face.show)
     status = _status(families)

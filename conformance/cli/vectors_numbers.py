@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.vectors_session import Master, OutputFormat, working
-from conformance.cli.vectors_verify import DEADLINE_S, target_of
-from conformance.cli.vectors_words import shown
-from conformance.verdict import Exit, gravest
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors_session import Master, OutputFormat, working
+from holdfast.conformance.cli.vectors_verify import DEADLINE_S, target_of
+from holdfast.conformance.cli.vectors_words import shown
+from holdfast.conformance.verdict import Exit, gravest
 
 if TYPE_CHECKING:
-    from vectors.es6.job import Es6Result
-    from vectors.spark.numbers import NumberResult
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.es6.job import Es6Result
+    from holdfast.vectors.jcs.spark.numbers import NumberResult
+    from holdfast.vectors.jcs.spark.tally import Finding
 
 
 def es6(
@@ -33,13 +33,13 @@ def es6(
     own number text is wrong, 12 that nothing is published for this number of lines, or that lines did not come. With
     --sdk the numbers also go through that runner, spelled another way; 10 says that it writes some of them otherwise.
     """
-    from vectors.es6.job import environment, run
-    from vectors.es6.stream import StreamBrokenError, StreamLostError
+    from holdfast.vectors.jcs.es6.job import environment, run
+    from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
 
     numbers: NumberResult | None = None
     # A session for the digest alone starts faster; one that also runs an SDK is like any other.
     with working(master, format_, environment(os.environ) if sdk is None else None) as work:
-        from vectors.spark.numbers import verify_numbers
+        from holdfast.vectors.jcs.spark.numbers import verify_numbers
 
         target = None if sdk is None else target_of(work, sdk, (), DEADLINE_S)
         try:
@@ -61,7 +61,7 @@ def es6(
 
 
 def _exit(numbers: NumberResult) -> Exit:
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     if numbers.counts[Finding.NO_VERDICT] + numbers.missing == numbers.lines:
         return Exit.ADAPTER
@@ -73,13 +73,13 @@ def _exit(numbers: NumberResult) -> Exit:
 
 
 def _worst(numbers: NumberResult) -> Finding | None:
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     return next((found for found in Finding if found in numbers.first), None)
 
 
 def _print(name: str, numbers: NumberResult) -> None:
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)

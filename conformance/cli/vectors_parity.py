@@ -12,11 +12,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.vectors_evidence import counterexample_json, without_rows
-from conformance.cli.vectors_sdk import looked_up
-from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
-from conformance.cli.vectors_verify import (
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors_evidence import counterexample_json, without_rows
+from holdfast.conformance.cli.vectors_sdk import looked_up
+from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors_verify import (
     DEADLINE_S,
     place_of,
     print_counterexample,
@@ -24,14 +24,14 @@ from conformance.cli.vectors_verify import (
     reference_command,
     target_of,
 )
-from conformance.cli.vectors_words import answer_text, reproduction, shown
-from conformance.verdict import Exit
-from vectors.taxonomy import Category
+from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
+from holdfast.conformance.verdict import Exit
+from holdfast.vectors.taxonomy import Category
 
 if TYPE_CHECKING:
-    from reports.evidence import Place
-    from vectors.spark.parity import NotFound, Parity
-    from vectors.spark.verify import Counterexample, Result
+    from holdfast.reports.evidence import Place
+    from holdfast.vectors.jcs.spark.parity import NotFound, Parity
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
 
 _OUTPUT = "holdfast-out/parity"
 _PAGE, _DATA = "parity.html", "parity.json"
@@ -58,8 +58,8 @@ def parity(
     on every row and every row of every runner is accounted for, 12 if something is missing (rows, a category without
     any, an explanation why a runner's process failed), 20 if the reference is not right.
     """
-    from vectors.spark.java import NotAvailableError, find_java
-    from vectors.spark.storage import is_local
+    from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java
+    from holdfast.vectors.jcs.spark.storage import is_local
 
     if not is_local(master):
         stop(Exit.USAGE, "parity compares the runners of this machine: use --master local[N]")
@@ -117,8 +117,8 @@ def _written(path: Path, text: str) -> None:
 
 def _wanted(sdk: list[str] | None, build: bool) -> tuple[list[str], list[NotFound]]:
     """The runners that can run, the references first, and those that cannot."""
-    from vectors import sdk as runners
-    from vectors.spark.parity import NotFound
+    from holdfast.vectors.jcs import sdk as runners
+    from holdfast.vectors.jcs.spark.parity import NotFound
 
     usable: list[str] = []
     missing: list[NotFound] = []
@@ -148,8 +148,8 @@ def _run(
     places: Mapping[str, Place],
     partitions: int | None,
 ) -> Parity:
-    from vectors.spark.parity import Parity, profile_of
-    from vectors.spark.verify import Generated, Request, verify
+    from holdfast.vectors.jcs.spark.parity import Parity, profile_of
+    from holdfast.vectors.jcs.spark.verify import Generated, Request, verify
 
     found = []
     for name in wanted[0]:
@@ -170,7 +170,7 @@ def _run(
 
 
 def _agreeing(result: Result) -> int:
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     return result.total(Finding.AGREE)
 
@@ -197,13 +197,13 @@ def describe(result: Result, found: Counterexample) -> dict[str, Any]:
 
 
 def _page(found: Parity) -> str:
-    from vectors.spark.page import page
+    from holdfast.vectors.jcs.spark.page import page
 
     return page(found, describe)
 
 
 def _json(found: Parity, status: Exit) -> dict[str, Any]:
-    from vectors.spark.parity import parity_json
+    from holdfast.vectors.jcs.spark.parity import parity_json
 
     return parity_json(found, counterexample_json, int(status))
 
@@ -219,8 +219,8 @@ def _print_counterexamples(found: Parity) -> None:
 
 def _print_matrix(found: Parity) -> None:
     """Categories down, SDKs across by number: so that it fits a terminal, and a log."""
-    from vectors.spark.page import LETTERS
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.page import LETTERS
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     console = out()
     table = Table(title="rows that do not agree", title_justify="left", show_edge=False, pad_edge=False, box=None)
@@ -263,9 +263,9 @@ def _print_matrix(found: Parity) -> None:
 
 def _square(result: Result, category: Category) -> str:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
-    from vectors.spark.page import LETTERS
-    from vectors.spark.parity import gravest
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.page import LETTERS
+    from holdfast.vectors.jcs.spark.parity import gravest
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     row = result.row(category)
     worst = gravest(result, row)

@@ -11,8 +11,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.console import Format, err, out, print_json, stop
-from conformance.verdict import Exit
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.verdict import Exit
 
 sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, run.", no_args_is_help=True)
 
@@ -20,7 +20,7 @@ sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, r
 @contextlib.contextmanager
 def looked_up() -> Iterator[None]:
     """Ends the command where a name or a `runner.toml` is wrong: 20 if it is one of the kit's own, which is damaged."""
-    from vectors.sdk import DamagedError, ManifestError, UnknownSdkError
+    from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError
 
     try:
         yield
@@ -33,7 +33,7 @@ def looked_up() -> Iterator[None]:
 @sdk.command(name="list")
 def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
     """List every runner, and what is missing of those that cannot run here."""
-    from vectors.sdk import find, names
+    from holdfast.vectors.jcs.sdk import find, names
 
     with looked_up():
         found = [find(name) for name in names()]
@@ -68,7 +68,7 @@ def build(
     into: Annotated[Path | None, typer.Option("--into", help="folder for what is built")] = None,
 ) -> None:
     """Build runners from their locked versions. Exit 12 if one could not be built: it stays unproven."""
-    from vectors import sdk as runners
+    from holdfast.vectors.jcs import sdk as runners
 
     failed = []
     with looked_up():
@@ -93,7 +93,7 @@ def build(
 @sdk.command()
 def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` names them")]) -> None:
     """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
-    from vectors import sdk as runners
+    from holdfast.vectors.jcs import sdk as runners
 
     with looked_up():
         try:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from conformance.adapter.janitor import Janitor
-from conformance.cli.console import Format, err, stop
-from conformance.cli.vectors_failures import JobError, words_kept
-from conformance.cli.vectors_sdk import looked_up
-from conformance.verdict import Exit
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.vectors_failures import JobError, words_kept
+from holdfast.conformance.cli.vectors_sdk import looked_up
+from holdfast.conformance.verdict import Exit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from vectors.spark.progress import Snapshot
+    from holdfast.vectors.jcs.spark.progress import Snapshot
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0
@@ -115,10 +115,10 @@ class Face:
 @contextlib.contextmanager
 def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
     """A session at `master`. Whatever ends the command, its JVM, workers, runners and files are gone afterwards."""
-    from vectors.spark.java import NotAvailableError
-    from vectors.spark.manifest import KitFaultError, OutputError
-    from vectors.spark.session import Place, opened
-    from vectors.spark.storage import StorageError
+    from holdfast.vectors.jcs.spark.java import NotAvailableError
+    from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
+    from holdfast.vectors.jcs.spark.session import Place, opened
+    from holdfast.vectors.jcs.spark.storage import StorageError
 
     try:
         with looked_up(), Janitor() as janitor, Face(format_) as face:

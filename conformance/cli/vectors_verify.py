@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.cli.before import of_vectors
-from conformance.cli.console import Format, out, print_json, stop
-from conformance.cli.target import found_here
-from conformance.cli.vectors_evidence import record, without_rows
-from conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
-from conformance.cli.vectors_words import answer_text, reproduction, shown
-from conformance.verdict import Exit
-from reports.evidence import EvidenceError, Place
-from vectors.taxonomy import Profile
+from holdfast.conformance.cli.before import of_vectors
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.target import found_here
+from holdfast.conformance.cli.vectors_evidence import record, without_rows
+from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import EvidenceError, Place
+from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
-    from vectors.sdk import Sdk
-    from vectors.spark.judge import Command
-    from vectors.spark.verify import Counterexample, Result, Source, Target
+    from holdfast.vectors.jcs.sdk import Sdk
+    from holdfast.vectors.jcs.spark.judge import Command
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result, Source, Target
 
 # A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
 DEADLINE_S = 10.0
@@ -64,10 +64,10 @@ def verify(
     path = evidence or _beside(results, name)
     with place_of(path) as place:
         with working(master, format_) as work:
-            from vectors.spark.manifest import read_manifest
-            from vectors.spark.storage import Store
-            from vectors.spark.verify import Generated, Request, Stored
-            from vectors.spark.verify import verify as run
+            from holdfast.vectors.jcs.spark.manifest import read_manifest
+            from holdfast.vectors.jcs.spark.storage import Store
+            from holdfast.vectors.jcs.spark.verify import Generated, Request, Stored
+            from holdfast.vectors.jcs.spark.verify import verify as run
 
             target = target_of(work, sdk, command, deadline)
             where = results or of_vectors(name)
@@ -101,7 +101,7 @@ def verify(
 
 def _beside(results: str | None, name: str) -> Path:
     """Where evidence goes: beside the mismatches, if they are given as a path."""
-    from vectors.spark.storage import is_uri
+    from holdfast.vectors.jcs.spark.storage import is_uri
 
     if results is None or is_uri(results):
         return Path(of_vectors(name)) / "run.jsonl"
@@ -127,7 +127,7 @@ def recorded(result: Result, place: Place) -> Exit:
 def _checked(
     rest: Sequence[str], sdk: str | None, count: int | None, folder: str | None, results: str | None, master: str
 ) -> tuple[str, ...]:
-    from vectors.spark.storage import is_local
+    from holdfast.vectors.jcs.spark.storage import is_local
 
     if (sdk is None) is not bool(rest):
         stop(Exit.USAGE, "expected either --sdk NAME or `-- COMMAND…`, got " + ("both" if rest else "neither"))
@@ -140,9 +140,9 @@ def _checked(
 
 def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: float) -> Target:
     """The runner called `sdk`, or the one behind `command`."""
-    from vectors.spark.judge import Command
-    from vectors.spark.storage import is_local
-    from vectors.spark.verify import Target
+    from holdfast.vectors.jcs.spark.judge import Command
+    from holdfast.vectors.jcs.spark.storage import is_local
+    from holdfast.vectors.jcs.spark.verify import Target
 
     if sdk is None:
         # Workers run in folders of their own; those of a cluster on machines of their own.
@@ -156,7 +156,7 @@ def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: flo
 
 def runnable(sdk: str) -> Sdk:
     """The runner called `sdk`; the command ends if it cannot run here. Raises UnknownSdkError, ManifestError."""
-    from vectors.sdk import find
+    from holdfast.vectors.jcs.sdk import find
 
     found = find(sdk)
     if not found.command:
@@ -166,8 +166,8 @@ def runnable(sdk: str) -> Sdk:
 
 def reference_command(work: Work, profile: Profile) -> Command:
     """The reference in `profile`, which says what is expected of documents that no construction made."""
-    from vectors.sdk import find
-    from vectors.spark.judge import Command
+    from holdfast.vectors.jcs.sdk import find
+    from holdfast.vectors.jcs.spark.judge import Command
 
     name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
     return Command(tuple(find(name).command), DEADLINE_S, START_S, work.janitor.mark)
@@ -183,7 +183,7 @@ def failure_of(result: Result) -> str:
 
 def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
     """What `--format json` prints (vectors-verify.schema.json)."""
-    from conformance.cli.vectors_evidence import line_of
+    from holdfast.conformance.cli.vectors_evidence import line_of
 
     line = line_of(result).as_json()
     del line["type"]
@@ -199,7 +199,7 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
 
 def print_result(result: Result) -> None:
     """The table, the counterexamples, the worst first."""
-    from vectors.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Finding
 
     console = out()
     target = result.target

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from vectors.taxonomy import Profile
+from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
-    from vectors.frames import Answered
-    from vectors.spark.verify import Counterexample, Result
+    from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
 
 # Longer documents are not printed; the reproduction command has its own way to them.
 MAX_SHOWN = 120

@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from conformance import xfail
-from conformance.adapter.worker import Greeting
-from conformance.artefacts import Identity
-from conformance.baselines import load_baseline
-from conformance.cli.console import Format, print_json, stop
-from conformance.cli.face import Face, print_summary, summary_json
-from conformance.cli.options import Options
-from conformance.engine import LOADED, CaseResult, Engine
-from conformance.gate import GateDecision, decide, parse_requirement
-from conformance.plan import plan_of
-from conformance.recorder import Recorder, header_of
-from conformance.summary import Summary, missing_result, summarise
-from conformance.surface import asks_for_one, unseen
-from conformance.verdict import Exit, gravest
-from reports.evidence import EvidenceError, Run
-from specs import Contract
-from specs.loader import contract_folders
+from holdfast.conformance.adapter.worker import Greeting
+from holdfast.conformance.cli.console import Format, print_json, stop
+from holdfast.conformance.cli.face import Face, print_summary, summary_json
+from holdfast.conformance.cli.options import Options
+from holdfast.conformance.gate import xfail
+from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import Recorder, header_of
+from holdfast.conformance.run.summary import Summary, missing_result, summarise
+from holdfast.conformance.run.surface import asks_for_one, unseen
+from holdfast.conformance.selfcheck.baselines import load_baseline
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.reports.evidence import EvidenceError, Run
+from holdfast.specs import Contract
+from holdfast.specs.loader import contract_folders
 
 # pytest's own exit status when -k selects nothing.
 _NOTHING_COLLECTED = 5
@@ -157,7 +157,7 @@ class Verification:
             words = [
                 *("-c", str(ini), "--rootdir", scratch, "--noconftest", "--import-mode=importlib"),
                 *("--basetemp", str(Path(scratch) / "temp")),
-                *("-p", "conformance.plugin", "--holdfast-settings", str(handed)),
+                *("-p", "holdfast.conformance.run.plugin", "--holdfast-settings", str(handed)),
                 *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:logging", "-p", "no:faulthandler"),
                 *("--capture", "no"),
             ]

@@ -11,26 +11,26 @@ from typing import Annotated
 
 import typer
 
-from conformance import xfail
-from conformance.adapter.process import StartError
-from conformance.adapter.worker import Exhausted, Greeting, GreetingError
-from conformance.artefacts import ArtefactError, Identity
-from conformance.cases import expect as ex
-from conformance.cases.record import Judgement
-from conformance.cli import current_folder
-from conformance.cli.before import EVIDENCE
-from conformance.cli.console import Format, err, stop
-from conformance.cli.options import Options
-from conformance.cli.outputs import ReportError, publish, unusable_outputs
-from conformance.cli.places import unusable
-from conformance.cli.target import config_of, target_of
-from conformance.cli.verification import Verification
-from conformance.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
-from conformance.plan import plan_of
-from conformance.recorder import Caller, Recorder, header_of
-from conformance.verdict import Exit, Silence, Verdict
-from reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
-from specs import Contract, SpecError, contract_names, load_contract
+from holdfast.conformance.adapter.process import StartError
+from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cli import current_folder
+from holdfast.conformance.cli.before import EVIDENCE
+from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.options import Options
+from holdfast.conformance.cli.outputs import ReportError, publish, unusable_outputs
+from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.cli.verification import Verification
+from holdfast.conformance.gate import xfail
+from holdfast.conformance.run.artefacts import ArtefactError, Identity
+from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import Caller, Recorder, header_of
+from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
 
 DEFAULT_EVIDENCE = Path(EVIDENCE)
 # Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.

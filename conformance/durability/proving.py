@@ -10,32 +10,32 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.process import Deadlines
-from conformance.adapter.worker import AdapterCommand, Worker
-from conformance.cases import expect as ex
-from conformance.cases.record import Judgement, Record, Side
-from conformance.cases.request import START
-from conformance.cases.values import shift
-from conformance.durability.subject import FAULTED, AdapterSubject, Terms
-from conformance.durability.told import BY_SIGNALS, Told, read, tell
-from conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
-from conformance.durability.verdicts import not_tested as judged_untested
-from conformance.durability.workload import scopes_of, seed_of, workload_of
-from conformance.faults.copying import copy
-from conformance.faults.dependencies import Dependencies, Finished, Made, Promise
-from conformance.faults.deprived import judge_deprived
-from conformance.faults.layers import RECORDED
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.probe import Probe, probe
-from conformance.faults.report import Finding, Layer, Report, RunError, Tally
-from conformance.faults.signals import kills_by_signal
-from conformance.faults.subject import SubjectError
-from conformance.faults.sweep import Sweep, self_test
-from conformance.verdict import Silence, Verdict
-from specs import Contract
-from specs.model import FaultCase, FaultLayer, FaultWorkload
-from specs.model import Promise as Judged
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.process import Deadlines
+from holdfast.conformance.adapter.worker import AdapterCommand, Worker
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.values import shift
+from holdfast.conformance.durability.subject import FAULTED, AdapterSubject, Terms
+from holdfast.conformance.durability.told import BY_SIGNALS, Told, read, tell
+from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
+from holdfast.conformance.durability.verdicts import not_tested as judged_untested
+from holdfast.conformance.durability.workload import scopes_of, seed_of, workload_of
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
+from holdfast.conformance.faults.deprived import judge_deprived
+from holdfast.conformance.faults.layers import RECORDED
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.probe import Probe, probe
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally
+from holdfast.conformance.faults.signals import kills_by_signal
+from holdfast.conformance.faults.subject import SubjectError
+from holdfast.conformance.faults.sweep import Sweep, self_test
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs import Contract
+from holdfast.specs.model import FaultCase, FaultLayer, FaultWorkload
+from holdfast.specs.model import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0

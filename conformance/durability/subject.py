@@ -8,19 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.adapter.messages import Event, Reply
-from conformance.adapter.process import Deadlines, StartError
-from conformance.adapter.worker import GreetingError, Worker
-from conformance.cases import expect as ex
-from conformance.cases.record import Record
-from conformance.cases.request import START, located, open_request
-from conformance.cases.values import Scope, at_path, is_missing
-from conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
-from conformance.faults.report import RunError
-from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, SubjectPartlyError
-from conformance.verdict import Silence
-from specs import Contract
-from specs.model import FaultWorkload
+from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.process import Deadlines, StartError
+from holdfast.conformance.adapter.worker import GreetingError, Worker
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.cases.request import START, located, open_request
+from holdfast.conformance.cases.values import Scope, at_path, is_missing
+from holdfast.conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
+from holdfast.conformance.faults.report import RunError
+from holdfast.conformance.faults.subject import (
+    Answer,
+    Facts,
+    Op,
+    Outcome,
+    SubjectError,
+    SubjectHangError,
+    SubjectPartlyError,
+)
+from holdfast.conformance.verdict import Silence
+from holdfast.specs import Contract
+from holdfast.specs.model import FaultWorkload
 
 # Makes a worker whose command runs under these words; it has not been waited for. Its times are CLOCK_MONOTONIC.
 Spawn = Callable[[Sequence[str]], Worker]

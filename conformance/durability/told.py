@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from conformance.faults.oracle import Kind
-from conformance.faults.report import Report
-from conformance.verdict import Silence
-from specs.strictjson import canonical, loads
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.report import Report
+from holdfast.conformance.verdict import Silence
+from holdfast.specs.strictjson import canonical, loads
 
 # The failure modes of what keeps a layer from proving anything.
 _MODES = frozenset({Silence.BUSY.value, Silence.FAULT.value})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.cases import expect as ex
-from conformance.cases.record import Judgement
-from conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
-from conformance.faults.layers import DEPRIVED, RECORDED
-from conformance.faults.oracle import Kind
-from conformance.faults.report import Layer
-from conformance.verdict import Silence, Verdict
-from specs.model import FaultCase, FaultLayer
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
+from holdfast.conformance.faults.layers import DEPRIVED, RECORDED
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.report import Layer
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs.model import FaultCase, FaultLayer
 
 # What the layers of contracts are called where they are run.
 LAYERS: Mapping[FaultLayer, Layer] = {

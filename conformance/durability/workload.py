@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from conformance.cases.request import START
-from conformance.cases.values import Scope, at_path, is_missing
-from conformance.faults.subject import Facts, Op, Workload
-from specs.model import FaultWorkload
-from specs.strictjson import canonical
+from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.values import Scope, at_path, is_missing
+from holdfast.conformance.faults.subject import Facts, Op, Workload
+from holdfast.specs.model import FaultWorkload
+from holdfast.specs.strictjson import canonical
 
 
 def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Scope]:

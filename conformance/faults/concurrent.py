@@ -22,8 +22,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
-from conformance.faults.lines import Limits
-from conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, Subject, SubjectError, Workload
+from holdfast.conformance.faults.lines import Limits
+from holdfast.conformance.faults.subject import (
+    Answer,
+    Asked,
+    Facts,
+    History,
+    Op,
+    Outcome,
+    Subject,
+    SubjectError,
+    Workload,
+)
 
 CLIENTS = 4
 # Starts one process for each line that comes, on the next of these sockets. What it started it waits for.

@@ -13,21 +13,21 @@ from enum import Enum, unique
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import mounts, stored
-from conformance.faults.copying import copy
-from conformance.faults.deprived import Deprived, during, judge_deprived, older
-from conformance.faults.disks import full, mountable
-from conformance.faults.helpers import killed, stopped, undisturbed
-from conformance.faults.locks import locked
-from conformance.faults.mounts import Disk
-from conformance.faults.oracle import Kind, Verdict, judge
-from conformance.faults.order import spread
-from conformance.faults.processes import Marked
-from conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
-from conformance.faults.runs import accepted
-from conformance.faults.stored import Stored, Variant
-from conformance.faults.subject import Op, SubjectError, Workload, perform
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults import mounts, stored
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, older
+from holdfast.conformance.faults.disks import full, mountable
+from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
+from holdfast.conformance.faults.locks import locked
+from holdfast.conformance.faults.mounts import Disk
+from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.processes import Marked
+from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.stored import Stored, Variant
+from holdfast.conformance.faults.subject import Op, SubjectError, Workload, perform
+from holdfast.conformance.faults.sweep import Sweep
 
 
 @unique

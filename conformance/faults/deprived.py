@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.faults.naming import named, stranger
-from conformance.faults.oracle import Kind, Verdict, compare
-from conformance.faults.subject import (
+from holdfast.conformance.faults.naming import named, stranger
+from holdfast.conformance.faults.oracle import Kind, Verdict, compare
+from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
     Op,

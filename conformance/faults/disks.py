@@ -7,17 +7,17 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import mounts
-from conformance.faults.copying import copy
-from conformance.faults.mounts import Disk
-from conformance.faults.oracle import Kind, Verdict, judge
-from conformance.faults.order import spread
-from conformance.faults.probe import mounting
-from conformance.faults.report import RunError, Tally
-from conformance.faults.runs import accepted
-from conformance.faults.stored import PAGE, pages
-from conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults import mounts
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.mounts import Disk
+from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.probe import mounting
+from holdfast.conformance.faults.report import RunError, Tally
+from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.stored import PAGE, pages
+from holdfast.conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
+from holdfast.conformance.faults.sweep import Sweep
 
 # A roomy disk has so many times the pages of what is there, and so many more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conformance.faults.recording import Action, Mapped, Named, Names, Recording, Truncate, Type, Write, replay
+from holdfast.conformance.faults.recording import (
+    Action,
+    Mapped,
+    Named,
+    Names,
+    Recording,
+    Truncate,
+    Type,
+    Write,
+    replay,
+)
 
 
 @dataclass(slots=True)

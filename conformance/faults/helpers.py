@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from conformance.faults.copying import copy
-from conformance.faults.deprived import judge_running
-from conformance.faults.oracle import Kind, Verdict, judge
-from conformance.faults.order import spread
-from conformance.faults.probe import probe
-from conformance.faults.processes import Marked
-from conformance.faults.report import RunError, Tally
-from conformance.faults.runs import accepted
-from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.deprived import judge_running
+from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.probe import probe
+from holdfast.conformance.faults.processes import Marked
+from holdfast.conformance.faults.report import RunError, Tally
+from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
+from holdfast.conformance.faults.sweep import Sweep
 
 # While they are stopped every answer may take as long as it may, so few are asked for, and few runs have to be tried.
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1

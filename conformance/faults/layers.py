@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.faults.report import Layer
+from holdfast.conformance.faults.report import Layer
 
 # What is judged from recordings, or struck by whoever records: these need the tracer, and are trials of a `Sweep`.
 RECORDED = frozenset(

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn
 
-from conformance.faults.deadline import Deadline, OutOfTimeError
-from conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
+from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
 
 # An answer of more bytes than this is none.
 _MAX_LINE = 4 * 1024 * 1024

@@ -28,7 +28,7 @@ def locked(files: Iterable[Path]) -> Iterator[int]:
 
     Locks of ranges end when their process closes any descriptor of the file, so it must not be this one.
     """
-    argv = [sys.executable, "-P", "-m", "conformance.faults.locks", *map(os.fspath, files)]
+    argv = [sys.executable, "-P", "-m", "holdfast.conformance.faults.locks", *map(os.fspath, files)]
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as holder:
         try:

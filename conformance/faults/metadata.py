@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from pathlib import Path
 
-from conformance.faults.model import Candidate
-from conformance.faults.recording import (
+from holdfast.conformance.faults.model import Candidate
+from holdfast.conformance.faults.recording import (
     ROOT,
     Changed,
     Mapped,

@@ -1,6 +1,6 @@
 """Runs a command whose work directory is read-only, or a small disk: mounts that nobody else sees, gone with it.
 
-    python -m conformance.faults.mounts {as-it-is,read-only,small} WORKDIR MARK [--size BYTES] -- CMD...
+    python -m holdfast.conformance.faults.mounts {as-it-is,read-only,small} WORKDIR MARK [--size BYTES] -- CMD...
 
 Root makes them in a mount namespace of its own, anybody else in a user namespace as well, in which he stays who he is.
 `small` lets the command work on a tmpfs of this size that begins with what WORKDIR holds, and puts what it left there
@@ -26,8 +26,8 @@ from types import FrameType
 
 import psutil
 
-from conformance.faults.copying import copy
-from conformance.faults.tracer import FAILED, NO_COMMAND
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND
 
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE, _RELATIVE_TIMES = 1, 32, 4096, 16384, 1 << 18, 1 << 21
@@ -48,7 +48,7 @@ class Disk(StrEnum):
 
 def argv(disk: Disk, folder: Path, mark: Path, size: int = 0) -> list[str]:
     """The words that go before a command. `size` in bytes, of a small disk."""
-    python = [sys.executable, "-P", "-m", "conformance.faults.mounts", disk.value, str(folder), str(mark)]
+    python = [sys.executable, "-P", "-m", "holdfast.conformance.faults.mounts", disk.value, str(folder), str(mark)]
     return [*python, *(["--size", str(size)] if disk is Disk.SMALL else []), "--"]
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from conformance.faults.recording import (
+from holdfast.conformance.faults.recording import (
     Changed,
     Event,
     Failed,
@@ -20,7 +20,7 @@ from conformance.faults.recording import (
     Truncate,
     Write,
 )
-from conformance.faults.subject import Facts, Op, Workload
+from holdfast.conformance.faults.subject import Facts, Op, Workload
 
 # How much of a value or of an answer is worth printing, in characters; of an operation with its arguments some more.
 _SHOWN_TEXT, _SHOWN_OP = 80, 200

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
 
-from conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
-from conformance.faults.recording import Event, Recording
-from conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, Workload
+from holdfast.conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
+from holdfast.conformance.faults.recording import Event, Recording
+from holdfast.conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, Workload
 
 
 class UnplacedError(Exception):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from conformance.faults.recording import Names, Recording, Sync, SyncAll, Unnamed, Write
+from holdfast.conformance.faults.recording import Names, Recording, Sync, SyncAll, Unnamed, Write
 
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.

@@ -11,17 +11,17 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from conformance.faults import naming, story
-from conformance.faults.metadata import Given, Metadata, some
-from conformance.faults.model import Candidate, Plan, Stage
-from conformance.faults.model import Kind as StateKind
-from conformance.faults.oracle import Kind, Promises, Verdict, judge
-from conformance.faults.order import spread
-from conformance.faults.recording import Recording, Sync
-from conformance.faults.report import Finding, Tally
-from conformance.faults.runs import Runs, read_whole
-from conformance.faults.subject import SubjectError
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import naming, story
+from holdfast.conformance.faults.metadata import Given, Metadata, some
+from holdfast.conformance.faults.model import Candidate, Plan, Stage
+from holdfast.conformance.faults.model import Kind as StateKind
+from holdfast.conformance.faults.oracle import Kind, Promises, Verdict, judge
+from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.recording import Recording, Sync
+from holdfast.conformance.faults.report import Finding, Tally
+from holdfast.conformance.faults.runs import Runs, read_whole
+from holdfast.conformance.faults.subject import SubjectError
+from holdfast.conformance.faults.tracer import Fault
 
 # Of the states that a crash leaves, so many are the beginning of a recovery that is interrupted itself.
 NESTED_STATES = 6

@@ -13,10 +13,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.faults import fidelity, mounts, recording
-from conformance.faults.mounts import Disk
-from conformance.faults.recording import Event, Sync
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import fidelity, mounts, recording
+from holdfast.conformance.faults.mounts import Disk
+from holdfast.conformance.faults.recording import Event, Sync
+from holdfast.conformance.faults.tracer import Fault
 
 _PATIENCE_S = 5.0
 # Bytes of a disk that is mounted to see whether one can be.

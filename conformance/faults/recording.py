@@ -20,7 +20,7 @@ from enum import StrEnum, unique
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from conformance.faults.filed import Filed
+from holdfast.conformance.faults.filed import Filed
 
 VERSION = 3
 # The work directory itself, as a file number.

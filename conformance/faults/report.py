@@ -13,9 +13,9 @@ from enum import StrEnum, unique
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.faults.deadline import Deadline, OutOfTimeError
-from conformance.faults.oracle import Kind, Verdict
-from conformance.faults.timeline import Marks
+from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.timeline import Marks
 
 
 @unique

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from conformance.faults import fidelity
-from conformance.faults.copying import copy
-from conformance.faults.deadline import Deadline
-from conformance.faults.oracle import Promises, UnplacedError, acknowledgements
-from conformance.faults.recording import Recording, RecordingError, read
-from conformance.faults.report import RunError
-from conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
-from conformance.faults.tracer import Fault
-from conformance.faults.workspace import Workspace
+from holdfast.conformance.faults import fidelity
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.deadline import Deadline
+from holdfast.conformance.faults.oracle import Promises, UnplacedError, acknowledgements
+from holdfast.conformance.faults.recording import Recording, RecordingError, read
+from holdfast.conformance.faults.report import RunError
+from holdfast.conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
+from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.workspace import Workspace
 
 # Fewer points than this show nothing: so many are tried whatever time they take, or all there are.
 LEAST_TRIED = 8

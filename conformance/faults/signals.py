@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from conformance.faults.copying import copy
-from conformance.faults.oracle import judge
-from conformance.faults.order import spread
-from conformance.faults.processes import Marked
-from conformance.faults.report import Layer, Report, RunError, Tally
-from conformance.faults.runs import accepted
-from conformance.faults.subject import Asked, History, Outcome, SubjectError
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.oracle import judge
+from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.processes import Marked
+from holdfast.conformance.faults.report import Layer, Report, RunError, Tally
+from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.subject import Asked, History, Outcome, SubjectError
+from holdfast.conformance.faults.sweep import Sweep
 
 # Into how many parts the time of an operation is cut: at each cut it is killed once.
 _PARTS = 4

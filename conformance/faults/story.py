@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.faults import recording, timeline
-from conformance.faults.deadline import Deadline
-from conformance.faults.model import Candidate
-from conformance.faults.model import Kind as StateKind
-from conformance.faults.naming import short
-from conformance.faults.oracle import Kind, Promises, Verdict
-from conformance.faults.report import Finding, Layer
-from conformance.faults.subject import Workload
+from holdfast.conformance.faults import recording, timeline
+from holdfast.conformance.faults.deadline import Deadline
+from holdfast.conformance.faults.model import Candidate
+from holdfast.conformance.faults.model import Kind as StateKind
+from holdfast.conformance.faults.naming import short
+from holdfast.conformance.faults.oracle import Kind, Promises, Verdict
+from holdfast.conformance.faults.report import Finding, Layer
+from holdfast.conformance.faults.subject import Workload
 
 # What became of the store; of a loss the verdict has the numbers.
 _ENDS = {

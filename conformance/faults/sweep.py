@@ -13,15 +13,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from conformance.faults import naming, power
-from conformance.faults.copying import copy
-from conformance.faults.lines import Lines, puts
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.order import halves_first, in_place_first, spread
-from conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
-from conformance.faults.runs import LEAST_TRIED, Run, Runs
-from conformance.faults.timeline import Marks
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import naming, power
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.order import halves_first, in_place_first, spread
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs
+from holdfast.conformance.faults.timeline import Marks
+from holdfast.conformance.faults.tracer import Fault
 
 __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
 

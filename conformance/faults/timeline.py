@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
-from conformance.faults.model import Data, Moved, Pending, Point, Profile, on, points
-from conformance.faults.model.pending import PAGE, Units
-from conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
+from holdfast.conformance.faults.model import Data, Moved, Pending, Point, Profile, on, points
+from holdfast.conformance.faults.model.pending import PAGE, Units
+from holdfast.conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
 # Pixels: of the names of the lanes, of a lane, between two of them, of the room for one operation.
 _LABELS, _LANE, _GAP, _MARGIN = 210, 40, 8, 24

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.faults.copying import copy
-from conformance.faults.oracle import Kind, Verdict
-from conformance.faults.report import Finding, Tally
+from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.report import Finding, Tally
 
 
 class Workspace:

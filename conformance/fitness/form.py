@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.fitness.model import (
+from holdfast.conformance.fitness.model import (
     Answer,
     Candidate,
     Criterion,

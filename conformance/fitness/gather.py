@@ -15,28 +15,37 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from conformance.adapter.janitor import Janitor
-from conformance.fitness import sqlite
-from conformance.fitness.codes import Code
-from conformance.fitness.deadline import TIMEOUT_S, Deadline
-from conformance.fitness.errors import FitnessError, LostError
-from conformance.fitness.judge import judge
-from conformance.fitness.model import Candidate, Evidence, EvidenceClass, Part, Probe, RelationName, Snapshot, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import candidates as search
-from conformance.fitness.postgres import poolers, roles
-from conformance.fitness.postgres.blockers import cause
-from conformance.fitness.postgres.clone import clone
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.postgres.live import live_connection, probe_live
-from conformance.fitness.postgres.probes import probe_clone
-from conformance.fitness.postgres.reading import errors_described, reading
-from conformance.fitness.postgres.roles import Household
-from conformance.fitness.postgres.scratch import Scratch, scratch
-from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.proof import Examination, unproven_everywhere
-from conformance.fitness.server import unidentified
-from conformance.fitness.target import Target, target_of
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.fitness import sqlite
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
+from holdfast.conformance.fitness.errors import FitnessError, LostError
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import (
+    Candidate,
+    Evidence,
+    EvidenceClass,
+    Part,
+    Probe,
+    RelationName,
+    Snapshot,
+    Surface,
+)
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import candidates as search
+from holdfast.conformance.fitness.postgres import poolers, roles
+from holdfast.conformance.fitness.postgres.blockers import cause
+from holdfast.conformance.fitness.postgres.clone import clone
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.live import live_connection, probe_live
+from holdfast.conformance.fitness.postgres.probes import probe_clone
+from holdfast.conformance.fitness.postgres.reading import errors_described, reading
+from holdfast.conformance.fitness.postgres.roles import Household
+from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
+from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.proof import Examination, unproven_everywhere
+from holdfast.conformance.fitness.server import unidentified
+from holdfast.conformance.fitness.target import Target, target_of
 
 # What of it is kept for reading the catalogue again, however long the clone takes: a tenth, and no more than that.
 _KEPT_S = 15.0

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.fitness import sqlite
-from conformance.fitness.criteria import around, atomic, audit, binding, guards, keys, lasting, notes
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.model import Criterion, Dialect, Evidence, EvidenceClass, Finding, Judgement, status_of
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness import sqlite
+from holdfast.conformance.fitness.criteria import around, atomic, audit, binding, guards, keys, lasting, notes
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.model import (
+    Criterion,
+    Dialect,
+    Evidence,
+    EvidenceClass,
+    Finding,
+    Judgement,
+    status_of,
+)
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 
 _TRIED = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)
 # Each criterion with who judges it, and the classes of evidence without which it is not proven.

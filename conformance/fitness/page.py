@@ -7,14 +7,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from conformance.fitness import view
-from conformance.fitness.proof import Examination
+from holdfast.conformance.fitness import view
+from holdfast.conformance.fitness.proof import Examination
 
 
 def page(examination: Examination, document: Mapping[str, Any]) -> str:
     """The page; `document` is the proof of the same examination."""
     environment = Environment(
-        loader=PackageLoader("conformance.fitness"),
+        loader=PackageLoader("holdfast.conformance.fitness"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         undefined=StrictUndefined,

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specs import Contract, SpecError, load_terms, schema
-from specs.yamlfile import read_yaml
+from holdfast.specs import Contract, SpecError, load_terms, schema
+from holdfast.specs.yamlfile import read_yaml
 
 CONTRACT = "rs4a-replay"
 # The relation of the contract that holds the effect, and the parameter that says how long a consumed record blocks.

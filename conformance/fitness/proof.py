@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from conformance.fitness import form
-from conformance.fitness.judge import judge
-from conformance.fitness.model import (
+from holdfast.conformance.fitness import form
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import (
     Candidate,
     Criterion,
     Evidence,
@@ -32,13 +32,13 @@ from conformance.fitness.model import (
     Surface,
     digest,
 )
-from conformance.fitness.policy import CONTRACT, Policy, PolicyError, policy_from_proof
-from conformance.fitness.server import Server, server_of
-from reports.evidence import KitIdentity
-from reports.evidence.model import instant_text
-from specs import Contract, load_terms, schema, strictjson
-from specs.errors import StrictJsonError
-from specs.files import read_regular
+from holdfast.conformance.fitness.policy import CONTRACT, Policy, PolicyError, policy_from_proof
+from holdfast.conformance.fitness.server import Server, server_of
+from holdfast.reports.evidence import KitIdentity
+from holdfast.reports.evidence.model import instant_text
+from holdfast.specs import Contract, load_terms, schema, strictjson
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.files import read_regular
 
 SCHEMA = 1
 # Clocks of machines in one installation differ by seconds; by more, a proof claims to be from the future.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import Criterion, Evidence, EvidenceClass, Part, Reason, Row, Standing
-from conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import Criterion, Evidence, EvidenceClass, Part, Reason, Row, Standing
+from holdfast.conformance.fitness.policy import Policy
 
 # Classes of evidence that consist of probes.
 _TRIED = (EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)

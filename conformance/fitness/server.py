@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from conformance.fitness.model import Dialect, Row, Snapshot
+from holdfast.conformance.fitness.model import Dialect, Row, Snapshot
 
 # The circumstance of a snapshot that says which server it is; for PostgreSQL the name of the query.
 IDENTITY = "identity"

@@ -18,17 +18,17 @@ from typing import Any, Protocol
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.fitness import gather, sqlite
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Part, RelationName, Snapshot, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import candidates, snapshot
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.postgres.reading import reading
-from conformance.fitness.sqlite.live import read
-from conformance.fitness.sqlite.snapshot import take
-from conformance.fitness.target import Target, target_of
+from holdfast.conformance.fitness import gather, sqlite
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import Part, RelationName, Snapshot, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import candidates, snapshot
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.reading import reading
+from holdfast.conformance.fitness.sqlite.live import read
+from holdfast.conformance.fitness.sqlite.snapshot import take
+from holdfast.conformance.fitness.target import Target, target_of
 
 # The store of one session has a few rows.
 _LOOK_S = 15.0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.fitness.errors import FitnessError
-from reports.evidence import Redactor
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.reports.evidence import Redactor
 
 # Members of a DSN that hold a secret.
 HIDDEN = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
-from conformance.fitness.policy import CONTRACT
-from conformance.fitness.postgres.catalogue import UNREADABLE
-from conformance.fitness.proof import Examination
-from conformance.fitness.sqlite.live import MAIN
-from conformance.fitness.sqlite.snapshot import AUDIT, queries
-from reports.evidence import SurfaceLine
-from specs import strictjson
-from specs.fitness import Kind, Tie, in_order, load_queries
+from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
+from holdfast.conformance.fitness.policy import CONTRACT
+from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
+from holdfast.conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, queries
+from holdfast.reports.evidence import SurfaceLine
+from holdfast.specs import strictjson
+from holdfast.specs.fitness import Kind, Tie, in_order, load_queries
 
 # What stands for the writer in rows that are compared: its name belongs to the server.
 _WRITER = "the writer"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.fitness.model import (
+from holdfast.conformance.fitness.model import (
     Answer,
     Criterion,
     Evidence,
@@ -19,7 +19,7 @@ from conformance.fitness.model import (
     Standing,
     Statement,
 )
-from conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.proof import Examination
 
 # Source section 6, each in one line.
 TITLES = {

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.inspection.files import MAX_ENTRIES, MAX_FILE, PLAIN, folder_of, kind_of, parts_of, read_plain
+from holdfast.conformance.inspection.files import (
+    MAX_ENTRIES,
+    MAX_FILE,
+    PLAIN,
+    folder_of,
+    kind_of,
+    parts_of,
+    read_plain,
+)
 
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vectors.canaries import occurring
+from holdfast.vectors.jcs.canaries import occurring
 
 # Beyond this a file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024

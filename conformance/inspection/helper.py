@@ -57,7 +57,7 @@ class Helper:
         if self._process is None or self._process.poll() is not None:
             self._end()
             # -P: the adapter's folder, or the user's, is no place to import from.
-            argv = [sys.executable, "-P", "-m", "conformance.inspection.database"]
+            argv = [sys.executable, "-P", "-m", "holdfast.conformance.inspection.database"]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(
                 argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.inspection import changing, files
-from conformance.inspection.database import MAX_LOOK, nothing
-from conformance.inspection.helper import HELPER, HelperError
-from specs.strictjson import canonical
-from vectors.canaries import spellings
+from holdfast.conformance.inspection import changing, files
+from holdfast.conformance.inspection.database import MAX_LOOK, nothing
+from holdfast.conformance.inspection.helper import HELPER, HelperError
+from holdfast.specs.strictjson import canonical
+from holdfast.vectors.jcs.canaries import spellings
 
 Row = Mapping[str, Any]
 

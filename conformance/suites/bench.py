@@ -8,20 +8,20 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from conformance.cases import expect as ex
-from conformance.cases.action import Action, Verb
-from conformance.cases.looking import operand_of, value_of
-from conformance.cases.record import Finding, Judgement, Record
-from conformance.cases.request import START, open_request
-from conformance.cases.values import Scope, shift
-from conformance.verdict import Verdict
-from specs import Contract
-from specs.strictjson import canonical
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.looking import operand_of, value_of
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.request import START, open_request
+from holdfast.conformance.cases.values import Scope, shift
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Contract
+from holdfast.specs.strictjson import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.cases.drive import Driver
+    from holdfast.conformance.cases.drive import Driver
 
 # So many of a test's findings are told in words; the others are counted.
 _SHOWN = 4

@@ -6,24 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reference_impl.calyx_replay.codec import Codec
-from reference_impl.calyx_replay.command_line import CommandLine
-from reference_impl.calyx_replay.delivery import Delivery
-from reference_impl.calyx_replay.location import Location
-from reference_impl.calyx_replay.mailbox import Mailbox
-from reference_impl.calyx_replay.migration import Migration
-from reference_impl.calyx_replay.provision import Provisioner
-from reference_impl.calyx_replay.pruning import Pruning
-from reference_impl.calyx_replay.schema import Schema
-from reference_impl.calyx_replay.service import Parts, Service
-from reference_impl.calyx_replay.settings import Settings, load_settings
-from reference_impl.calyx_replay.signatures import Signatures
-from reference_impl.calyx_replay.stoppoints import StopPoints
-from reference_impl.calyx_replay.store import Store
-from reference_impl.calyx_replay.terms import CONTRACT
-from reference_impl.calyx_replay.timing import SeenAt, Window
-from reference_impl.patience import Patience
-from specs import load_terms
+from holdfast.reference_impl.calyx_replay.codec import Codec
+from holdfast.reference_impl.calyx_replay.command_line import CommandLine
+from holdfast.reference_impl.calyx_replay.delivery import Delivery
+from holdfast.reference_impl.calyx_replay.location import Location
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import Migration
+from holdfast.reference_impl.calyx_replay.provision import Provisioner
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.service import Parts, Service
+from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
+from holdfast.reference_impl.calyx_replay.signatures import Signatures
+from holdfast.reference_impl.calyx_replay.stoppoints import StopPoints
+from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT
+from holdfast.reference_impl.calyx_replay.timing import SeenAt, Window
+from holdfast.reference_impl.patience import Patience
+from holdfast.specs import load_terms
 
 
 def _as_loaded(settings: Settings) -> Settings:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reference_impl.calyx_replay.settings import Settings
-from specs.errors import StrictJsonError
-from specs.strictjson import canonical, loads
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import canonical, loads
 
 MEMBERS = frozenset({"protocol_version", "header", "ciphertext", "signature"})
 _SENDER_KEY_BYTES = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.codec import Envelope
 
 
 class Delivery:

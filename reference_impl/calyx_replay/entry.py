@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
-from reference_impl.calyx_replay.terms import CONTRACT
-from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from reference_impl.sqlite import StoreError
-from reference_impl.whole import Whole, planted
+from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT
+from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.sqlite import StoreError
+from holdfast.reference_impl.whole import Whole, planted
 
 _UTC = "UTC"
-_LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
+_LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)

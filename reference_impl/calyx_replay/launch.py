@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.calyx_replay.settings import TEMPLATE_KEY
-from reference_impl.launching import FolderTemplate, Launched, Stores
-from reference_impl.mutants import find
+from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
+from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
+from holdfast.reference_impl.mutants import find
 
 
 def launch(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from reference_impl.calyx_replay.settings import Settings
-from reference_impl.sqlite import FILE_MODE, DatabaseFiles
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.sqlite import FILE_MODE, DatabaseFiles
 
 FOLDER_MODE = 0o700
 # What git is told in the runtime root: the whole runtime is ignored, not one file of it.

@@ -7,18 +7,18 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
-from reference_impl.calyx_replay.delivery import Delivery
-from reference_impl.calyx_replay.pruning import Pruning
-from reference_impl.calyx_replay.signatures import Signatures
-from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import KeyTakenError, Row, Store
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
-from reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
-from reference_impl.sqlite import StoreError, UncertainError
-from reference_impl.stops import AbortedError
-from specs.schema import Validator
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
+from holdfast.reference_impl.calyx_replay.delivery import Delivery
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.signatures import Signatures
+from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
+from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.stops import AbortedError
+from holdfast.specs.schema import Validator
 
 
 class Mailbox:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
-from reference_impl.calyx_replay.mailbox import Mailbox
-from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import KeyTakenError, Store
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
-from reference_impl.calyx_replay.timing import shifted, written
-from reference_impl.sqlite import StoreError, UncertainError
-from reference_impl.stops import AbortedError
-from specs.errors import StrictJsonError
-from specs.strictjson import loads
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
+from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Store
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.stops import AbortedError
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
 
 # methods.yaml, $defs/msg_id.
 _MOST_CHARACTERS = 256

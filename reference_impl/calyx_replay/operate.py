@@ -1,4 +1,4 @@
-"""The operator's command line: `python -m reference_impl calyx COMMAND --root DIR`.
+"""The operator's command line: `python -m holdfast.reference_impl calyx COMMAND --root DIR`.
 
 Exit status: 0 when it was done, 1 when it was refused (the reason is on standard error), 2 for a wrong command line.
 """
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reference_impl.answers import Answer
-    from reference_impl.calyx_replay.blueprint import Blueprint
-    from reference_impl.calyx_replay.service import Parts
+    from holdfast.reference_impl.answers import Answer
+    from holdfast.reference_impl.calyx_replay.blueprint import Blueprint
+    from holdfast.reference_impl.calyx_replay.service import Parts
 
 NAME = "calyx"
 TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
@@ -39,7 +39,7 @@ _WHAT_TO_DO = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m reference_impl {NAME}", description=TITLE)
+    parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, run: Callable[[argparse.Namespace, Parts, datetime], int], text: str) -> Any:
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return _USAGE if ended.code else _DONE
     # Only now: a wrong command line is told at once.
-    from reference_impl.session import OpenError
+    from holdfast.reference_impl.session import OpenError
 
     try:
         if not options.root.is_dir():
@@ -90,17 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _clock(text: str | None) -> datetime:
     if text is None:
         return datetime.now(UTC)
-    from reference_impl.instants import parse_instant
+    from holdfast.reference_impl.instants import parse_instant
 
     return parse_instant(text)
 
 
 def _blueprint(mutant: str | None) -> Blueprint:
-    from reference_impl.calyx_replay.blueprint import REFERENCE
+    from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
 
     if mutant is None:
         return REFERENCE
-    from reference_impl.whole import planted
+    from holdfast.reference_impl.whole import planted
 
     return planted(REFERENCE, mutant)
 
@@ -111,7 +111,7 @@ def _complain(text: str, status: int = _REFUSED) -> int:
 
 
 def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
-    from reference_impl.answers import Accepted, Refused
+    from holdfast.reference_impl.answers import Accepted, Refused
 
     if isinstance(answer, Accepted):
         print(tell(answer.value))
@@ -123,7 +123,7 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from reference_impl.calyx_replay.provision import ProvisionError
+    from holdfast.reference_impl.calyx_replay.provision import ProvisionError
 
     blueprint: Blueprint = options.blueprint
     try:
@@ -162,8 +162,8 @@ def _migrate(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
 
 
 def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
-    from reference_impl.sqlite import StoreError
+    from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+    from holdfast.reference_impl.sqlite import StoreError
 
     store = parts.store
     try:

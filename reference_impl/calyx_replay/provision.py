@@ -7,9 +7,9 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from reference_impl.calyx_replay.location import IGNORE_FILE, Location
-from reference_impl.calyx_replay.schema import Schema
-from reference_impl.sqlite import StoreError
+from holdfast.reference_impl.calyx_replay.location import IGNORE_FILE, Location
+from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.sqlite import StoreError
 
 
 class ProvisionError(Exception):

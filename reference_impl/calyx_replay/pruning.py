@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.stoppoints import Point, StopPoints
-from reference_impl.calyx_replay.store import MailboxState, Store
-from reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
-from reference_impl.calyx_replay.timing import microseconds, shifted, written
-from reference_impl.sqlite import StoreError, UncertainError
-from reference_impl.stops import AbortedError
-from specs.schema import Validator
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
+from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.timing import microseconds, shifted, written
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.stops import AbortedError
+from holdfast.specs.schema import Validator
 
 
 @dataclass(frozen=True, slots=True)

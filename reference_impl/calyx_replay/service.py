@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Answer, Fault, Ok
-from reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
-from reference_impl.calyx_replay.command_line import CommandLine
-from reference_impl.calyx_replay.delivery import Delivery
-from reference_impl.calyx_replay.mailbox import Mailbox
-from reference_impl.calyx_replay.migration import Migration
-from reference_impl.calyx_replay.pruning import Pruning
-from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
-from reference_impl.calyx_replay.store import Store
-from reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
-from reference_impl.patience import Patience
-from reference_impl.sqlite import StoreError
-from specs import Contract
-from specs.model import Group
-from specs.schema import explain
+from holdfast.reference_impl.answers import Answer, Fault, Ok
+from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
+from holdfast.reference_impl.calyx_replay.command_line import CommandLine
+from holdfast.reference_impl.calyx_replay.delivery import Delivery
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import Migration
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
+from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import StoreError
+from holdfast.specs import Contract
+from holdfast.specs.model import Group
+from holdfast.specs.schema import explain
 
 
 @dataclass(frozen=True, slots=True)

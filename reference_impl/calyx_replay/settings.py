@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from reference_impl.calyx_replay.terms import CONTRACT, check_reasons
-from reference_impl.session import OpenError
-from specs import load_terms
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.session import OpenError
+from holdfast.specs import load_terms
 
 # What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
 TEMPLATE_KEY = "template"

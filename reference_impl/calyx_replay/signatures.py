@@ -5,7 +5,7 @@ from __future__ import annotations
 from nacl.exceptions import BadSignatureError, CryptoError
 from nacl.signing import VerifyKey
 
-from reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.codec import Envelope
 
 SIGNATURE_BYTES = 64
 

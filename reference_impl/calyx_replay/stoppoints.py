@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum, unique
 from pathlib import Path
 
-from reference_impl.patience import Patience
-from reference_impl.stops import AbortedError, Stops
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.stops import AbortedError, Stops
 
 
 @unique

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from reference_impl.calyx_replay.location import Location
-from reference_impl.calyx_replay.schema import Schema
-from reference_impl.calyx_replay.settings import Settings
-from reference_impl.calyx_replay.terms import Purpose
-from reference_impl.calyx_replay.timing import SeenAt
-from reference_impl.patience import Patience
-from reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.calyx_replay.location import Location
+from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.terms import Purpose
+from holdfast.reference_impl.calyx_replay.timing import SeenAt
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Any
 
-from reference_impl.answers import Refused
-from reference_impl.terms import hold_to_contract
-from specs.schema import Validator, explain
+from holdfast.reference_impl.answers import Refused
+from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
 

@@ -6,7 +6,7 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
-from reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.settings import Settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

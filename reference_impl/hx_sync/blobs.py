@@ -12,10 +12,10 @@ from pathlib import Path
 
 import zstandard
 
-from reference_impl.hx_sync.disk import Disk
-from reference_impl.hx_sync.header import Header
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.sqlite import StoreError
+from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.header import Header
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.sqlite import StoreError
 
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

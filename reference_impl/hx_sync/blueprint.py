@@ -6,37 +6,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reference_impl.hx_sync.algorithms import Algorithms
-from reference_impl.hx_sync.blobs import BlobCache, BlobCodec
-from reference_impl.hx_sync.command_line import CommandLine
-from reference_impl.hx_sync.commands import Commands
-from reference_impl.hx_sync.disk import Disk
-from reference_impl.hx_sync.envelope import Envelope, Nonces
-from reference_impl.hx_sync.folder import FolderStore
-from reference_impl.hx_sync.forgetting import Forgetting
-from reference_impl.hx_sync.forgotten import Forgotten, Windows
-from reference_impl.hx_sync.header import Headers
-from reference_impl.hx_sync.importing import Importing
-from reference_impl.hx_sync.index import Index
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.keys import VaultKeys
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.ledger import Ledger
-from reference_impl.hx_sync.merging import Merging
-from reference_impl.hx_sync.nodes import Nodes
-from reference_impl.hx_sync.objects import Objects
-from reference_impl.hx_sync.provision import Provisioner
-from reference_impl.hx_sync.publishing import Publishing
-from reference_impl.hx_sync.records import Contents, Records
-from reference_impl.hx_sync.s3 import connected
-from reference_impl.hx_sync.schema import Schema
-from reference_impl.hx_sync.service import Parts, Service
-from reference_impl.hx_sync.settings import Settings, load_settings
-from reference_impl.hx_sync.storage import Store
-from reference_impl.hx_sync.terms import CONTRACT
-from reference_impl.hx_sync.views import Views, Winner
-from reference_impl.patience import Patience
-from specs import load_terms
+from holdfast.reference_impl.hx_sync.algorithms import Algorithms
+from holdfast.reference_impl.hx_sync.blobs import BlobCache, BlobCodec
+from holdfast.reference_impl.hx_sync.command_line import CommandLine
+from holdfast.reference_impl.hx_sync.commands import Commands
+from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.envelope import Envelope, Nonces
+from holdfast.reference_impl.hx_sync.folder import FolderStore
+from holdfast.reference_impl.hx_sync.forgetting import Forgetting
+from holdfast.reference_impl.hx_sync.forgotten import Forgotten, Windows
+from holdfast.reference_impl.hx_sync.header import Headers
+from holdfast.reference_impl.hx_sync.importing import Importing
+from holdfast.reference_impl.hx_sync.index import Index
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.keys import VaultKeys
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.ledger import Ledger
+from holdfast.reference_impl.hx_sync.merging import Merging
+from holdfast.reference_impl.hx_sync.nodes import Nodes
+from holdfast.reference_impl.hx_sync.objects import Objects
+from holdfast.reference_impl.hx_sync.provision import Provisioner
+from holdfast.reference_impl.hx_sync.publishing import Publishing
+from holdfast.reference_impl.hx_sync.records import Contents, Records
+from holdfast.reference_impl.hx_sync.s3 import connected
+from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.service import Parts, Service
+from holdfast.reference_impl.hx_sync.settings import Settings, load_settings
+from holdfast.reference_impl.hx_sync.storage import Store
+from holdfast.reference_impl.hx_sync.terms import CONTRACT
+from holdfast.reference_impl.hx_sync.views import Views, Winner
+from holdfast.reference_impl.patience import Patience
+from holdfast.specs import load_terms
 
 
 def _as_loaded(settings: Settings) -> Settings:

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from specs.strictjson import MAX_DEPTH, canonical, loads
+from holdfast.specs.strictjson import MAX_DEPTH, canonical, loads
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _HARD_NUMBER = re.compile(rb"[0-9][.eE]|[0-9]{16}")
@@ -62,7 +62,7 @@ def write_easy(value: Any) -> bytes:
 
 
 def read(data: bytes) -> Any:
-    """One I-JSON value. Raises StrictJsonError, as `specs.strictjson.loads`."""
+    """One I-JSON value. Raises StrictJsonError, as `holdfast.specs.strictjson.loads`."""
     try:
         value = orjson.loads(data)
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == data:

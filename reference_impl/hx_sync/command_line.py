@@ -11,15 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reference_impl.deadlines import scaled
+import holdfast
+from holdfast.reference_impl.deadlines import scaled
 
 # docs/adapter-protocol.md: the adapter has 2 s for its answer.
 GIVE_UP_S = scaled(1.8)
-_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE_ROOT = Path(holdfast.__file__).parents[1]
 
 
 class CommandLine:
-    """Runs `python -m reference_impl hx` with the session's frozen clock and its config."""
+    """Runs `python -m holdfast.reference_impl hx` with the session's frozen clock and its config."""
 
     def __init__(self, root: Path, config: Mapping[str, str], mutant: str | None) -> None:
         self._root = root
@@ -29,7 +30,7 @@ class CommandLine:
     def run(self, node: str, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
         """Exit status and all output. Raises OSError, subprocess.SubprocessError."""
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "reference_impl", "hx", *self.words(node, arguments, now=now)],
+            [sys.executable, "-P", "-m", "holdfast.reference_impl", "hx", *self.words(node, arguments, now=now)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
-from reference_impl.hx_sync.service import Parts, Service
-from reference_impl.hx_sync.spelling import to_base64url
-from reference_impl.hx_sync.terms import Reason, RefusedError
-from reference_impl.sqlite import StoreError
-from specs.errors import StrictJsonError
-from specs.strictjson import loads
+from holdfast.reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
+from holdfast.reference_impl.hx_sync.service import Parts, Service
+from holdfast.reference_impl.hx_sync.spelling import to_base64url
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.sqlite import StoreError
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
 
 DONE, REFUSED, USAGE = 0, 1, 2
 _WHAT_TO_DO = {

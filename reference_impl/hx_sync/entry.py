@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
-from reference_impl.hx_sync.service import Parts
-from reference_impl.hx_sync.settings import TEMPLATE_KEY
-from reference_impl.hx_sync.terms import CONTRACT
-from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from reference_impl.whole import Whole, planted
+from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
+from holdfast.reference_impl.hx_sync.terms import CONTRACT
+from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.whole import Whole, planted
 
-_LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
+_LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms
-from reference_impl.hx_sync.header import Header, Headers, MalformedError
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms
+from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.terms import Kind
 
 MAGIC, VERSION = b"HXOBJ", 0
 _PRELUDE = struct.Struct(">5sBBI")

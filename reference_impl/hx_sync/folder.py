@@ -13,10 +13,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reference_impl.hx_sync.disk import Disk
-from reference_impl.hx_sync.layout import Layout, begins, parts_of
-from reference_impl.hx_sync.storage import Listing, Put, TooLargeError
-from reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.layout import Layout, begins, parts_of
+from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700

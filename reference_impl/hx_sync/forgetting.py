@@ -6,18 +6,18 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.envelope import Envelope
-from reference_impl.hx_sync.importing import Importing
-from reference_impl.hx_sync.instants import InstantError, Instants
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.nodes import Node
-from reference_impl.hx_sync.objects import Found, Objects
-from reference_impl.hx_sync.publishing import Publishing
-from reference_impl.hx_sync.records import Window
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.envelope import Envelope
+from holdfast.reference_impl.hx_sync.importing import Importing
+from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.objects import Found, Objects
+from holdfast.reference_impl.hx_sync.publishing import Publishing
+from holdfast.reference_impl.hx_sync.records import Window
+from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 
 class Forgetting:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.records import EventKey, Window
-from reference_impl.sqlite import StoreError
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.records import EventKey, Window
+from holdfast.reference_impl.sqlite import StoreError
 
 _OF_EVENT = "node_id = ? AND session_id = ? AND seq = ?"
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.instants import InstantError, Instants
-from reference_impl.hx_sync.layout import HASH, UUID
-from reference_impl.hx_sync.terms import Kind
-from specs.errors import StrictJsonError
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
+from holdfast.reference_impl.hx_sync.layout import HASH, UUID
+from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.specs.errors import StrictJsonError
 
 MAGIC, VERSION = "HXOBJ", 0
 COMPRESSIONS = ("zstd", "none")

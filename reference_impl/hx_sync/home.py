@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
-from reference_impl.hx_sync.commands import Commands
-from reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
-from reference_impl.hx_sync.nodes import FOLDER
-from reference_impl.hx_sync.s3 import split_url
-from reference_impl.hx_sync.service import Parts
-from reference_impl.hx_sync.terms import Reason, RefusedError
-from reference_impl.sqlite import StoreError, UncertainError
-from reference_impl.whole import planted
-from specs.errors import StrictJsonError
-from specs.strictjson import loads
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.commands import Commands
+from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
+from holdfast.reference_impl.hx_sync.nodes import FOLDER
+from holdfast.reference_impl.hx_sync.s3 import split_url
+from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.whole import planted
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
 
 _FILE = "hx.json"
 _S3 = "s3://"

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from reference_impl.hx_sync.layout import Layout, Place
-from reference_impl.hx_sync.ledger import Ledger
-from reference_impl.hx_sync.merging import Merging, replaced
-from reference_impl.hx_sync.nodes import Node
-from reference_impl.hx_sync.objects import Found, Objects
-from reference_impl.hx_sync.storage import Listing, Store
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from reference_impl.patience import Patience
-from reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync.layout import Layout, Place
+from holdfast.reference_impl.hx_sync.ledger import Ledger
+from holdfast.reference_impl.hx_sync.merging import Merging, replaced
+from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.objects import Found, Objects
+from holdfast.reference_impl.hx_sync.storage import Listing, Store
+from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 # Tombstones first: what is forgotten anyway is not written and deleted again. Any order would do.
 _ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from reference_impl.hx_sync.schema import Schema
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.patience import Patience
-from reference_impl.sqlite import DatabaseFiles, Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import DatabaseFiles, Held, ProvenDatabase, StoreError, verify_catalogue
 
 NAME = "index.db"
 

@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
-from reference_impl.hx_sync.settings import TEMPLATE_KEY
-from reference_impl.launching import FolderTemplate, Launched, Stores
-from reference_impl.mutants import find
-from reference_impl.session import OpenError
-from reference_impl.sqlite import StoreError
+from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
+from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
+from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.sqlite import StoreError
 
 
 def launch(

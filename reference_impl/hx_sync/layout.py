@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import Kind
 
 MAX_KEY = 1024
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

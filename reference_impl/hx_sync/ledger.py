@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from reference_impl.hx_sync.forgotten import LIVE_BLOB
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.records import Inventory, Window
-from reference_impl.hx_sync.schema import DERIVED
+from holdfast.reference_impl.hx_sync.forgotten import LIVE_BLOB
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.records import Inventory, Window
+from holdfast.reference_impl.hx_sync.schema import DERIVED
 
 # Of what is never dropped.
 _KEPT_COUNTERS = ("applied_tombstones", "forgotten_events")

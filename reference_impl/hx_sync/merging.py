@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from reference_impl.hx_sync.forgotten import Forgotten, Windows
-from reference_impl.hx_sync.header import Header
-from reference_impl.hx_sync.ledger import Ledger
-from reference_impl.hx_sync.records import ArtifactRow, Batch, EventKey, EventRow, SessionRow, Window
-from reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.hx_sync.forgotten import Forgotten, Windows
+from holdfast.reference_impl.hx_sync.header import Header
+from holdfast.reference_impl.hx_sync.ledger import Ledger
+from holdfast.reference_impl.hx_sync.records import ArtifactRow, Batch, EventKey, EventRow, SessionRow, Window
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 
 
 class Merging:

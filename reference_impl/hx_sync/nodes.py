@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reference_impl.hx_sync.blobs import BlobCache
-from reference_impl.hx_sync.disk import Disk
-from reference_impl.hx_sync.index import NAME, Index
-from reference_impl.hx_sync.schema import Schema
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.terms import Reason, RefusedError
-from reference_impl.patience import Patience
-from reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
+from holdfast.reference_impl.hx_sync.blobs import BlobCache
+from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.index import NAME, Index
+from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
 
 FOLDER = "nodes"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")

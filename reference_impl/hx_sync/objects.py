@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reference_impl.hx_sync.algorithms import UnauthenticError
-from reference_impl.hx_sync.blobs import BlobCodec, MismatchError
-from reference_impl.hx_sync.envelope import Envelope, Sealed
-from reference_impl.hx_sync.header import Header, MalformedError
-from reference_impl.hx_sync.layout import Layout, Place
-from reference_impl.hx_sync.records import Batch, Inventory, Records, Window
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.storage import Store, TooLargeError
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.algorithms import UnauthenticError
+from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
+from holdfast.reference_impl.hx_sync.envelope import Envelope, Sealed
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
+from holdfast.reference_impl.hx_sync.layout import Layout, Place
+from holdfast.reference_impl.hx_sync.records import Batch, Inventory, Records, Window
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.storage import Store, TooLargeError
+from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 
 _Read = TypeVar("_Read")
 

@@ -1,4 +1,4 @@
-"""The operator's command line: `python -m reference_impl hx COMMAND --home DIR`.
+"""The operator's command line: `python -m holdfast.reference_impl hx COMMAND --home DIR`.
 
 Exit status: 0 when it was done, 1 when it was refused (the reason is on standard error), 2 for a wrong command line.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reference_impl.hx_sync.home import Home
+    from holdfast.reference_impl.hx_sync.home import Home
 
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
@@ -22,7 +22,7 @@ _HOME_VARIABLE = "HOLDFAST_HX_HOME"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m reference_impl {NAME}", description=TITLE)
+    parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(among: Any, name: str, text: str) -> Any:
@@ -76,11 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return _USAGE if ended.code else 0
     # Only now: a wrong command line is told at once.
-    from reference_impl.hx_sync.commands import answered, complain
-    from reference_impl.hx_sync.home import Home, HomeError
-    from reference_impl.hx_sync.keys import KeyInvalidError
-    from reference_impl.hx_sync.terms import Reason, RefusedError
-    from reference_impl.session import OpenError
+    from holdfast.reference_impl.hx_sync.commands import answered, complain
+    from holdfast.reference_impl.hx_sync.home import Home, HomeError
+    from holdfast.reference_impl.hx_sync.keys import KeyInvalidError
+    from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+    from holdfast.reference_impl.session import OpenError
 
     if options.home is None:
         return complain(f"expected --home, or {_HOME_VARIABLE} in the environment", _USAGE)
@@ -102,14 +102,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _clock(text: str | None) -> datetime:
     if text is None:
         return datetime.now(UTC)
-    from reference_impl.instants import parse_instant
+    from holdfast.reference_impl.instants import parse_instant
 
     return parse_instant(text)
 
 
 def _init(options: argparse.Namespace, home: Home) -> int:
-    from reference_impl.hx_sync.commands import answered
-    from reference_impl.hx_sync.home import Wanted
+    from holdfast.reference_impl.hx_sync.commands import answered
+    from holdfast.reference_impl.hx_sync.home import Wanted
 
     wanted = Wanted(
         node=options.node or "main",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.nodes import FOLDER, Nodes
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.storage import Store
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.nodes import FOLDER, Nodes
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.storage import Store
 
 _FOLDER_MODE = 0o700
 

@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.blobs import BlobCodec
-from reference_impl.hx_sync.envelope import Envelope
-from reference_impl.hx_sync.header import Header, MalformedError
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.nodes import Node
-from reference_impl.hx_sync.objects import Found, Objects
-from reference_impl.hx_sync.records import Records
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.storage import Put, Store, TooLargeError
-from reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from reference_impl.sqlite import StoreError
-from specs.errors import StrictJsonError
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.blobs import BlobCodec
+from holdfast.reference_impl.hx_sync.envelope import Envelope
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.objects import Found, Objects
+from holdfast.reference_impl.hx_sync.records import Records
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.storage import Put, Store, TooLargeError
+from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.sqlite import StoreError
+from holdfast.specs.errors import StrictJsonError
 
 
 class Publishing:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.header import Header, MalformedError
-from reference_impl.hx_sync.instants import InstantError, Instants
-from reference_impl.hx_sync.layout import HASH, MAX_KEY, UUID
-from specs.errors import StrictJsonError
-from specs.strictjson import MAX_SAFE_INTEGER
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
+from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
+from holdfast.reference_impl.hx_sync.layout import HASH, MAX_KEY, UUID
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # node_id, session_id, seq
 EventKey: TypeAlias = tuple[str, str, int]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from reference_impl.hx_sync.layout import Layout, begins
-from reference_impl.hx_sync.storage import Listing, Put, TooLargeError
-from reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.hx_sync.layout import Layout, begins
+from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 _SCHEME = "s3"
 # HTTP: the object is there; another writer of the same key is at work.

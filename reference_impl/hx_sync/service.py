@@ -9,27 +9,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.command_line import CommandLine
-from reference_impl.hx_sync.forgetting import Forgetting
-from reference_impl.hx_sync.importing import Importing
-from reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
-from reference_impl.hx_sync.layout import Layout
-from reference_impl.hx_sync.ledger import Ledger
-from reference_impl.hx_sync.nodes import Node, Nodes
-from reference_impl.hx_sync.objects import Objects
-from reference_impl.hx_sync.publishing import Publishing
-from reference_impl.hx_sync.settings import Settings
-from reference_impl.hx_sync.spelling import SpellingError, from_base64url, to_base64url
-from reference_impl.hx_sync.storage import Store, TooLargeError
-from reference_impl.hx_sync.terms import Reason, RefusedError
-from reference_impl.hx_sync.views import SHOWN, Views
-from reference_impl.patience import Patience
-from reference_impl.sqlite import StoreError, UncertainError
-from specs import Contract
-from specs.model import Group
-from specs.schema import explain
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.command_line import CommandLine
+from holdfast.reference_impl.hx_sync.forgetting import Forgetting
+from holdfast.reference_impl.hx_sync.importing import Importing
+from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
+from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.ledger import Ledger
+from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
+from holdfast.reference_impl.hx_sync.objects import Objects
+from holdfast.reference_impl.hx_sync.publishing import Publishing
+from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.spelling import SpellingError, from_base64url, to_base64url
+from holdfast.reference_impl.hx_sync.storage import Store, TooLargeError
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.hx_sync.views import SHOWN, Views
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.specs import Contract
+from holdfast.specs.model import Group
+from holdfast.specs.schema import explain
 
 
 @dataclass(frozen=True, slots=True)

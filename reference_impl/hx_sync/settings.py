@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference_impl.hx_sync.layout import UUID
-from reference_impl.hx_sync.terms import CONTRACT, check_reasons
-from reference_impl.session import OpenError
-from specs import load_terms
+from holdfast.reference_impl.hx_sync.layout import UUID
+from holdfast.reference_impl.hx_sync.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.session import OpenError
+from holdfast.specs import load_terms
 
 # What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
 TEMPLATE_KEY = "template"

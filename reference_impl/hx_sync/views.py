@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from reference_impl.hx_sync import canonical
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.nodes import Node
 
 Rows: TypeAlias = list[dict[str, Any]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reference_impl.jcs.canonicaliser import Canonicaliser
-from reference_impl.jcs.reader import Reader
-from reference_impl.jcs.service import Service
-from reference_impl.jcs.terms import Limits, Profile, load_limits
-from reference_impl.jcs.writer import Writer
+from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
+from holdfast.reference_impl.jcs.reader import Reader
+from holdfast.reference_impl.jcs.service import Service
+from holdfast.reference_impl.jcs.terms import Limits, Profile, load_limits
+from holdfast.reference_impl.jcs.writer import Writer
 
 
 def _as_loaded(limits: Limits) -> Limits:

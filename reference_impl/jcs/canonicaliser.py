@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reference_impl.jcs.reader import Reader, RefusedError
-from reference_impl.jcs.terms import Reason, Refusal
-from reference_impl.jcs.writer import Writer
+from holdfast.reference_impl.jcs.reader import Reader, RefusedError
+from holdfast.reference_impl.jcs.terms import Reason, Refusal
+from holdfast.reference_impl.jcs.writer import Writer
 
 
 class Canonicaliser:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reference_impl.jcs.blueprint import REFERENCE, Blueprint
-from reference_impl.jcs.terms import CONTRACT, Profile
-from reference_impl.session import OpenRequest, Session
-from reference_impl.whole import Whole, planted
-from specs import load_terms
+from holdfast.reference_impl.jcs.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.jcs.terms import CONTRACT, Profile
+from holdfast.reference_impl.session import OpenRequest, Session
+from holdfast.reference_impl.whole import Whole, planted
+from holdfast.specs import load_terms
 
 
 @dataclass(frozen=True, slots=True)

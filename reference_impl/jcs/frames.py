@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from reference_impl.jcs.blueprint import REFERENCE
-from reference_impl.jcs.terms import Profile, Refusal
+from holdfast.reference_impl.jcs.blueprint import REFERENCE
+from holdfast.reference_impl.jcs.terms import Profile, Refusal
 
 _LENGTH = struct.Struct(">I")
 

@@ -10,8 +10,8 @@ import math
 import re
 from typing import Any, NoReturn, TypeAlias
 
-from reference_impl.jcs import numbers, strings
-from reference_impl.jcs.terms import Limits, Profile, Reason, Refusal
+from holdfast.reference_impl.jcs import numbers, strings
+from holdfast.reference_impl.jcs.terms import Limits, Profile, Reason, Refusal
 
 Value: TypeAlias = Any
 Container: TypeAlias = "list[Value] | dict[str, Value]"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Fault, Refused
-from reference_impl.jcs.canonicaliser import Canonicaliser
-from reference_impl.jcs.terms import Profile, Reason, Refusal
-from specs.schema import Validator
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Refused
+from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
+from holdfast.reference_impl.jcs.terms import Profile, Reason, Refusal
+from holdfast.specs.schema import Validator
 
 
 class MalformedError(Exception):

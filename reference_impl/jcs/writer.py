@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import rfc8785
 
-from reference_impl.jcs import numbers
+from holdfast.reference_impl.jcs import numbers
 
 Value: TypeAlias = Any
 # A container half written: the elements or the names that are left, and for an object the members by their names.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reference_impl.jcs.blueprint import REFERENCE as JCS
-from reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from reference_impl.mesh_delivery.service import Service
-from reference_impl.mesh_delivery.terms import CONTRACT, Terms, read_terms
-from specs import load_terms
+from holdfast.reference_impl.jcs.blueprint import REFERENCE as JCS
+from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
+from holdfast.reference_impl.mesh_delivery.service import Service
+from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Terms, read_terms
+from holdfast.specs import load_terms
 
 
 def _as_loaded(terms: Terms) -> Terms:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reference_impl.mesh_delivery.blueprint import REFERENCE, Blueprint
-from reference_impl.mesh_delivery.terms import CONTRACT
-from reference_impl.session import OpenRequest, Session
-from reference_impl.whole import Whole, planted
+from holdfast.reference_impl.mesh_delivery.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
+from holdfast.reference_impl.session import OpenRequest, Session
+from holdfast.reference_impl.whole import Whole, planted
 
 
 @dataclass(frozen=True, slots=True)

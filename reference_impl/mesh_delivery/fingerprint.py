@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from reference_impl.jcs.canonicaliser import Canonicaliser
-from reference_impl.jcs.terms import Refusal
-from reference_impl.mesh_delivery.terms import Reason, RefusedError, Terms
+from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
+from holdfast.reference_impl.jcs.terms import Refusal
+from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError, Terms
 
 _NUL = "\0"
 _KEY = re.compile(r"[0-9a-fA-F]{64}\Z")

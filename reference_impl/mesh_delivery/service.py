@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Fault, Refused
-from reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from reference_impl.mesh_delivery.terms import Reason, RefusedError
-from specs.schema import Validator
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Refused
+from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
+from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
+from holdfast.specs.schema import Validator
 
 
 class Service:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from reference_impl.jcs.terms import Profile
-from reference_impl.terms import hold_to_contract, value_of
-from specs import load_terms
+from holdfast.reference_impl.jcs.terms import Profile
+from holdfast.reference_impl.terms import hold_to_contract, value_of
+from holdfast.specs import load_terms
 
 CONTRACT = "mesh-delivery"
 

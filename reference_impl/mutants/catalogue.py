@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-_HERE = "reference_impl.mutants"
-# What stands here and is no contract's.
-_MACHINERY = ("catalogue", "planting")
+from holdfast.reference_impl.registry import contract_names, package_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Mutant:
 
 @cache
 def all_mutants() -> Sequence[Mutant]:
-    """Every mutant of every contract: each module or package here but the machinery has a tuple MUTANTS."""
+    """Every mutant of every contract: the package `mutants` of each reference has a tuple MUTANTS."""
     return tuple(mutant for module in _modules() for mutant in _mutants_of(module))
 
 
@@ -52,16 +50,16 @@ def find(name: str) -> Mutant:
 
 
 def _modules() -> Sequence[str]:
-    found = (module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
-    return tuple(name for name in found if name not in _MACHINERY)
+    return tuple(f"{package_of(name)}.mutants" for name in contract_names())
 
 
 def _mutants_of(module: str) -> Sequence[Mutant]:
-    found: Sequence[Mutant] = import_module(f"{_HERE}.{module}").MUTANTS
+    found: Sequence[Mutant] = import_module(module).MUTANTS
     return found
 
 
 def _writes(module: str, name: str) -> bool:
-    here = Path(__file__).parent
-    files = [*(here / module).glob("*.py"), here / f"{module}.py"]
-    return any(name in path.read_text(encoding="utf-8") for path in files if path.is_file())
+    spec = find_spec(module)
+    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
+    files = (path for folder in folders for path in Path(folder).glob("*.py"))
+    return any(name in path.read_text(encoding="utf-8") for path in files)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from reference_impl.mutants.catalogue import Mutant
-from specs import load_terms
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.specs import load_terms
 
 # From the contract's blueprint to the mutated one.
 Bug = Callable[[Any], Any]

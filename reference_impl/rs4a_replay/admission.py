@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Indeterminate, Refused
-from reference_impl.instants import format_instant
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.store import AuditError, AuditSink, Row, Sight, Store, SurfaceUnreadableError
-from reference_impl.rs4a_replay.surface import SurfaceReport
-from reference_impl.rs4a_replay.terms import (
+from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Refused
+from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.store import AuditError, AuditSink, Row, Sight, Store, SurfaceUnreadableError
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceReport
+from holdfast.reference_impl.rs4a_replay.terms import (
     CAN_PROCEED,
     DOMAIN,
     GATE,
@@ -24,7 +24,7 @@ from reference_impl.rs4a_replay.terms import (
     Reason,
     SurfaceState,
 )
-from reference_impl.rs4a_replay.validator import Verdict
+from holdfast.reference_impl.rs4a_replay.validator import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,18 @@ import secrets
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.instants import InstantError, format_instant, parse_instant
-from reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
-from reference_impl.rs4a_replay.keys import Keys, TargetError
-from reference_impl.rs4a_replay.reading import MalformedError
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.store import CommitUncertainError, RolledBackError, Row
-from reference_impl.rs4a_replay.terms import Identities, Reason
-from reference_impl.rs4a_replay.validator import Verdict
-from specs.schema import Validator as SchemaValidator
-from specs.schema import explain
-from specs.strictjson import canonical
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.instants import InstantError, format_instant, parse_instant
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
+from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
+from holdfast.reference_impl.rs4a_replay.reading import MalformedError
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, RolledBackError, Row
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason
+from holdfast.reference_impl.rs4a_replay.validator import Verdict
+from holdfast.specs.schema import Validator as SchemaValidator
+from holdfast.specs.schema import explain
+from holdfast.specs.strictjson import canonical
 
 # 256 random bits: nobody guesses one, and nothing about the request can be read from it.
 _NONCE_BYTES = 32

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from reference_impl.confined import ConfinedServer
-from reference_impl.patience import Patience
-from reference_impl.rs4a_replay.authority import Authority
-from reference_impl.rs4a_replay.custody import Custody
-from reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
-from reference_impl.rs4a_replay.fitness import FitnessGuard
-from reference_impl.rs4a_replay.keys import Keys
-from reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
-from reference_impl.rs4a_replay.reading import Reader
-from reference_impl.rs4a_replay.registrar import Registrar
-from reference_impl.rs4a_replay.service import Service
-from reference_impl.rs4a_replay.settings import Settings, load_settings
-from reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
-from reference_impl.rs4a_replay.surface import SurfaceJudge
-from reference_impl.rs4a_replay.validator import Validator
-from reference_impl.rs4a_replay.verifier import Verifier
+from holdfast.reference_impl.confined import ConfinedServer
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.rs4a_replay.authority import Authority
+from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
+from holdfast.reference_impl.rs4a_replay.fitness import FitnessGuard
+from holdfast.reference_impl.rs4a_replay.keys import Keys
+from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
+from holdfast.reference_impl.rs4a_replay.reading import Reader
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.service import Service
+from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
+from holdfast.reference_impl.rs4a_replay.validator import Validator
+from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 
 
 def _as_loaded(settings: Settings) -> Settings:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.instants import format_instant, parse_instant
-from reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, decision_of, uncertain
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Row, StoreError
-from reference_impl.rs4a_replay.terms import CommitStatus, Identities, Reason
-from reference_impl.rs4a_replay.validator import Verdict
-from specs.schema import Validator as SchemaValidator
-from specs.schema import explain
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.instants import format_instant, parse_instant
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, decision_of, uncertain
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Row, StoreError
+from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Identities, Reason
+from holdfast.reference_impl.rs4a_replay.validator import Verdict
+from holdfast.specs.schema import Validator as SchemaValidator
+from holdfast.specs.schema import explain
 
 
 class Custody(Admission):

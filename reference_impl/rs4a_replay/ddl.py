@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from specs import Column, Relation
+from holdfast.specs import Column, Relation
 
 # One schema of its own: an unqualified name could resolve to somebody's temporary table.
 SCHEMA = "rs4a_replay"

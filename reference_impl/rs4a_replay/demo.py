@@ -7,9 +7,14 @@ from pathlib import Path
 
 import psycopg
 
-from reference_impl.postgres import connect, describe
-from reference_impl.rs4a_replay.blueprint import REFERENCE
-from reference_impl.rs4a_replay.provision import ProvisionError, ensure_writer, provision_postgres, provision_sqlite
+from holdfast.reference_impl.postgres import connect, describe
+from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE
+from holdfast.reference_impl.rs4a_replay.provision import (
+    ProvisionError,
+    ensure_writer,
+    provision_postgres,
+    provision_sqlite,
+)
 
 
 def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[str]:

@@ -11,27 +11,27 @@ from typing import ClassVar
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from reference_impl.cluster import ServerError
-from reference_impl.confined import ConfinedServer
-from reference_impl.patience import Patience
-from reference_impl.postgres import connect, describe, with_database
-from reference_impl.rs4a_replay.admission import Ports
-from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.rs4a_replay.fitness import PARTS, Claim
-from reference_impl.rs4a_replay.operator import Operator
-from reference_impl.rs4a_replay.postgres_databases import SessionDatabases
-from reference_impl.rs4a_replay.postgres_operator import PostgresOperator
-from reference_impl.rs4a_replay.provision import sqlite_paths, unprovision_postgres
-from reference_impl.rs4a_replay.service import Parts, Use
-from reference_impl.rs4a_replay.settings import LABORATORY, Settings, StoreKind
-from reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
-from reference_impl.rs4a_replay.stoppoints import StopPoints
-from reference_impl.rs4a_replay.terms import CONTRACT
-from reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from reference_impl.whole import Whole, planted
-from specs import load_terms
+from holdfast.reference_impl.cluster import ServerError
+from holdfast.reference_impl.confined import ConfinedServer
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.postgres import connect, describe, with_database
+from holdfast.reference_impl.rs4a_replay.admission import Ports
+from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.rs4a_replay.fitness import PARTS, Claim
+from holdfast.reference_impl.rs4a_replay.operator import Operator
+from holdfast.reference_impl.rs4a_replay.postgres_databases import SessionDatabases
+from holdfast.reference_impl.rs4a_replay.postgres_operator import PostgresOperator
+from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths, unprovision_postgres
+from holdfast.reference_impl.rs4a_replay.service import Parts, Use
+from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, Settings, StoreKind
+from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
+from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
+from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.whole import Whole, planted
+from holdfast.specs import load_terms
 
-_LAUNCH = "run `python -m reference_impl launch` and pass the config that it prints"
+_LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from reference_impl.postgres import Connection
-from reference_impl.rs4a_replay.ddl import SCHEMA
-from reference_impl.rs4a_replay.terms import CONTRACT, Reason
-from reference_impl.session import OpenRefusedError
-from specs import Contract, SpecError, schema, strictjson
-from specs.errors import StrictJsonError
-from specs.fitness import Kind, Query, in_order, load_queries, parameters
-from specs.strictjson import MAX_SAFE_INTEGER
+from holdfast.reference_impl.postgres import Connection
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, Reason
+from holdfast.reference_impl.session import OpenRefusedError
+from holdfast.specs import Contract, SpecError, schema, strictjson
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
+from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # The relations of this registrar, by what they are to a proof.
 PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}

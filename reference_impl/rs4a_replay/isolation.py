@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import psycopg
 
-from reference_impl.rs4a_replay.validator import Validator
+from holdfast.reference_impl.rs4a_replay.validator import Validator
 
 # What opening a store, a file or a socket raises as audit events of the interpreter (PEP 578).
 _OPENING = frozenset({"open", "sqlite3.connect", "socket.__new__", "socket.connect", "os.open"})

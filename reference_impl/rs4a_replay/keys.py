@@ -7,9 +7,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from reference_impl.rs4a_replay.settings import KeySpec
-from reference_impl.rs4a_replay.terms import DerivedKeys, Submission
-from specs.strictjson import canonical
+from holdfast.reference_impl.rs4a_replay.settings import KeySpec
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
+from holdfast.specs.strictjson import canonical
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")

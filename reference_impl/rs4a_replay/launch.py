@@ -17,18 +17,18 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from reference_impl.confined import make_template as make_cluster
-from reference_impl.embedded import EmbeddedServer
-from reference_impl.launching import Launched, Ready, Stores
-from reference_impl.mutants import find
-from reference_impl.postgres import connect, with_database
-from reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
-from reference_impl.rs4a_replay.ddl import SCHEMA
-from reference_impl.rs4a_replay.fitness import PARTS
-from reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
-from reference_impl.rs4a_replay.postgres_pool import TemplatePool
-from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
-from reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
+from holdfast.reference_impl.confined import make_template as make_cluster
+from holdfast.reference_impl.embedded import EmbeddedServer
+from holdfast.reference_impl.launching import Launched, Ready, Stores
+from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.postgres import connect, with_database
+from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
+from holdfast.reference_impl.rs4a_replay.fitness import PARTS
+from holdfast.reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
+from holdfast.reference_impl.rs4a_replay.postgres_pool import TemplatePool
+from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
+from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"

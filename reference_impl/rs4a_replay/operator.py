@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Protocol
 
-from reference_impl.rs4a_replay.store import Row, StoreError
-from reference_impl.session import SurfaceWanted
-from specs import Relation
+from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
+from holdfast.reference_impl.session import SurfaceWanted
+from holdfast.specs import Relation
 
 
 @unique

@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from reference_impl.deadlines import scaled
-from reference_impl.patience import Patience
-from reference_impl.postgres import Link, connect, describe, with_database
-from reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
+from holdfast.reference_impl.deadlines import scaled
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.postgres import Link, connect, describe, with_database
+from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"
@@ -94,7 +94,7 @@ class SessionDatabases:
         except errors.InvalidCatalogName as error:
             raise OpenError(
                 f"config dsn: expected a provisioned template called {source!r} on the server, found none; run "
-                "`python -m reference_impl launch` and pass the config that it prints"
+                "`python -m holdfast.reference_impl launch` and pass the config that it prints"
             ) from error
         except psycopg.Error as error:
             raise OpenError(f"config dsn: cannot clone the template on {describe(maintenance)}: {error}") from error

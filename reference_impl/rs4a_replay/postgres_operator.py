@@ -8,13 +8,13 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from reference_impl.patience import Patience
-from reference_impl.postgres import Connection, Link, with_settings
-from reference_impl.rs4a_replay.ddl import SCHEMA
-from reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
-from reference_impl.rs4a_replay.store import Row, StoreError
-from reference_impl.session import SurfaceWanted
-from specs import Relation
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.postgres import Connection, Link, with_settings
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
+from holdfast.reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
+from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
+from holdfast.reference_impl.session import SurfaceWanted
+from holdfast.specs import Relation
 
 _CATALOGUE = """
 SELECT 'relation ' || c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from reference_impl.postgres import Link, connect, with_database
-from reference_impl.rs4a_replay.postgres_databases import (
+from holdfast.reference_impl.postgres import Link, connect, with_database
+from holdfast.reference_impl.rs4a_replay.postgres_databases import (
     clone,
     databases,
     drop_database,
@@ -20,7 +20,7 @@ from reference_impl.rs4a_replay.postgres_databases import (
     pooled,
     rename,
 )
-from reference_impl.rs4a_replay.provision import unprovision_postgres
+from holdfast.reference_impl.rs4a_replay.provision import unprovision_postgres
 
 # Enough for the sessions that begin while used databases are made ready again.
 _SPARE = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from reference_impl.rs4a_replay.ddl import SCHEMA, quoted
-from specs import Relation
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA, quoted
+from holdfast.specs import Relation
 
 # What stands in the configured schema, and which *sound* unique indexes each relation has: valid, immediate,
 # unconditional, over plain columns. A foreign, unlogged or partitioned relation is not durable in the needed sense.

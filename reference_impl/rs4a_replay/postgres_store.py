@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
-from reference_impl.deadlines import scaled
-from reference_impl.patience import AUDIT_RESERVE_S, Patience
-from reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
-from reference_impl.postgres_pipeline import Pipeline, Step
-from reference_impl.rs4a_replay import postgres_statements as statements
-from reference_impl.rs4a_replay.settings import Isolation, Settings
-from reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
-from reference_impl.rs4a_replay.store import (
+from holdfast.reference_impl.deadlines import scaled
+from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
+from holdfast.reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
+from holdfast.reference_impl.postgres_pipeline import Pipeline, Step
+from holdfast.reference_impl.rs4a_replay import postgres_statements as statements
+from holdfast.reference_impl.rs4a_replay.settings import Isolation, Settings
+from holdfast.reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
+from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
     CommitUncertainError,
@@ -35,8 +35,8 @@ from reference_impl.rs4a_replay.store import (
     StoreError,
     SurfaceUnreadableError,
 )
-from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
-from reference_impl.stops import AbortedError
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from holdfast.reference_impl.stops import AbortedError
 
 _T = TypeVar("_T")
 

@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from reference_impl.postgres import connect, describe
-from reference_impl.rs4a_replay.ddl import SCHEMA, PostgresDialect, SqliteDialect
-from specs import Relation
+from holdfast.reference_impl.postgres import connect, describe
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA, PostgresDialect, SqliteDialect
+from holdfast.specs import Relation
 
 
 class ProvisionError(Exception):

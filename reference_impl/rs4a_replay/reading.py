@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reference_impl.instants import InstantError, parse_instant
-from reference_impl.rs4a_replay.keys import Keys, TargetError
-from reference_impl.rs4a_replay.terms import Identities, Submission
-from specs.schema import Validator as SchemaValidator
-from specs.schema import explain
+from holdfast.reference_impl.instants import InstantError, parse_instant
+from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Submission
+from holdfast.specs.schema import Validator as SchemaValidator
+from holdfast.specs.schema import explain
 
 
 class MalformedError(ValueError):

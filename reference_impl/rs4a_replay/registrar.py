@@ -6,12 +6,20 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect
-from reference_impl.instants import format_instant, parse_instant
-from reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, Rule, decision_of, uncertain
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.stoppoints import StopPoints
-from reference_impl.rs4a_replay.store import (
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.instants import format_instant, parse_instant
+from holdfast.reference_impl.rs4a_replay.admission import (
+    Admission,
+    Attempt,
+    Ports,
+    Refusal,
+    Rule,
+    decision_of,
+    uncertain,
+)
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
+from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
     Insert,
@@ -20,9 +28,9 @@ from reference_impl.rs4a_replay.store import (
     Sight,
     StoreError,
 )
-from reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason, Submission
-from reference_impl.rs4a_replay.verifier import Verifier
-from specs.strictjson import loads
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason, Submission
+from holdfast.reference_impl.rs4a_replay.verifier import Verifier
+from holdfast.specs.strictjson import loads
 
 
 class Registrar(Admission):

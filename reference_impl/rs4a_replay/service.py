@@ -8,21 +8,21 @@ from datetime import datetime
 from enum import Enum, unique
 from typing import Any
 
-from reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
-from reference_impl.confined import ConfinedServer
-from reference_impl.patience import Patience
-from reference_impl.rs4a_replay.admission import Attempt, Ports
-from reference_impl.rs4a_replay.authority import Authority
-from reference_impl.rs4a_replay.custody import Custody
-from reference_impl.rs4a_replay.isolation import judge_twice
-from reference_impl.rs4a_replay.keys import Keys
-from reference_impl.rs4a_replay.operator import Breakage, Operator
-from reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
-from reference_impl.rs4a_replay.registrar import Registrar
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.stoppoints import Point, StopFault, StopPoints
-from reference_impl.rs4a_replay.store import StoreError
-from reference_impl.rs4a_replay.terms import (
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
+from holdfast.reference_impl.confined import ConfinedServer
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Ports
+from holdfast.reference_impl.rs4a_replay.authority import Authority
+from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.isolation import judge_twice
+from holdfast.reference_impl.rs4a_replay.keys import Keys
+from holdfast.reference_impl.rs4a_replay.operator import Breakage, Operator
+from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.stoppoints import Point, StopFault, StopPoints
+from holdfast.reference_impl.rs4a_replay.store import StoreError
+from holdfast.reference_impl.rs4a_replay.terms import (
     CAN_PROCEED,
     DOMAIN,
     FITNESS_UNPROVEN,
@@ -32,11 +32,11 @@ from reference_impl.rs4a_replay.terms import (
     Reason,
     SurfaceState,
 )
-from reference_impl.rs4a_replay.validator import Validator, Verdict
-from reference_impl.rs4a_replay.verifier import Verifier
-from specs import Contract, Relation
-from specs.model import Group
-from specs.schema import explain
+from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
+from holdfast.reference_impl.rs4a_replay.verifier import Verifier
+from holdfast.specs import Contract, Relation
+from holdfast.specs.model import Group
+from holdfast.specs.schema import explain
 
 
 @unique

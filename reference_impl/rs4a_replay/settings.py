@@ -8,9 +8,9 @@ from datetime import timedelta
 from enum import Enum, unique
 from typing import Any, TypeVar
 
-from reference_impl.rs4a_replay.terms import CONTRACT, check_reasons
-from reference_impl.session import OpenError
-from specs import Contract, Relation, load_terms
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.session import OpenError
+from holdfast.specs import Contract, Relation, load_terms
 
 _E = TypeVar("_E", bound=Enum)
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from reference_impl.deadlines import scaled
-from reference_impl.patience import AUDIT_RESERVE_S, Patience
-from reference_impl.rs4a_replay.ddl import quoted
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
-from reference_impl.rs4a_replay.store import (
+from holdfast.reference_impl.deadlines import scaled
+from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
+from holdfast.reference_impl.rs4a_replay.ddl import quoted
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
+from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
     CommitUncertainError,
@@ -27,10 +27,10 @@ from reference_impl.rs4a_replay.store import (
     Sight,
     SurfaceUnreadableError,
 )
-from reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
-from reference_impl.rs4a_replay.terms import SurfaceState
-from reference_impl.stops import AbortedError
-from specs import Relation
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
+from holdfast.reference_impl.stops import AbortedError
+from holdfast.specs import Relation
 
 _T = TypeVar("_T")
 

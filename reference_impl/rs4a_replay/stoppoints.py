@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import Protocol
 
-from reference_impl.stops import AbortedError, Stops
+from holdfast.reference_impl.stops import AbortedError, Stops
 
 
 @unique

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reference_impl.rs4a_replay.stoppoints import StopPoints
-from reference_impl.rs4a_replay.surface import SurfaceReport
+from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceReport
 
 # A stored row: text, and booleans where the contract says boolean.
 Row = Mapping[str, str | bool | None]

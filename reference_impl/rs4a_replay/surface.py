@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reference_impl.rs4a_replay.terms import SurfaceState
-from specs import Relation
+from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
+from holdfast.specs import Relation
 
 
 @dataclass(frozen=True, slots=True)

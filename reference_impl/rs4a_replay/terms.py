@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
 
-from reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.terms import hold_to_contract
 
 CONTRACT = "rs4a-replay"
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reference_impl.rs4a_replay.keys import Keys
-from reference_impl.rs4a_replay.reading import MalformedError, Reader
-from reference_impl.rs4a_replay.settings import Settings
-from reference_impl.rs4a_replay.terms import DerivedKeys, Reason, Submission
+from holdfast.reference_impl.rs4a_replay.keys import Keys
+from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Reason, Submission
 
 
 @dataclass(frozen=True, slots=True)

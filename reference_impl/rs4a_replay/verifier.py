@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.rs4a_replay.store import Row
+from holdfast.reference_impl.rs4a_replay.store import Row
 
 
 class Verifier:

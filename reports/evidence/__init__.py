@@ -1,8 +1,8 @@
 """`run.jsonl`: the only source of truth about a run (docs/evidence.md)."""
 
-from reports.evidence.errors import EvidenceError
-from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
-from reports.evidence.model import (
+from holdfast.reports.evidence.errors import EvidenceError
+from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
+from holdfast.reports.evidence.model import (
     AdapterIdentity,
     Claimed,
     ContractPin,
@@ -21,11 +21,11 @@ from reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
-from reports.evidence.place import Place
-from reports.evidence.reader import read_evidence
-from reports.evidence.redact import MARK, Redactor
-from reports.evidence.surface import SurfaceLine
-from reports.evidence.writer import EvidenceWriter
+from holdfast.reports.evidence.place import Place
+from holdfast.reports.evidence.reader import read_evidence
+from holdfast.reports.evidence.redact import MARK, Redactor
+from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.reports.evidence.writer import EvidenceWriter
 
 __all__ = [
     "MARK",

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from enum import Enum, unique
 from typing import Any
 
-from reports.evidence.identity import Artefacts, SeedOrigin
-from reports.evidence.surface import SurfaceLine
-from specs import strictjson
+from holdfast.reports.evidence.identity import Artefacts, SeedOrigin
+from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.specs import strictjson
 
 # Version of the line format.
 SCHEMA = 2

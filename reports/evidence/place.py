@@ -14,8 +14,16 @@ import os
 from pathlib import Path
 from typing import Self
 
-from reports.earlier import PARTIAL, PREVIOUS, EarlierError, is_evidence, is_remnant, set_aside, withdraw
-from reports.evidence.errors import EvidenceError
+from holdfast.reports.earlier import (
+    PARTIAL,
+    PREVIOUS,
+    EarlierError,
+    is_evidence,
+    is_remnant,
+    set_aside,
+    withdraw,
+)
+from holdfast.reports.evidence.errors import EvidenceError
 
 _ADVICE = "name another file with --evidence"
 # What fsync says to a folder of a file system that has no such thing.

@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reports.earlier import PARTIAL, PREVIOUS
-from reports.evidence.errors import EvidenceError
-from reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, digest_of
-from reports.evidence.model import (
+from holdfast.reports.earlier import PARTIAL, PREVIOUS
+from holdfast.reports.evidence.errors import EvidenceError
+from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, digest_of
+from holdfast.reports.evidence.model import (
     SCHEMA,
     AdapterIdentity,
     Claimed,
@@ -41,11 +41,11 @@ from reports.evidence.model import (
     VerdictLine,
     sealed,
 )
-from reports.evidence.surface import SurfaceLine
-from specs import schema, strictjson
-from specs.errors import StrictJsonError
-from specs.files import open_regular
-from specs.schema import Validator
+from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.specs import schema, strictjson
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.files import open_regular
+from holdfast.specs.schema import Validator
 
 # An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
 MAX_LINE = 4 * 1024 * 1024

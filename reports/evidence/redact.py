@@ -21,8 +21,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from specs.errors import StrictJsonError
-from specs.strictjson import canonical, loads
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import canonical, loads
 
 # What stands in the place of a secret.
 MARK = "***"

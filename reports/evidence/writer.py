@@ -9,15 +9,25 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from reports.evidence.errors import EvidenceError
-from reports.evidence.identity import Artefacts
-from reports.evidence.model import Exchange, Footer, Header, Log, Restart, Run, Vectors, VerdictLine, sealed
-from reports.evidence.place import Place
-from reports.evidence.reader import read_evidence
-from reports.evidence.redact import Redactor
-from reports.evidence.surface import SurfaceLine
-from specs import strictjson
-from specs.errors import StrictJsonError
+from holdfast.reports.evidence.errors import EvidenceError
+from holdfast.reports.evidence.identity import Artefacts
+from holdfast.reports.evidence.model import (
+    Exchange,
+    Footer,
+    Header,
+    Log,
+    Restart,
+    Run,
+    Vectors,
+    VerdictLine,
+    sealed,
+)
+from holdfast.reports.evidence.place import Place
+from holdfast.reports.evidence.reader import read_evidence
+from holdfast.reports.evidence.redact import Redactor
+from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.specs import strictjson
+from holdfast.specs.errors import StrictJsonError
 
 
 class EvidenceWriter:

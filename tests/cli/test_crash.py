@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
-from conformance.faults.oracle import Kind
-from conformance.faults.probe import Ability, Probe
-from specs import schema
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.probe import Ability, Probe
+from holdfast.specs import schema
 
 pytestmark = pytest.mark.usefixtures("tracer")
 # The package has the command under the name of its module.
-CRASH = import_module("conformance.cli.crash")
+CRASH = import_module("holdfast.conformance.cli.crash")
 
 GUARD = str(Path(__file__).parents[1] / "faults" / "stores" / "guard.py")
-HOLDFAST = [sys.executable, "-P", "-m", "conformance.cli", "crash"]
+HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash"]
 
 
 def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:

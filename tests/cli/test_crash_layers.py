@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
-from conformance.faults import disks
-from conformance.faults.dependencies import Dependencies
-from conformance.faults.probe import Ability, Probe, mounting
-from specs import schema
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.faults import disks
+from holdfast.conformance.faults.dependencies import Dependencies
+from holdfast.conformance.faults.probe import Ability, Probe, mounting
+from holdfast.specs import schema
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
 # The package has the command under the name of its module.
-CRASH = import_module("conformance.cli.crash")
+CRASH = import_module("holdfast.conformance.cli.crash")
 STORE = {store.name: store for store in STORES}
 REFUSED = Ability("Operation not permitted")
 

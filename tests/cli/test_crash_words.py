@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from conformance.cli.commands import app
-from conformance.cli.places import unusable
-from conformance.faults import oracle
-from conformance.faults.oracle import Kind
-from conformance.faults.report import Layer, Tally
-from conformance.faults.workspace import Workspace
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.faults import oracle
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.report import Layer, Tally
+from holdfast.conformance.faults.workspace import Workspace
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
 STORE = {store.name: store for store in STORES}

@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Record
-from conformance.cli.console import Format
-from conformance.cli.failure import again, around
-from conformance.cli.options import Options
-from conformance.cli.target import target_of
-from conformance.engine import RunSettings, twin_goes_first
-from conformance.plan import plan_of
-from conformance.recorder import Caller
-from reports.evidence import SeedOrigin
-from specs import load_contract
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.failure import again, around
+from holdfast.conformance.cli.options import Options
+from holdfast.conformance.cli.target import target_of
+from holdfast.conformance.run.engine import RunSettings, twin_goes_first
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import Caller
+from holdfast.reports.evidence import SeedOrigin
+from holdfast.specs import load_contract
 from tests.harness.play import toy_case
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
 
@@ -34,7 +34,7 @@ KEEPER = HERE.parent / "durability" / "keeper.py"
 LEDGER_SPECS = HERE.parent / "durability" / "contracts"
 AGAIN = "toy/once/a-second-put-of-a-key-is-refused"
 PYTHON = sys.executable
-REFERENCE = (PYTHON, "-P", "-m", "reference_impl", "adapter")
+REFERENCE = (PYTHON, "-P", "-m", "holdfast.reference_impl", "adapter")
 
 
 class Place:
@@ -48,7 +48,7 @@ class Place:
 
     def verify(self, *words: str) -> str:
         """Standard output of a run of the command line; its evidence lies where it does by default."""
-        return self.ran([PYTHON, "-P", "-m", "conformance.cli", "verify", *words])
+        return self.ran([PYTHON, "-P", "-m", "holdfast.conformance.cli", "verify", *words])
 
     def ran(self, command: Sequence[str] | str) -> str:
         """The same for a whole command; a text is run as a shell runs it."""
@@ -155,7 +155,7 @@ def test_the_reference_stands_only_for_itself(monkeypatch: pytest.MonkeyPatch) -
     line, gaps = again(PLANNED, options(["reference"], monkeypatch))
     assert shlex.split(line)[-1] == "reference"
     assert gaps == ()
-    for command in (["./reference_impl/mine", "adapter"], ["python", "-m", "reference_impl", "adapter"]):
+    for command in (["./reference_impl/mine", "adapter"], ["python", "-m", "holdfast.reference_impl", "adapter"]):
         line, _ = again(PLANNED, options(command, monkeypatch))
         assert shlex.split(line)[-len(command) - 1 :] == ["--", *command]
 

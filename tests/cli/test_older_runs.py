@@ -23,7 +23,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from conformance.cli.gate import gate
+from holdfast.conformance.cli.gate import gate
 from tests.hostile.verify import HERE, TOY, environment, temp_folder
 
 ADAPTERS = HERE / "adapters"
@@ -186,7 +186,7 @@ def temp() -> Iterator[Path]:
         root = Path(__file__).parents[2]
         program.write_text(
             f"#!{sys.executable} -P\nimport sys\nsys.path.insert(0, {str(root)!r})\n"
-            "from conformance.cli import main\nmain()\n",
+            "from holdfast.conformance.cli import main\nmain()\n",
             encoding="utf-8",
         )
         program.chmod(0o755)

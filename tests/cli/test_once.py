@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
+from holdfast.conformance.cli.commands import app
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.console import Format
-from conformance.cli.options import Options
-from conformance.cli.outputs import unusable_outputs
-from conformance.engine import RunSettings
-from conformance.recorder import Caller
-from reports.evidence import SeedOrigin
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.options import Options
+from holdfast.conformance.cli.outputs import unusable_outputs
+from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.recorder import Caller
+from holdfast.reports.evidence import SeedOrigin
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from conformance.cli.console import out, print_json
-from conformance.cli.streams import Output
-from reports.plain import disarmed, line_after, plain
+from holdfast.conformance.cli.console import out, print_json
+from holdfast.conformance.cli.streams import Output
+from holdfast.reports.plain import disarmed, line_after, plain
 from tests.hostile.verify import HERE, holdfast, temp_folder
 
 # Commands of CI servers, in pieces too, so that several values in a row can form one.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plan import plan_of
-from reference_impl.embedded import EmbeddedServer
-from reports.evidence import read_evidence
-from specs import contract_names, load_contract
+from holdfast.conformance.run.plan import plan_of
+from holdfast.reference_impl.embedded import EmbeddedServer
+from holdfast.reports.evidence import read_evidence
+from holdfast.specs import contract_names, load_contract
 
 # One worker runs it once for all tests; two at the same time would also be too much for two cores.
 pytestmark = pytest.mark.xdist_group("reference-run")
@@ -21,7 +21,11 @@ pytestmark = pytest.mark.xdist_group("reference-run")
 def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command line in `folder`."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", *words], capture_output=True, text=True, cwd=folder, check=False
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
     )
 
 
@@ -126,7 +130,7 @@ def test_a_server_of_the_users_own_is_used_and_left_as_it_was(tmp_path: Path) ->
 
 def test_secrets_of_the_config_are_not_printed(tmp_path: Path) -> None:
     words = ("--config", "api_token=topsecret-4711", "--config", "dsn=host=nowhere password=hunter2hunter2")
-    adapter = (sys.executable, "-P", "-m", "conformance.mindless", "accept-all")
+    adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", "accept-all")
     done = holdfast("verify", "--contract", "rs4a-replay", "-k", "rp-02", *words, "--", *adapter, folder=tmp_path)
     written = (tmp_path / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8")
     assert done.returncode == 10

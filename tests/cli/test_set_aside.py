@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.before import set_aside_earlier
-from reports.earlier import set_results_aside
+from holdfast.conformance.cli.before import set_aside_earlier
+from holdfast.reports.earlier import set_results_aside
 
 EVIDENCE = b'{"adapter":{}}\n'
 JUNIT = b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="holdfast" tests="1"/>'
@@ -170,8 +170,8 @@ def test_results_that_cannot_move_are_removed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_but_a_little_of_the_standard_library_is_loaded_for_it() -> None:
     code = (
-        "import sys; import conformance.cli, conformance.cli.before; "
-        "print({'typer', 'rich', 'pytest', 'jsonschema', 'specs', 'reports.evidence'} & set(sys.modules))"
+        "import sys; import holdfast.conformance.cli, holdfast.conformance.cli.before; "
+        "print({'typer', 'rich', 'pytest', 'jsonschema', 'specs', 'holdfast.reports.evidence'} & set(sys.modules))"
     )
     root = str(Path(__file__).parents[2])
     done = subprocess.run(

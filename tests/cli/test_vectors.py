@@ -16,15 +16,15 @@ import psutil
 import pytest
 import typer
 
-from conformance.cli.vectors_failures import JobError, _words, words_kept
-from conformance.cli.vectors_parity import _written
-from conformance.cli.vectors_words import answer_text
-from reports.evidence import read_evidence
-from specs import schema
-from vectors.frames import Answered, Status
+from holdfast.conformance.cli.vectors_failures import JobError, _words, words_kept
+from holdfast.conformance.cli.vectors_parity import _written
+from holdfast.conformance.cli.vectors_words import answer_text
+from holdfast.reports.evidence import read_evidence
+from holdfast.specs import schema
+from holdfast.vectors.jcs.frames import Answered, Status
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
-HOLDFAST = [sys.executable, "-P", "-m", "conformance.cli", "vectors"]
+HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
 
 
 def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,7 @@ def _fits(name: str, text: str) -> Any:
 
 def test_help_does_not_load_spark_or_arrow(tmp_path: Path) -> None:
     code = (
-        "import sys; from conformance.cli.commands import app; from typer.testing import CliRunner; "
+        "import sys; from holdfast.conformance.cli.commands import app; from typer.testing import CliRunner; "
         "assert CliRunner().invoke(app, ['vectors', '--help']).exit_code == 0; "
         "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules)))"
     )
@@ -96,8 +96,8 @@ def test_usage_errors_say_what_was_expected(tmp_path: Path, words: list[str], sa
 
 def test_without_java_nothing_is_proven_and_the_message_says_what_to_do(tmp_path: Path) -> None:
     code = (
-        "import vectors.spark.java as java, sys; java._from_wheel = lambda: None; "
-        "from conformance.cli import main; sys.argv[0] = 'holdfast'; main()"
+        "import holdfast.vectors.jcs.spark.java as java, sys; java._from_wheel = lambda: None; "
+        "from holdfast.conformance.cli import main; sys.argv[0] = 'holdfast'; main()"
     )
     words = [sys.executable, "-c", code, "vectors", "generate", "--count", "5", "--out", str(tmp_path / "rows")]
     done = subprocess.run(words, capture_output=True, text=True, env={"PATH": str(tmp_path)}, cwd=tmp_path)
@@ -214,7 +214,7 @@ def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_pat
         (folder / "runner.toml").write_text(
             f'language = "Test"\nsteps = []\n[[needs]]\nprogram = "{program}"\nget = "it"\n'
             f'[[runners]]\nname = "test-{name}"\nlibrary = "none"\nversion = "1"\n'
-            f'command = ["{program}", "-P", "-m", "reference_impl", "frames", "--profile", "core"]\n'
+            f'command = ["{program}", "-P", "-m", "holdfast.reference_impl", "frames", "--profile", "core"]\n'
         )
     environment = {**os.environ, "HOLDFAST_SDKS": str(tmp_path / "sdks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     # The first 383 rows of seed 0 have all categories.

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 import typer
 
-import vectors.es6.job
-import vectors.spark.numbers
-from conformance.cli import vectors_numbers
-from conformance.cli.console import Format
-from conformance.cli.vectors_numbers import es6
-from specs import schema
-from vectors.es6.job import Es6Result
-from vectors.es6.published import Comparison
-from vectors.es6.stream import StreamBrokenError, StreamLostError
-from vectors.spark.numbers import Departure, NumberResult
-from vectors.spark.tally import Finding
+import holdfast.vectors.jcs.es6.job
+import holdfast.vectors.jcs.spark.numbers
+from holdfast.conformance.cli import vectors_numbers
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.vectors_numbers import es6
+from holdfast.specs import schema
+from holdfast.vectors.jcs.es6.job import Es6Result
+from holdfast.vectors.jcs.es6.published import Comparison
+from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
+from holdfast.vectors.jcs.spark.numbers import Departure, NumberResult
+from holdfast.vectors.jcs.spark.tally import Finding
 
 MATCHING = Es6Result(1000, 37_967, "0" * 64, "0" * 64, Comparison.MATCH, 1, 0.5)
 
@@ -37,8 +37,8 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _ends(monkeypatch: pytest.MonkeyPatch, numbers: NumberResult | None, format_: Format = Format.TEXT) -> int:
-    monkeypatch.setattr(vectors.es6.job, "run", lambda *_, **__: MATCHING)
-    monkeypatch.setattr(vectors.spark.numbers, "verify_numbers", lambda *_, **__: numbers)
+    monkeypatch.setattr(holdfast.vectors.jcs.es6.job, "run", lambda *_, **__: MATCHING)
+    monkeypatch.setattr(holdfast.vectors.jcs.spark.numbers, "verify_numbers", lambda *_, **__: numbers)
     with pytest.raises(typer.Exit) as caught:
         es6(1000, None if numbers is None else "reference", format_=format_)
     return caught.value.exit_code
@@ -57,7 +57,7 @@ def test_lines_that_did_not_come_are_not_proven_and_wrong_ones_are_a_fault_of_th
     def run(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(vectors.es6.job, "run", run)
+    monkeypatch.setattr(holdfast.vectors.jcs.es6.job, "run", run)
     with pytest.raises(typer.Exit) as caught:
         es6(1000)
     assert caught.value.exit_code == status

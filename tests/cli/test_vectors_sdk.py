@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
-from vectors.sdk import manifest
+from holdfast.conformance.cli.commands import app
+from holdfast.vectors.jcs.sdk import manifest
 
 COMMANDS = [["list"], ["build"], ["build", "go-gowebpki"], ["run", "go-gowebpki"]]
 SHOW = ["show", "hex:5b5d", "--sdk", "go-gowebpki"]

@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import vectors.spark.fingerprints
-from conformance.cli import vectors_fingerprints
-from conformance.cli.console import Format
-from conformance.cli.vectors_session import Seed
+import holdfast.vectors.jcs.spark.fingerprints
+from holdfast.conformance.cli import vectors_fingerprints
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.vectors_session import Seed
 
 app = typer.Typer()
 
@@ -55,7 +55,7 @@ def test_fingerprints_says_of_which_seed_they_are(
 ) -> None:
     work = SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
     monkeypatch.setattr(vectors_fingerprints, "working", lambda *_: contextlib.nullcontext(work))
-    monkeypatch.setattr(vectors.spark.fingerprints, "check_fingerprints", lambda *_, **__: [])
+    monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: [])
     with pytest.raises(typer.Exit):
         vectors_fingerprints.fingerprints(5, seed=77)
     assert "5 requests, seed 77" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
+from holdfast.conformance.cli.commands import app
 
 # Gives its sentinels back, gives its second argument as the answer to the document, and ends in disorder.
 RUNNER = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.plan import Form, plan_of
-from specs import contract_names, load_contract
-from specs.model import FaultLayer
+from holdfast.conformance.run.plan import Form, plan_of
+from holdfast.specs import contract_names, load_contract
+from holdfast.specs.model import FaultLayer
 
 # Clauses that rested on stop points, which only an implementation that helps its own tester has.
 ONCE_HELPED = "S1-1 S1-2 S1-3 S2-1 S2-3 RP-06 AUD-1".split()

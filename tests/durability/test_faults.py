@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Record
-from conformance.durability.told import ToldFinding, read
-from conformance.durability.verdicts import is_recorded
-from conformance.faults.oracle import Kind
-from conformance.gate import Expected, ReasonCode, decide, parse_requirement
-from conformance.gate_faults import doubt_of_fault
-from reports.evidence import Run, read_evidence
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.durability.told import ToldFinding, read
+from holdfast.conformance.durability.verdicts import is_recorded
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
+from holdfast.conformance.gate.faults import doubt_of_fault
+from holdfast.reports.evidence import Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent

@@ -13,7 +13,7 @@ from tests.durability.test_faults import case_of, run, verdict_of
 # Puts a filter on itself under which ptrace(2) fails as in a hardened container, and becomes the command.
 REFUSING = """
 import errno, os, struct, sys
-from conformance.faults.tracer import ptrace
+from holdfast.conformance.faults.tracer import ptrace
 
 def step(code, value, yes=0, no=0):
     return struct.pack("<HBBI", code, yes, no, value)
@@ -35,7 +35,16 @@ def test_where_tracing_is_refused_the_run_says_so_and_proves_nothing(tmp_path: P
     assert "power-loss NOT TESTED: tracing a program of one's own failed" in verdict_of(found, "power-loss")["detail"]
     assert found.lines[0]["environment"]["power loss and kills"].startswith("NOT TESTED: tracing a program")
     gate = subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", "gate", str(tmp_path / "run.jsonl"), "--require", "ledger"],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "holdfast.conformance.cli",
+            "gate",
+            str(tmp_path / "run.jsonl"),
+            "--require",
+            "ledger",
+        ],
         env={"PATH": "/usr/bin:/bin", "HOLDFAST_SPECS": str(Path(__file__).parent / "contracts")},
         capture_output=True,
         text=True,

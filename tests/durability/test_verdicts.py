@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.record import Judgement
-from conformance.durability import verdicts
-from conformance.durability.told import BY_SIGNALS, ToldError, read, tell
-from conformance.durability.verdicts import LAYERS, how_of
-from conformance.faults import oracle
-from conformance.faults.oracle import Kind
-from conformance.faults.report import Finding, Layer, Report
-from conformance.verdict import Silence, Verdict
-from specs.model import FaultCase, FaultLayer, Promise
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.durability import verdicts
+from holdfast.conformance.durability.told import BY_SIGNALS, ToldError, read, tell
+from holdfast.conformance.durability.verdicts import LAYERS, how_of
+from holdfast.conformance.faults import oracle
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.report import Finding, Layer, Report
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs.model import FaultCase, FaultLayer, Promise
 
 
 def case(layer: FaultLayer) -> FaultCase:

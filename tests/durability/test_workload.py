@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.durability.workload import facts_of_rows, request_of, scopes_of, workload_of
-from conformance.faults.subject import Workload
-from specs import Contract, SpecError
-from specs.loader import read_contract
+from holdfast.conformance.durability.workload import facts_of_rows, request_of, scopes_of, workload_of
+from holdfast.conformance.faults.subject import Workload
+from holdfast.specs import Contract, SpecError
+from holdfast.specs.loader import read_contract
 from tests.durability.copies import changed
 
 LEDGER = Path(__file__).parent / "contracts" / "ledger"

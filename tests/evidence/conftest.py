@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.evidence import (
+from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefact,
     Artefacts,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.evidence import EvidenceError, EvidenceWriter, Place, read_evidence
+from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Place, read_evidence
 
 
 def entries(folder: Path) -> set[str]:

@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from reports.evidence import DefectKind, EvidenceError, EvidenceWriter, Header, Run, read_evidence, reader
-from reports.evidence.reader import MAX_DEFECTS, MAX_LINE
-from specs import strictjson
+from holdfast.reports.evidence import (
+    DefectKind,
+    EvidenceError,
+    EvidenceWriter,
+    Header,
+    Run,
+    read_evidence,
+    reader,
+)
+from holdfast.reports.evidence.reader import MAX_DEFECTS, MAX_LINE
+from holdfast.specs import strictjson
 from tests.forger import resealed
 
 from .conftest import CASES, exchange, verdict

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.evidence import MARK, Exchange, Redactor
-from reports.evidence.redact import looks_secret
-from specs import strictjson, yamlfile
+from holdfast.reports.evidence import MARK, Exchange, Redactor
+from holdfast.reports.evidence.redact import looks_secret
+from holdfast.specs import strictjson, yamlfile
 
 SPECS = Path(__file__).parents[2] / "specs"
 TOY = Path(__file__).parents[1] / "toycontract"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conformance.verdict import Exit, Silence, Verdict
-from specs import schema
+from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.specs import schema
 
 
 def test_the_schema_knows_exactly_the_verdicts_silences_and_exits_of_the_code() -> None:

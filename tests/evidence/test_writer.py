@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.evidence import EvidenceError, EvidenceWriter, Exchange, Header, read_evidence
-from specs import strictjson
+from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Exchange, Header, read_evidence
+from holdfast.specs import strictjson
 
 from .conftest import CASES, exchange, verdict
 

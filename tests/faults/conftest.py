@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.lines import Lines
+from holdfast.conformance.faults.lines import Lines
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT, Store
 

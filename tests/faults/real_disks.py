@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from enum import StrEnum, unique
 from pathlib import Path
 
-from conformance.faults.probe import probe
+from holdfast.conformance.faults.probe import probe
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT
 

@@ -11,12 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.deadline import Deadline, OutOfTimeError
-from conformance.faults.lines import Lines, puts
-from conformance.faults.oracle import Kind, Verdict
-from conformance.faults.recording import Ending, Event, Operation, ending_line, header_line, operation_line, read
-from conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.recording import (
+    Ending,
+    Event,
+    Operation,
+    ending_line,
+    header_line,
+    operation_line,
+    read,
+)
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.sweep import Sweep
 
 MANY = str(Path(__file__).parent / "stores" / "many.py")
 # Runs a command as its only child, and says what that took: a process counts what it was forked from as well.
@@ -34,7 +42,7 @@ sys.stdout.write(done.stdout)
 def test_a_store_of_many_writes_takes_neither_the_memory_nor_the_day(
     count: int, seconds: int, mode: str, tmp_path: Path
 ) -> None:
-    crash = [sys.executable, "-P", "-m", "conformance.cli", "crash", "--layer", "power", "--format", "json"]
+    crash = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash", "--layer", "power", "--format", "json"]
     command = [*crash, "--seconds", str(seconds), "--", sys.executable, MANY, str(count), mode]
     began = time.monotonic()
     pipe = os.popen(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import sweep as subject_of_tests
-from conformance.faults.concurrent import CLIENTS, Crowd, perform
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.recording import Event
-from conformance.faults.subject import Outcome, SubjectError, Workload
-from conformance.faults.sweep import Report, Sweep
+from holdfast.conformance.faults import sweep as subject_of_tests
+from holdfast.conformance.faults.concurrent import CLIENTS, Crowd, perform
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.recording import Event
+from holdfast.conformance.faults.subject import Outcome, SubjectError, Workload
+from holdfast.conformance.faults.sweep import Report, Sweep
 from tests.faults.stores.catalogue import ENVIRONMENT, Layer, Store
 
 pytestmark = pytest.mark.usefixtures("tracer")

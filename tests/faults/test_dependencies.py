@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import disks, helpers, sweep
-from conformance.faults import mounts as mounts_module
-from conformance.faults.dependencies import Dependencies, Made, Promise
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.mounts import Disk
-from conformance.faults.oracle import Kind
-from conformance.faults.probe import Ability, mounting
-from conformance.faults.processes import MARK
-from conformance.faults.report import Layer, Report
-from conformance.faults.subject import Workload
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults import disks, helpers, sweep
+from holdfast.conformance.faults import mounts as mounts_module
+from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.mounts import Disk
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.probe import Ability, mounting
+from holdfast.conformance.faults.processes import MARK
+from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.subject import Workload
+from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy

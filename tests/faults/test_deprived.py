@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.deprived import Deprived, judge_deprived, judge_running
-from conformance.faults.lines import puts
-from conformance.faults.naming import named
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.subject import (
+from holdfast.conformance.faults.deprived import Deprived, judge_deprived, judge_running
+from holdfast.conformance.faults.lines import puts
+from holdfast.conformance.faults.naming import named
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
     Op,

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import helpers
-from conformance.faults.dependencies import Dependencies
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.probe import Ability, Probe
-from conformance.faults.recording import Ending, Life
-from conformance.faults.report import Report
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults import helpers
+from holdfast.conformance.faults.dependencies import Dependencies
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.probe import Ability, Probe
+from holdfast.conformance.faults.recording import Ending, Life
+from holdfast.conformance.faults.report import Report
+from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.tracer.traced import run
 

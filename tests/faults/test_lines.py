@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
 
 WORKLOAD = puts(3)
 LIMITS = Limits(start=1.0, answer=0.3, stop=0.3)

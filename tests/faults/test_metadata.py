@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.metadata import Given, Metadata
-from conformance.faults.model import Plan
-from conformance.faults.oracle import Kind
-from conformance.faults.recording import Changed, Named, Names, Rights
-from conformance.faults.report import Report
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.metadata import Given, Metadata
+from holdfast.conformance.faults.model import Plan
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
+from holdfast.conformance.faults.report import Report
+from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.model.script import Script
 from tests.faults.stores.catalogue import ENVIRONMENT
 

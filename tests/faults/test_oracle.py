@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.faults.lines import Lines, puts
-from conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgements, compare, judge
-from conformance.faults.recording import Ending, Event, Operation, Recording, Write
-from conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, SubjectError, Workload
+from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgements, compare, judge
+from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
+from holdfast.conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, SubjectError, Workload
 from tests.faults.stores.catalogue import STORES, Store
 from tests.faults.stores.log import MAGIC, record
 

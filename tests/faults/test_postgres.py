@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import sweep as subject_of_tests
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind
-from conformance.faults.recording import Sync, Type, Write
-from conformance.faults.subject import Workload
-from conformance.faults.sweep import Report, Sweep
+from holdfast.conformance.faults import sweep as subject_of_tests
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.recording import Sync, Type, Write
+from holdfast.conformance.faults.subject import Workload
+from holdfast.conformance.faults.sweep import Report, Sweep
 from tests.conftest import missing
 from tests.faults.stores import postgres
 from tests.faults.stores.catalogue import ENVIRONMENT, Layer, Store

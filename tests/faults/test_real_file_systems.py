@@ -20,12 +20,12 @@ from typing import TypeAlias
 
 import pytest
 
-from conformance.faults import sweep as subject_of_tests
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.probe import Ability, probe
-from conformance.faults.subject import SubjectError, perform
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults import sweep as subject_of_tests
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.probe import Ability, probe
+from holdfast.conformance.faults.subject import SubjectError, perform
+from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults import real_disks
 from tests.faults.real_disks import LATE_S, SOON_S, WAYS, Cut, apart, copied, made, mounted, possible, shut_down

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind
-from conformance.faults.subject import Workload
-from conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.subject import Workload
+from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.stores.catalogue import ENVIRONMENT, RIGHT, Store
 
 pytestmark = pytest.mark.usefixtures("tracer")

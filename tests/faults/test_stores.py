@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.lines import Lines, puts
-from conformance.faults.oracle import Kind, judge
-from conformance.faults.subject import Op, Outcome, perform
+from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.subject import Op, Outcome, perform
 from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Layer, Store
 
 WORKLOAD = puts(7, seed=4)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.faults import story
-from conformance.faults.lines import puts
-from conformance.faults.model import Candidate, Plan, Stage
-from conformance.faults.model import Kind as StateKind
-from conformance.faults.oracle import Kind, Promises, Verdict
+from holdfast.conformance.faults import story
+from holdfast.conformance.faults.lines import puts
+from holdfast.conformance.faults.model import Candidate, Plan, Stage
+from holdfast.conformance.faults.model import Kind as StateKind
+from holdfast.conformance.faults.oracle import Kind, Promises, Verdict
 from tests.faults.model.script import Script
 
 WORKLOAD = puts(2, size=60)

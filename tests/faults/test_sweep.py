@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import fidelity, runs
-from conformance.faults import sweep as subject_of_tests
-from conformance.faults.dependencies import Dependencies
-from conformance.faults.lines import Limits, Lines, puts
-from conformance.faults.oracle import Kind, Promises, UnplacedError
-from conformance.faults.order import halves_first, in_place_first, spread
-from conformance.faults.recording import (
+from holdfast.conformance.faults import fidelity, runs
+from holdfast.conformance.faults import sweep as subject_of_tests
+from holdfast.conformance.faults.dependencies import Dependencies
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind, Promises, UnplacedError
+from holdfast.conformance.faults.order import halves_first, in_place_first, spread
+from holdfast.conformance.faults.recording import (
     Action,
     Ending,
     Entry,
@@ -33,8 +33,8 @@ from conformance.faults.recording import (
     Write,
     read,
 )
-from conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
-from conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
+from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
+from holdfast.conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from conformance.faults import mounts, stored
-from conformance.faults.locks import locked
-from conformance.faults.mounts import Disk
-from conformance.faults.probe import mounting
-from conformance.faults.processes import Marked, environment_of
-from conformance.faults.stored import Stored
+from holdfast.conformance.faults import mounts, stored
+from holdfast.conformance.faults.locks import locked
+from holdfast.conformance.faults.mounts import Disk
+from holdfast.conformance.faults.probe import mounting
+from holdfast.conformance.faults.processes import Marked, environment_of
+from holdfast.conformance.faults.stored import Stored
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT
 

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from conformance.faults.deadline import Deadline
-from conformance.faults.lines import Lines, puts
-from conformance.faults.story import draw as draw_finding
-from conformance.faults.sweep import Sweep
-from conformance.faults.timeline import MOST_LANES, MOST_OPERATIONS, Marks, draw
+from holdfast.conformance.faults.deadline import Deadline
+from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.story import draw as draw_finding
+from holdfast.conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.timeline import MOST_LANES, MOST_OPERATIONS, Marks, draw
 from tests.faults.model.script import Script
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT
 

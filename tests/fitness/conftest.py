@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.fitness.gather import examine
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.scratch import Scratch, bare_server, scratch
-from conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server, scratch
+from holdfast.conformance.fitness.proof import Examination
 from tests.fitness.documented import DOCUMENTED, DOCUMENTED_AT, at, surface_ddl
 from tests.fitness.lives import LiveServer
 

@@ -11,9 +11,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from conformance.fitness.postgres import roles
-from conformance.fitness.postgres.roles import Household
-from conformance.fitness.postgres.snapshot import moment
+from holdfast.conformance.fitness.postgres import roles
+from holdfast.conformance.fitness.postgres.roles import Household
+from holdfast.conformance.fitness.postgres.snapshot import moment
 
 
 def household(dsn: str) -> Household:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl import cluster
-from reference_impl.cluster import Ending, Programs, server_account
+from holdfast.reference_impl import cluster
+from holdfast.reference_impl.cluster import Ending, Programs, server_account
 
 # Where the packages lie that were fetched; the environment of tox names it.
 VARIABLE = "HOLDFAST_POSTGRESQL_RELEASES"

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-REFERENCE = [sys.executable, "-P", "-m", "reference_impl", "adapter"]
+REFERENCE = [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"]
 
 
 def said(how: str, surface: dict[str, Any], workdir: Path) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 
 import psycopg
 
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import Standing, Status
-from conformance.fitness.policy import policy_of
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination
-from specs.yamlfile import read_yaml
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import Standing, Status
+from holdfast.conformance.fitness.policy import policy_of
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.proof import Examination
+from holdfast.specs.yamlfile import read_yaml
 from tests.fitness.lives import LiveServer
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Candidate, Part, RelationName
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.candidates import choose, search, writer
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import Candidate, Part, RelationName
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.candidates import choose, search, writer
 from tests.fitness.documented import ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
 

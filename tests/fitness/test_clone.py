@@ -18,17 +18,17 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.fitness.errors import LostError
-from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import clone as clones_of
-from conformance.fitness.postgres.clone import clone, discreet
-from conformance.fitness.postgres.probes import probe_clone
-from conformance.fitness.postgres.scratch import Scratch, scratch
-from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.target import target_of
-from specs.fitness import load_queries
-from specs.schema import explain, published_validator
+from holdfast.conformance.fitness.errors import LostError
+from holdfast.conformance.fitness.model import Part, RelationName, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import clone as clones_of
+from holdfast.conformance.fitness.postgres.clone import clone, discreet
+from holdfast.conformance.fitness.postgres.probes import probe_clone
+from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
+from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.target import target_of
+from holdfast.specs.fitness import load_queries
+from holdfast.specs.schema import explain, published_validator
 from tests.fitness.lives import LiveServer, household
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
@@ -201,7 +201,7 @@ def test_password_of_the_live_server_is_on_no_argument_list_and_in_no_error(
 
 def test_server_command_says_what_it_runs_and_takes_settings(tmp_path: Path) -> None:
     wanted = {"contract": "rs4a-replay", "dir": str(tmp_path), "config": {"work_mem": "5MB"}, "confined": False}
-    command = [sys.executable, "-P", "-m", "reference_impl", "server"]
+    command = [sys.executable, "-P", "-m", "holdfast.reference_impl", "server"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -236,7 +236,7 @@ def test_scratch_server_is_the_one_that_was_started_whatever_the_environment_nam
 
 _HOLD = """
 import sys
-from conformance.fitness.postgres.scratch import scratch
+from holdfast.conformance.fitness.postgres.scratch import scratch
 with scratch() as made:
     print(made.dsn, flush=True)
     sys.stdin.read()

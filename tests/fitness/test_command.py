@@ -21,24 +21,24 @@ import typer
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
-from conformance.cli import fitness_look
-from conformance.cli.console import PlainConsole
-from conformance.cli.explain import explain
-from conformance.cli.fitness import QuietCommand, fitness
-from conformance.fitness import gather
-from conformance.fitness.deadline import NEVER
-from conformance.fitness.errors import FitnessError, LostError
-from conformance.fitness.gather import examine, relation_named
-from conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import reading as readings
-from conformance.fitness.postgres.probes import probe_clone
-from conformance.fitness.postgres.reading import reading
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination
-from conformance.fitness.target import Target, target_of
-from conformance.verdict import Exit
-from specs import schema, strictjson
+from holdfast.conformance.cli import fitness_look
+from holdfast.conformance.cli.console import PlainConsole
+from holdfast.conformance.cli.explain import explain
+from holdfast.conformance.cli.fitness import QuietCommand, fitness
+from holdfast.conformance.fitness import gather
+from holdfast.conformance.fitness.deadline import NEVER
+from holdfast.conformance.fitness.errors import FitnessError, LostError
+from holdfast.conformance.fitness.gather import examine, relation_named
+from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import reading as readings
+from holdfast.conformance.fitness.postgres.probes import probe_clone
+from holdfast.conformance.fitness.postgres.reading import reading
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.target import Target, target_of
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import schema, strictjson
 from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
 
@@ -135,7 +135,7 @@ def test_the_documented_surface_is_fit_in_less_than_twenty_seconds(live_server: 
         connection.execute(surface_ddl())
         began = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "conformance.cli", "fitness", live_server.dsn_of("fresh"), *_NAMED],
+            [sys.executable, "-P", "-m", "holdfast.conformance.cli", "fitness", live_server.dsn_of("fresh"), *_NAMED],
             capture_output=True, text=True, cwd=tmp_path, check=False,
         )  # fmt: skip
         took = time.monotonic() - began

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from conformance.fitness.model import Criterion, Standing, Status
-from conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.model import Criterion, Standing, Status
+from holdfast.conformance.fitness.postgres.scratch import Scratch
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import DATABASE, Schema, schemas
 

@@ -21,23 +21,23 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from conformance.adapter.process import StartError
-from conformance.cli.fitness import fitness
-from conformance.fitness.deadline import NEVER, Deadline
-from conformance.fitness.errors import FitnessError, LostError
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import EvidenceClass, Standing
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import clone as clones_of
-from conformance.fitness.postgres import connecting, sessions
-from conformance.fitness.postgres import live as live_of
-from conformance.fitness.postgres.connecting import Connection, WaitedError
-from conformance.fitness.postgres.live import live_connection
-from conformance.fitness.postgres.poolers import must_be_direct
-from conformance.fitness.postgres.reading import reading
-from conformance.fitness.postgres.scratch import Scratch, bare_server
-from conformance.fitness.postgres.sessions import Session
-from conformance.fitness.target import target_of
+from holdfast.conformance.adapter.process import StartError
+from holdfast.conformance.cli.fitness import fitness
+from holdfast.conformance.fitness.deadline import NEVER, Deadline
+from holdfast.conformance.fitness.errors import FitnessError, LostError
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import EvidenceClass, Standing
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import clone as clones_of
+from holdfast.conformance.fitness.postgres import connecting, sessions
+from holdfast.conformance.fitness.postgres import live as live_of
+from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError
+from holdfast.conformance.fitness.postgres.live import live_connection
+from holdfast.conformance.fitness.postgres.poolers import must_be_direct
+from holdfast.conformance.fitness.postgres.reading import reading
+from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server
+from holdfast.conformance.fitness.postgres.sessions import Session
+from holdfast.conformance.fitness.target import target_of
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
 from tests.fitness.relays import relay
@@ -224,7 +224,7 @@ def test_interrupting_a_wait_for_a_session_that_does_not_answer_ends_it(dsn: str
 def test_interrupting_a_command_whose_server_does_not_answer_ends_it(live: LiveServer) -> None:
     with relay(live, limit=4000) as stalling:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "conformance.cli", "fitness", stalling.dsn_of(DATABASE)],
+            [sys.executable, "-P", "-m", "holdfast.conformance.cli", "fitness", stalling.dsn_of(DATABASE)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         with child:
@@ -251,9 +251,9 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path, clones: Scratch, d
 
 _DUMPING = """
 import sys
-from conformance.adapter.janitor import Janitor
-from conformance.fitness.deadline import NEVER
-from conformance.fitness.postgres.clone import _run
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.fitness.deadline import NEVER
+from holdfast.conformance.fitness.postgres.clone import _run
 with Janitor() as janitor:
     environment = {"PATH": sys.argv[2], **janitor.mark}
     _run(["sh", "-c", "echo $$ >" + sys.argv[1] + "; exec sleep 60"], environment=environment, deadline=NEVER)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from conformance.fitness.criteria.endings import Ending, Sense, ending
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
 
 DAY = timedelta(days=1)
 SAID: dict[str, Sense | Ending] = {

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from conformance.fitness.judge import judge
-from conformance.fitness.policy import Policy, policy_of
-from conformance.fitness.proof import Examination, proof_json, write
-from conformance.fitness.tie import schema_digest
-from conformance.gate import Extent, FitnessProof, ReasonCode, Requirement
-from conformance.gate_cases import fitness_clauses
-from conformance.gate_fitness import of_fitness
-from conformance.verdict import Exit
-from reports.evidence import KitIdentity
-from specs import load_contract, strictjson
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.policy import Policy, policy_of
+from holdfast.conformance.fitness.proof import Examination, proof_json, write
+from holdfast.conformance.fitness.tie import schema_digest
+from holdfast.conformance.gate.cases import fitness_clauses
+from holdfast.conformance.gate.decision import Extent, FitnessProof, ReasonCode, Requirement
+from holdfast.conformance.gate.fitness import of_fitness
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import KitIdentity
+from holdfast.specs import load_contract, strictjson
 from tests.fitness.documented import line_of
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)

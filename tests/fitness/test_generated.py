@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.fitness.model import Standing, Status
-from conformance.fitness.policy import BINDINGS, KEYS
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.model import Standing, Status
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.proof import Examination
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from conformance.fitness.judge import judge
-from conformance.fitness.model import (
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import (
     Answer,
     Criterion,
     Evidence,
@@ -24,8 +24,8 @@ from conformance.fitness.model import (
     Statement,
     Status,
 )
-from conformance.fitness.policy import Policy
-from conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.proof import Examination
 
 EFFECT = RelationName("surface", "consumed_request")
 NONCE = RelationName("surface", "consumed_nonce")

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from conformance.fitness.postgres.patterns import pattern_of
-from conformance.fitness.postgres.shapes import digest_of, sample
+from holdfast.conformance.fitness.postgres.patterns import pattern_of
+from holdfast.conformance.fitness.postgres.shapes import digest_of, sample
 
 
 def digits(number: int) -> str:

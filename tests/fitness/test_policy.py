@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.fitness.model import digest
-from conformance.fitness.policy import (
+from holdfast.conformance.fitness.model import digest
+from holdfast.conformance.fitness.policy import (
     BINDINGS,
     KEYS,
     NONCE,

@@ -18,17 +18,17 @@ import typer
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
-from conformance.cli.fitness import QuietCommand, fitness
-from conformance.fitness.deadline import NEVER
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import poolers as signs_of
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.postgres.poolers import must_be_direct
-from conformance.fitness.postgres.reading import reading
-from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.target import target_of
+from holdfast.conformance.cli.fitness import QuietCommand, fitness
+from holdfast.conformance.fitness.deadline import NEVER
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import Part, RelationName, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import poolers as signs_of
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.poolers import must_be_direct
+from holdfast.conformance.fitness.postgres.reading import reading
+from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.target import target_of
 from tests.fitness.documented import surface_ddl
 from tests.fitness.lives import LiveServer
 from tests.fitness.poolers import SETTINGS, Pooler, pgbouncer, settings_of
@@ -168,7 +168,7 @@ def test_whatever_a_reading_sets_is_set_for_its_transaction_alone(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_command_that_is_stopped_at_any_moment_leaves_nothing_in_the_pool(pooler: Pooler, number: int) -> None:
     before, chance = other_client(pooler), random.Random(number)
-    command = [sys.executable, "-P", "-m", "conformance.cli", "fitness", pooler.dsn_of(DATABASE)]
+    command = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "fitness", pooler.dsn_of(DATABASE)]
     for _ in range(12):
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.3, 1.6))

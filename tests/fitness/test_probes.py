@@ -10,15 +10,15 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.clone import Clone, clone
-from conformance.fitness.postgres.live import probe_live
-from conformance.fitness.postgres.probes import probe_clone
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.postgres.sessions import Session
-from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.target import target_of
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.clone import Clone, clone
+from holdfast.conformance.fitness.postgres.live import probe_live
+from holdfast.conformance.fitness.postgres.probes import probe_clone
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.postgres.sessions import Session
+from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.target import target_of
 from tests.fitness.lives import LiveServer, household
 from tests.fitness.schemas import CORPUS, DATABASE
 from tests.fitness.test_clone import SURFACE

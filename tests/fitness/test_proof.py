@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
-from conformance.fitness.policy import Policy
-from conformance.fitness.proof import (
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.proof import (
     Examination,
     Expected,
     Proof,
@@ -25,8 +25,8 @@ from conformance.fitness.proof import (
     verify,
     write,
 )
-from reports.evidence import KitIdentity
-from specs import load_contract, schema, strictjson
+from holdfast.reports.evidence import KitIdentity
+from holdfast.specs import load_contract, schema, strictjson
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)

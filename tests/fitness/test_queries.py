@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.lint import problems_of
-from specs import SpecError, fitness, load_contract
-from specs.fitness import Kind, in_order, load_queries, parameters
+from holdfast.conformance.cli.lint import problems_of
+from holdfast.specs import SpecError, fitness, load_contract
+from holdfast.specs.fitness import Kind, in_order, load_queries, parameters
 
 CONTRACT = "rs4a-replay"
 SHIPPED = Path(fitness.__file__).parent / CONTRACT / "fitness" / "postgresql.yaml"

@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
-from conformance.gate import installed_kit
-from specs import load_contract
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
+from holdfast.conformance.gate.decision import installed_kit
+from holdfast.specs import load_contract
 from tests.fitness.documented import LEDGER, ledger_ddl
 from tests.fitness.lives import LiveServer
 
@@ -28,7 +28,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 def _provisioned(dsn: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "reference_impl", "provision", "--dsn", dsn],
+        [sys.executable, "-P", "-m", "holdfast.reference_impl", "provision", "--dsn", dsn],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def _adapter(folder: Path, config: dict[str, str], calls: list[dict[str, Any]]) 
     }  # fmt: skip
     lines = [{"id": str(number), **line} for number, line in enumerate([opened, *calls])]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "reference_impl", "adapter"],
+        [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"],
         input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True, check=False,
     )  # fmt: skip
     return [json.loads(line) for line in done.stdout.splitlines()]

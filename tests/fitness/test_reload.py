@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from conformance.fitness.gather import examine
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.scratch import Scratch
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
 

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.catalogue import Catalogue, Roles
-from conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.model import Part, RelationName, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, Roles
+from holdfast.conformance.fitness.postgres.snapshot import take
 from tests.fitness.lives import LiveServer
 
 NAMES = ("r1", "r2", "r3", "r4", "r5")

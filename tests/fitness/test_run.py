@@ -13,25 +13,25 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from conformance.engine import Engine, RunSettings
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.judge import judge
-from conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import snapshot
-from conformance.fitness.proof import Examination
-from conformance.fitness.sqlite import snapshot as sqlite_snapshot
-from conformance.fitness.store import Login, store_at
-from conformance.fitness.tie import untied
-from conformance.surface import asks_for_one
-from reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
-from reports.evidence import SurfaceLine
-from specs import contract_names, load_contract, load_terms, schema
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import snapshot
+from holdfast.conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from holdfast.conformance.fitness.store import Login, store_at
+from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.conformance.run.surface import asks_for_one
+from holdfast.reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
+from holdfast.reports.evidence import SurfaceLine
+from holdfast.specs import contract_names, load_contract, load_terms, schema
 from tests.fitness.documented import line_of
 from tests.fitness.lives import LiveServer
 
 CONTRACT = load_contract("rs4a-replay")
-REFERENCE = (sys.executable, "-P", "-m", "reference_impl")
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 SAYS = Path(__file__).with_name("says.py")
 WRITER = "holdfast_registrar"
 OWN = {

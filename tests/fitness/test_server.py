@@ -16,29 +16,29 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres import snapshot
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
-from conformance.fitness.server import Server, server_of
-from conformance.fitness.sqlite import snapshot as sqlite_snapshot
-from conformance.fitness.tie import untied
-from conformance.gate import installed_kit
-from reference_impl.cluster import Ending, Programs
-from reference_impl.cluster import Server as Running
-from reference_impl.embedded import EmbeddedServer
-from reference_impl.postgres import connect
-from reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
-from reference_impl.rs4a_replay.provision import (
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres import snapshot
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
+from holdfast.conformance.fitness.server import Server, server_of
+from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
+from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.gate.decision import installed_kit
+from holdfast.reference_impl.cluster import Ending, Programs
+from holdfast.reference_impl.cluster import Server as Running
+from holdfast.reference_impl.embedded import EmbeddedServer
+from holdfast.reference_impl.postgres import connect
+from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
+from holdfast.reference_impl.rs4a_replay.provision import (
     ensure_writer,
     provision_postgres,
     provision_sqlite,
     sqlite_paths,
 )
-from reference_impl.session import OpenRefusedError
-from specs import load_contract, load_terms
+from holdfast.reference_impl.session import OpenRefusedError
+from holdfast.specs import load_contract, load_terms
 from tests.fitness.documented import DOCUMENTED, line_of, surface_ddl
 from tests.fitness.lives import LiveServer
 

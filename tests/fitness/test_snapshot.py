@@ -8,13 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from conformance.fitness.judge import judge
-from conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface, digest
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.snapshot import moment, take
-from reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
-from specs import load_terms
-from specs.fitness import Kind, load_queries
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface, digest
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.snapshot import moment, take
+from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
+from holdfast.specs import load_terms
+from holdfast.specs.fitness import Kind, load_queries
 from tests.fitness.lives import LiveServer
 
 CONTRACT = "rs4a-replay"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.commands import app
-from conformance.fitness.gather import examine
-from conformance.fitness.model import Criterion, Standing, Status
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.model import Criterion, Standing, Status
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.scratch import Scratch
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from conformance.fitness.model import Evidence, Standing, Status
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.postgres.snapshot import read, take
-from conformance.fitness.proof import Examination
-from conformance.fitness.server import server_of
-from conformance.fitness.tie import untied
+from holdfast.conformance.fitness.model import Evidence, Standing, Status
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.postgres.snapshot import read, take
+from holdfast.conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.server import server_of
+from holdfast.conformance.fitness.tie import untied
 from tests.conftest import missing
 from tests.fitness.documented import line_of, surface_ddl
 from tests.fitness.lives import LiveServer

@@ -14,11 +14,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.verdict import Verdict, worst
-from reports.evidence import Artefact, Source
-from reports.evidence.identity import digest_of
-from reports.evidence.model import instant_text
-from specs import strictjson
+from holdfast.conformance.verdict import Verdict, worst
+from holdfast.reports.evidence import Artefact, Source
+from holdfast.reports.evidence.identity import digest_of
+from holdfast.reports.evidence.model import instant_text
+from holdfast.specs import strictjson
 from tests.forger import resealed
 
 Line = dict[str, Any]

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import interpret
-from conformance.cases.judge import judge_case
-from conformance.cases.record import Judgement, Record, Side
-from conformance.gate import Extent, GateDecision, Requirement, decide
-from conformance.plan import plan_of
-from conformance.recorder import exchange_of
-from conformance.verdict import Verdict, can_be_excused, exit_of, worst
-from reports.evidence import (
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import exchange_of
+from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, worst
+from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefact,
     Artefacts,
@@ -39,8 +39,8 @@ from reports.evidence import (
     read_evidence,
     seed_of_nonce,
 )
-from specs import Case, Contract
-from specs.loader import read_contract
+from holdfast.specs import Case, Contract
+from holdfast.specs.loader import read_contract
 from tests.forger import resealed
 
 TOY = Path(__file__).parents[1] / "toycontract"

@@ -19,12 +19,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from conformance.gate import Expected, GateDecision, Requirement, decide, installed_kit, parse_requirement
-from conformance.gate_suites import is_drawn
-from conformance.plan import plan_of
-from reports.evidence import read_evidence
-from reports.evidence.believed import BELIEVED, believed_at
-from specs import Contract, strictjson
+from holdfast.conformance.gate.decision import (
+    Expected,
+    GateDecision,
+    Requirement,
+    decide,
+    installed_kit,
+    parse_requirement,
+)
+from holdfast.conformance.gate.suites import is_drawn
+from holdfast.conformance.run.plan import plan_of
+from holdfast.reports.evidence import read_evidence
+from holdfast.reports.evidence.believed import BELIEVED, believed_at
+from holdfast.specs import Contract, strictjson
 from tests.forger import resealed
 from tests.gate.alterations import Alteration, blind, resealing
 from tests.gate.conftest import TOY
@@ -116,7 +123,7 @@ def make(name: str, folder: Path) -> Altering:
     words = ["--contract", name, "--nonce", NONCE, "--commit", COMMIT, "--fault-seconds", "0", *store, *narrowed]
     path = folder / f"{name}.jsonl"
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", "verify", *words, "--evidence", str(path), *target],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", *words, "--evidence", str(path), *target],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert path.is_file(), done.stderr
@@ -212,7 +219,9 @@ def forged_seed(run: Altering, folder: Path) -> bytes:
     """A run with a chosen seed that looks drawn, said to be fresh."""
     path = folder / "chosen.jsonl"
     words = ["--contract", "toy", "--seed", "0" * 32, "--evidence", str(path), "--", sys.executable, str(HONEST)]
-    subprocess.run([sys.executable, "-P", "-m", "conformance.cli", "verify", *words], capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", *words], capture_output=True, check=True
+    )
     lines = [json.loads(raw) for raw in path.read_bytes().splitlines()]
     chosen = run.decide(path.read_bytes())
     assert [reason.code.value for reason in chosen.reasons] == ["seed_chosen"]

@@ -14,11 +14,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from conformance.cli.gate import gate
-from conformance.gate import ReasonCode, installed_kit
-from conformance.gate_model import GateReason
-from conformance.verdict import Exit
-from specs import schema
+from holdfast.conformance.cli.gate import gate
+from holdfast.conformance.gate.decision import ReasonCode, installed_kit
+from holdfast.conformance.gate.model import GateReason
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import schema
 
 from .conftest import ARTEFACTS, NONCE, TOY, Bench
 
@@ -165,7 +165,7 @@ def test_a_pipe_is_never_waited_for(good: str, tmp_path: Path, option: str) -> N
 def test_the_whole_command_line_maps_usage_errors_to_64(tmp_path: Path, words: list[str]) -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", "gate", *words],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "gate", *words],
         cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 64, done.stderr

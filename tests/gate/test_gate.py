@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.gate import (
+from holdfast.conformance.gate.decision import (
     Expected,
     Extent,
     FitnessProof,
@@ -19,10 +19,10 @@ from conformance.gate import (
     decide,
     parse_requirement,
 )
-from conformance.verdict import Exit, Verdict
-from reports.evidence import Artefacts, Claimed, KitIdentity, SeedOrigin, Selection, read_evidence
-from specs import SpecError, load_contract
-from specs.model import Level, Proof
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.reports.evidence import Artefacts, Claimed, KitIdentity, SeedOrigin, Selection, read_evidence
+from holdfast.specs import SpecError, load_contract
+from holdfast.specs.model import Level, Proof
 
 from .conftest import ARTEFACTS, KIT, NOW, STARTED, Bench, Lines
 from .conftest import NONCE as NONCE_OF_RUN

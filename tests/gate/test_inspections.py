@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.action import Verb
-from conformance.cases.record import Side
-from conformance.cases.seen import SeenError, read
-from conformance.gate import GateDecision, ReasonCode
-from conformance.gate_suites import doubt_of_suite
-from conformance.recorder import exchange_of
-from conformance.verdict import Exit, exit_of
-from reports.evidence import Claimed, EvidenceWriter, VerdictLine
-from specs.strictjson import canonical
+from holdfast.conformance.cases.action import Verb
+from holdfast.conformance.cases.record import Side
+from holdfast.conformance.cases.seen import SeenError, read
+from holdfast.conformance.gate.decision import GateDecision, ReasonCode
+from holdfast.conformance.gate.suites import doubt_of_suite
+from holdfast.conformance.run.recorder import exchange_of
+from holdfast.conformance.verdict import Exit, exit_of
+from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
+from holdfast.specs.strictjson import canonical
 from tests.gate.conftest import ARTEFACTS, SEED, STARTED, Bench, Json, Lines, forge
 from tests.gate.test_suites import TOLD, TOY, records
 from tests.harness.ledger import LEDGER, ONCE, ran

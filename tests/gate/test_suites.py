@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Judgement, Record, Side
-from conformance.engine import CaseResult, Engine, RunSettings
-from conformance.gate_model import GateReason, ReasonCode
-from conformance.gate_suites import doubt_of_suite, is_drawn, judge_suite
-from conformance.plan import PlannedCase, plan_of, suite_case_id, suite_tests
-from conformance.recorder import exchange_of
-from conformance.verdict import Exit, Verdict
-from reports.evidence import Claimed, EvidenceWriter, VerdictLine
-from specs import load_contract
-from specs.loader import read_contract
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.gate.model import GateReason, ReasonCode
+from holdfast.conformance.gate.suites import doubt_of_suite, is_drawn, judge_suite
+from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
+from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
+from holdfast.conformance.run.recorder import exchange_of
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
+from holdfast.specs import load_contract
+from holdfast.specs.loader import read_contract
 from tests.gate.conftest import NOW, SEED, Bench
 from tests.harness.suite_play import played, reference
 from tests.hostile.verify import temp_folder
@@ -184,7 +184,7 @@ def planned_of(contract: str, test: str) -> PlannedCase:
 
 def ran(test: str, mutant: str | None = None) -> CaseResult:
     """What a suite test shows of the reference of hx-sync, in processes of its own."""
-    words = (sys.executable, "-P", "-m", "reference_impl")
+    words = (sys.executable, "-P", "-m", "holdfast.reference_impl")
     planted = () if mutant is None else ("--mutant", mutant)
     with temp_folder() as folder:
         settings = RunSettings(

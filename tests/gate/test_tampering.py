@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.gate import GateDecision, ReasonCode
-from conformance.verdict import Exit
-from reports.evidence.believed import believed_at
+from holdfast.conformance.gate.decision import GateDecision, ReasonCode
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence.believed import believed_at
 
 from .conftest import NOW, Bench, Json, Lines, forge
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.record import Judgement
-from conformance.engine import CaseResult
-from conformance.verdict import Exit, Verdict
-from conformance.xfail import Expectation, ProblemKind, XfailError, apply, excuse_of, read_xfail
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.gate.xfail import Expectation, ProblemKind, XfailError, apply, excuse_of, read_xfail
+from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.verdict import Exit, Verdict
 
 TODAY = date(2026, 1, 15)
 CASE = "toy/once/a-second-put-of-a-key-is-refused"

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cases.judge import judge_case
-from conformance.engine import CaseResult, Engine, RunSettings
-from specs import Case, Contract
-from specs.loader import read_contract
-from specs.model import Kind
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
+from holdfast.specs import Case, Contract
+from holdfast.specs.loader import read_contract
+from holdfast.specs.model import Kind
 from tests.hostile.verify import temp_folder
 
 FOLDER = Path(__file__).resolve().parent.parent / "ledger"

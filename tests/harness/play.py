@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cases.action import Action, Verb
-from conformance.cases.interpret import interpret
-from conformance.cases.record import Judgement, Record, Side
-from conformance.verdict import Verdict
-from specs import Case, Contract
-from specs.loader import read_contract
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Case, Contract
+from holdfast.specs.loader import read_contract
 
 TOY = read_contract(Path(__file__).resolve().parent.parent / "toycontract" / "toy")
 SEED = "played"

@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from conformance.cases.action import Action
-from conformance.cases.drive import Driver
-from conformance.cases.record import Finding, Judgement, Record, Side
-from conformance.plan import suite_case_id, suite_tests
-from conformance.suites.bench import Bench, Limits
-from reference_impl.answers import to_message
-from reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
-from specs import load_contract
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.run.plan import suite_case_id, suite_tests
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.reference_impl.answers import to_message
+from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
+from holdfast.specs import load_contract
 
 # Method and arguments in, the members of the answer out, all but `id`.
 Answerer = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -69,7 +69,7 @@ def played(
 
 def reference(contract: str, mutant: str | None = None) -> Answerer:
     """One session of the reference, with a planted bug if one is named."""
-    entry = import_module(f"reference_impl.{contract.replace('-', '_')}.entry")
+    entry = import_module(f"holdfast.reference_impl.{contract.replace('-', '_')}.entry")
     request = OpenRequest(StateWanted.FRESH, SurfaceWanted.READY, Path(), datetime(2026, 1, 1, tzinfo=UTC), {})
     session = entry.implementation(mutant=mutant).open(request)
     return lambda method, args: to_message(session.call(method, args))

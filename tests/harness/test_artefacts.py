@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conformance.adapter.loaded import files_of_group
-from conformance.artefacts import ArtefactError, Identity
-from conformance.cli.commands import app
-from reports.evidence import Artefacts, Redactor, Source
+from holdfast.conformance.adapter.loaded import files_of_group
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.run.artefacts import ArtefactError, Identity
+from holdfast.reports.evidence import Artefacts, Redactor, Source
 
 LATER = timedelta(minutes=1)
 
@@ -161,7 +161,7 @@ def verify(folder: Path, *words: str, adapter: Sequence[str] = (str(HONEST),)) -
     """Run the command line in `folder`; exit status, what it printed, and the lines of the evidence."""
     line = ["verify", "--contract", "toy", *words, "--", sys.executable, *adapter]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", *line],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *line],
         capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "HOLDFAST_SPECS": str(TOY)},
     )  # fmt: skip
     evidence = folder / "holdfast-out" / "run.jsonl"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.action import Verb
-from conformance.cases.seen import SeenError, read, written
-from conformance.inspection import changing, store
-from specs.model import Twin
+from holdfast.conformance.cases.action import Verb
+from holdfast.conformance.cases.seen import SeenError, read, written
+from holdfast.conformance.inspection import changing, store
+from holdfast.specs.model import Twin
 from tests.harness.ledger import case_of, ran, verdict
 
 PUT = {"call": "put", "args": {"key": "one"}}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Record
-from conformance.verdict import Verdict
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.verdict import Verdict
 from tests.harness.suite_play import Answerer, played, reference
 
 DRAWN = (

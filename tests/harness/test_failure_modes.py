@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.judge import judge_case
-from conformance.cases.record import Side
-from conformance.verdict import Silence, Verdict
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.cases.record import Side
+from holdfast.conformance.verdict import Silence, Verdict
 from tests.harness.play import SEED, TOY, Player, toy_case
 from tests.harness.suite_play import played, reference
 

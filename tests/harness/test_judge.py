@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from conformance.cases.judge import judge_case
-from conformance.cases.record import Record
-from conformance.engine import CaseResult, Engine, RunSettings
-from conformance.verdict import Verdict
-from specs import Case
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Case
 from tests.harness.play import SEED, TOY, both_sides, toy_case
 from tests.hostile.verify import HERE, temp_folder
 

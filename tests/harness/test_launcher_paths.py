@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.folders import remove_tree
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.launcher import Launcher
-from conformance.adapter.process import StartError
+from holdfast.conformance.adapter.folders import remove_tree
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.launcher import Launcher
+from holdfast.conformance.adapter.process import StartError
 
 # Reads the request, makes `path` as the test says, names it, and leaves everything as it is when it ends.
 SCRIPT = """

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.looking import state_of
-from conformance.cases.record import Finding
-from conformance.inspection import store
-from conformance.inspection.database import nothing
-from conformance.inspection.files import MAX_FILE
-from conformance.inspection.helper import HELPER, Helper
-from conformance.suites.bench import base64url
-from specs.model import Twin
+from holdfast.conformance.cases.looking import state_of
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection.database import nothing
+from holdfast.conformance.inspection.files import MAX_FILE
+from holdfast.conformance.inspection.helper import HELPER, Helper
+from holdfast.conformance.suites.bench import base64url
+from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.cases.match import mismatch, mismatches, same
-from conformance.cases.values import CaseError, Scope, at_path
-from specs.strictjson import canonical
+from holdfast.conformance.cases.match import mismatch, mismatches, same
+from holdfast.conformance.cases.values import CaseError, Scope, at_path
+from holdfast.specs.strictjson import canonical
 
 MISSING = at_path({}, "nothing")
 NOW = "2026-01-01T00:00:00Z"

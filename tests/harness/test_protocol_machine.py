@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.messages import MAX_LINE, KitFaultError, Reply
-from conformance.adapter.process import GONE_S, Deadlines, StartError, scrubbed_environment
-from conformance.adapter.worker import (
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.messages import MAX_LINE, KitFaultError, Reply
+from holdfast.conformance.adapter.process import GONE_S, Deadlines, StartError, scrubbed_environment
+from holdfast.conformance.adapter.worker import (
     MAX_DEAD_IN_A_ROW,
     AdapterCommand,
     Exhausted,

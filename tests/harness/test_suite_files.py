@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.adapter.worker import WorkerPool
-from conformance.cases.action import Action
-from conformance.cases.drive import Driver
-from conformance.cases.record import Finding
-from conformance.inspection.helper import HELPER
-from conformance.suites.bench import Bench, Limits, Session
+from holdfast.conformance.adapter.worker import WorkerPool
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.suites.bench import Bench, Limits, Session
 from tests.harness.ledger import LEDGER
 
 

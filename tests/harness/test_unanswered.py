@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.judge import judge_case
-from specs.model import Kind
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.specs.model import Kind
 from tests.harness.play import SEED, TOY, toy_case, verdict_of
 from tests.harness.test_judge import HELD, live
 from tests.hostile.verify import HERE

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.cases.values import (
+from holdfast.conformance.cases.values import (
     CaseError,
     Scope,
     at_path,

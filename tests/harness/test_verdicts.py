@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.record import Side
-from specs import Case, Method
-from specs.model import Kind
-from specs.schema import trusted_validator
+from holdfast.conformance.cases.record import Side
+from holdfast.specs import Case, Method
+from holdfast.specs.model import Kind
+from holdfast.specs.schema import trusted_validator
 from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
 
 SILENCES = ("crash", "hang", "garbage", "eof", "missing")

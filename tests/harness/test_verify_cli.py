@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from specs.schema import explain, published_validator
+from holdfast.specs.schema import explain, published_validator
 from tests.harness.play import TOY
 from tests.hostile.verify import HERE, LIMIT_S, Outcome, assert_nothing_remains, environment, temp_folder, verify
 
@@ -36,7 +36,7 @@ def temp() -> Iterator[Path]:
 def command(*words: str, temp: Path, cwd: Path, **extra: str) -> subprocess.CompletedProcess[str]:
     """Run the command line as its console script runs, without the current folder on the path."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", *words],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *words],
         cwd=cwd,
         env={**environment(temp), **extra},
         stdin=subprocess.DEVNULL,
@@ -350,7 +350,7 @@ def test_the_doctor_finds_nothing_wrong_with_the_reference(contract: str, temp: 
 
 
 def test_the_doctor_without_the_config_that_an_adapter_needs_says_so(temp: Path, tmp_path: Path) -> None:
-    adapter = (sys.executable, "-P", "-m", "reference_impl", "adapter")
+    adapter = (sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter")
     status, found = doctor(adapter, temp, tmp_path, "--contract", "calyx-replay")
     assert status == 11
     assert found["open"]["health"] == "bad"

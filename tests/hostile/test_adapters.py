@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from specs.loader import read_contract
-from specs.model import Kind
+from holdfast.specs.loader import read_contract
+from holdfast.specs.model import Kind
 from tests.hostile.verify import HERE, TOY, Outcome, verify
 
 ADAPTERS = HERE / "adapters"

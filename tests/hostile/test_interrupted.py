@@ -50,7 +50,7 @@ def interrupted(
     """Start a run, signal its process group in the middle, and wait until all is gone; exit status and output."""
     with temp_folder() as temp, (cwd / "log").open("w+", encoding="utf-8") as log:
         kit = subprocess.Popen(
-            [sys.executable, "-m", "conformance.cli", "verify", "--evidence", str(cwd / "run.jsonl"), *words],
+            [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--evidence", str(cwd / "run.jsonl"), *words],
             cwd=cwd,
             env=environment(temp),
             stdin=subprocess.DEVNULL,

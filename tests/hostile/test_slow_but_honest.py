@@ -14,7 +14,7 @@ from tests.hostile.verify import HERE, assert_nothing_remains, holdfast, temp_fo
 
 # Ten times what a case of two workers takes by itself, and less than any deadline.
 DELAY_S = 0.15
-REFERENCE = (sys.executable, "-P", "-m", "reference_impl")
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 # Every way in which two calls meet: one loses, one waits and wins, one nonce, one compensation.
 MEETINGS = (
     "the-attempt-that-waited-collides-with-the-winner",

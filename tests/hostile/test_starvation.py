@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.messages import Event
-from conformance.adapter.process import AdapterProcess, Deadlines, adapter_environment
-from conformance.adapter.starvation import BEAT_S, Heartbeat
-from conformance.adapter.worker import AdapterCommand, WorkerPool
-from conformance.cases import expect as ex
-from conformance.cases.action import Action, Verb
-from conformance.cases.drive import Driver
-from conformance.cases.request import START, open_request
-from conformance.verdict import Silence, Verdict
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.messages import Event
+from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, adapter_environment
+from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat
+from holdfast.conformance.adapter.worker import AdapterCommand, WorkerPool
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.request import START, open_request
+from holdfast.conformance.verdict import Silence, Verdict
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
 
 ADAPTERS = HERE / "adapters"
@@ -40,7 +40,7 @@ def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
         words = ["verify", "--contract", "toy", "--case", SHELF, "--evidence", str(evidence), "--slow", str(SLOW)]
         adapter = [sys.executable, str(ADAPTERS / "marks.py"), str(mark), takes]
         kit = subprocess.Popen(
-            [sys.executable, "-m", "conformance.cli", *words, "--", *adapter],
+            [sys.executable, "-m", "holdfast.conformance.cli", *words, "--", *adapter],
             env=environment(temp),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

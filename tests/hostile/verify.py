@@ -86,7 +86,7 @@ def holdfast(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line to its end, within `limit` seconds, behind the words `before`."""
     return subprocess.run(
-        [*before, sys.executable, "-m", "conformance.cli", *words],
+        [*before, sys.executable, "-m", "holdfast.conformance.cli", *words],
         cwd=cwd,
         env={**environment(temp), **(extra or {})},
         stdin=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tomllib
@@ -15,7 +16,7 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = set(
-    "specs conformance reference_impl vectors reports tests bench docs .ci "
+    "holdfast specs conformance reference_impl servers vectors reports tests bench docs .ci "
     "tox.ini pyproject.toml README.md CHANGELOG.md LICENSE .gitignore".split()
 )
 # Dot files that a repository may have besides.
@@ -69,7 +70,7 @@ def test_no_file_names_a_path_of_a_machine() -> None:
 
 @pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
 def test_every_data_file_is_packed(builder: type[WheelBuilder] | type[SdistBuilder]) -> None:
-    packed = {file.path for file in builder(str(ROOT)).recurse_included_files()}
+    packed = {os.path.realpath(file.path) for file in builder(str(ROOT)).recurse_included_files()}
     data = [*(ROOT / "specs").rglob("*.yaml"), *(ROOT / "specs").rglob("*.json")]
     data += [path for path in (ROOT / "vectors" / "data").rglob("*") if path.is_file()]
     assert data

@@ -16,11 +16,11 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("specs", "conformance", "reference_impl", "vectors", "reports")
+PACKAGES = ("specs", "conformance", "reference_impl", "servers", "vectors", "reports")
 
 
 def expected_files() -> set[str]:
-    """Every file of the five packages that git knows or would take, as paths from the root."""
+    """Every file of the packages that git knows or would take, as paths below `holdfast`."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *PACKAGES],
         cwd=ROOT,
@@ -28,7 +28,7 @@ def expected_files() -> set[str]:
         capture_output=True,
     )
     names = {name.decode() for name in listed.stdout.split(b"\0") if name}
-    return {name for name in names if (ROOT / name).is_file()}
+    return {f"holdfast/{name}" for name in names if (ROOT / name).is_file()}
 
 
 def built(scratch: Path) -> tuple[Path, Path]:

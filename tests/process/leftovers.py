@@ -62,7 +62,16 @@ def running(*words: str, cwd: Path) -> Iterator[Run]:
     """`holdfast verify` with these words; ended at the end, and nothing of it may remain."""
     with temp_folder() as temp, (cwd / "log").open("wb") as log:
         kit = subprocess.Popen(
-            [sys.executable, "-P", "-m", "conformance.cli", "verify", "--evidence", str(cwd / "run.jsonl"), *words],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "holdfast.conformance.cli",
+                "verify",
+                "--evidence",
+                str(cwd / "run.jsonl"),
+                *words,
+            ],
             cwd=cwd,
             env=environment(temp),
             stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from conformance.verdict import Exit, gravest
+from holdfast.conformance.verdict import Exit, gravest
 from tests.hostile.verify import HERE, environment, temp_folder
 from tests.process.leftovers import GOES_S, end, nothing_remains, processes_of, until
 
@@ -147,7 +147,7 @@ def run(entry: Entry, cwd: Path) -> Ended:
             variables |= {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
         with _target(entry, out.fileno(), err.fileno()) as (to, errors):
             kit = subprocess.Popen(
-                [sys.executable, "-P", "-m", "conformance.cli", *_words(command, entry, cwd)],
+                [sys.executable, "-P", "-m", "holdfast.conformance.cli", *_words(command, entry, cwd)],
                 cwd=place, env=variables, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, start_new_session=True,
                 preexec_fn=_prepared(entry, place),
             )  # fmt: skip
@@ -241,7 +241,7 @@ def _listens(pid: int) -> bool:
 def _killed_janitor(temp: Path) -> bool:
     for process in processes_of(temp):
         with contextlib.suppress(psutil.Error):
-            if "conformance.adapter.janitor" in process.cmdline():
+            if "holdfast.conformance.adapter.janitor" in process.cmdline():
                 # It has something to clean up by then.
                 until(lambda: any(temp.iterdir()), within=2.0)
                 process.kill()

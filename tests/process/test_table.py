@@ -145,7 +145,7 @@ def test_every_status_of_the_table_is_documented() -> None:
 
 def test_help_that_cannot_be_read_is_no_success(tmp_path: Path) -> None:
     with Path("/dev/full").open("ab") as full:
-        words = [sys.executable, "-P", "-m", "conformance.cli", "--help"]
+        words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "--help"]
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
     assert done.returncode == 12
     assert b"Traceback" not in done.stderr

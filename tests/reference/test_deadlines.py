@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.launcher import Launcher
-from conformance.adapter.process import Deadlines, StartError
-from conformance.engine import Engine, RunSettings
-from conformance.inspection.helper import HELPER, LIMIT_S
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.launcher import Launcher
+from holdfast.conformance.adapter.process import Deadlines, StartError
+from holdfast.conformance.inspection.helper import HELPER, LIMIT_S
+from holdfast.conformance.run.engine import Engine, RunSettings
 
 LIMITS = """
 import json
 from reference_impl import cluster, confined, patience, stops
-from reference_impl.calyx_replay import command_line as calyx
-from reference_impl.hx_sync import command_line as hx
-from reference_impl.rs4a_replay import postgres_store, sqlite_store
+from holdfast.reference_impl.calyx_replay import command_line as calyx
+from holdfast.reference_impl.hx_sync import command_line as hx
+from holdfast.reference_impl.rs4a_replay import postgres_store, sqlite_store
 print(json.dumps({
     "op": [calyx.GIVE_UP_S, hx.GIVE_UP_S, patience.PATIENCE_S, sqlite_store.CONSUME_PATIENCE_S,
            postgres_store.STATEMENT_TIMEOUT_MS / 1000],

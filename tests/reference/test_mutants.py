@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from reference_impl.mutants import Mutant, all_mutants, find
-from reference_impl.registry import contract_names, package_of
-from specs import load_terms
-from specs.model import Basis, Proof
-from specs.schema import explain, published_validator
+from holdfast.reference_impl.mutants import Mutant, all_mutants, find
+from holdfast.reference_impl.registry import contract_names, package_of
+from holdfast.specs import load_terms
+from holdfast.specs.model import Basis, Proof
+from holdfast.specs.schema import explain, published_validator
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = all_mutants()
@@ -88,7 +88,10 @@ def test_every_explicit_clause_that_a_run_can_prove_has_a_mutant(name: str) -> N
 
 def test_the_listing_fits_its_published_schema() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "reference_impl", "mutants", "--json"], cwd=ROOT, capture_output=True, check=True
+        [sys.executable, "-m", "holdfast.reference_impl", "mutants", "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     assert explain(published_validator("mutants"), json.loads(done.stdout)) is None
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.mutants import all_mutants, find
-from reference_impl.registry import Deferred, contract_names, implementation
+from holdfast.reference_impl.mutants import all_mutants, find
+from holdfast.reference_impl.registry import Deferred, contract_names, implementation
 
 LOADED = """
 import json, sys
-from reference_impl.mutants import find
-from reference_impl.registry import Deferred, contract_names
+from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.registry import Deferred, contract_names
 {does}
 heads = ["reference_impl." + name.replace("-", "_") for name in contract_names()]
 print(json.dumps([head for head in heads if head + ".terms" in sys.modules]))
@@ -33,7 +33,9 @@ def test_what_a_hello_says_loads_no_contract() -> None:
 
 
 def test_a_bug_is_found_without_the_other_contracts() -> None:
-    assert loaded_by("assert find('key-of-first-4k').contract == 'calyx-replay'") == ["reference_impl.calyx_replay"]
+    assert loaded_by("assert find('key-of-first-4k').contract == 'calyx-replay'") == [
+        "holdfast.reference_impl.calyx_replay"
+    ]
 
 
 def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:
@@ -53,7 +55,7 @@ def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:
 
 def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "reference_impl", "adapter"],
+        [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"],
         input='{"id":"1","op":"hello","protocol":1}\n{"id":"2","op":"bye"}\n',
         capture_output=True,
         text=True,

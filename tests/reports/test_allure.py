@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reports.allure import FRAMEWORK, write_allure
-from reports.results import Outcome, Result, Results
+from holdfast.reports.allure import FRAMEWORK, write_allure
+from holdfast.reports.results import Outcome, Result, Results
 
 CASE = Result(
     case="toy/once/a-put",

@@ -12,8 +12,8 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.junit import junit_xml
-from reports.results import RUN, Outcome, Result, Results
+from holdfast.reports.junit import junit_xml
+from holdfast.reports.results import RUN, Outcome, Result, Results
 
 # As Jenkins' xUnit plugin has it (MIT, the notice stands in the file); GitLab and GitHub's actions read the same form.
 SCHEMA = xmlschema.XMLSchema10(str(Path(__file__).resolve().parent / "junit-10.xsd"))

@@ -13,14 +13,14 @@ from typing import cast
 
 import pytest
 
-from conformance.baselines import Policy, load_baseline
-from conformance.cli.mutants import Mutant, planted
-from conformance.cli.selfcheck import judge_kill
-from conformance.plan import plan_of
-from conformance.verdict import Verdict
-from reports.evidence import Header, Run, VerdictLine
-from specs import load_contract, schema
-from specs.model import Basis, Proof
+from holdfast.conformance.cli.mutants import Mutant, planted
+from holdfast.conformance.cli.selfcheck import judge_kill
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
+from holdfast.conformance.verdict import Verdict
+from holdfast.reports.evidence import Header, Run, VerdictLine
+from holdfast.specs import load_contract, schema
+from holdfast.specs.model import Basis, Proof
 
 # One of each sort: a key with the attempt in it, a record that ends with its request, a state that leaks, a reason
 # that is wrong, an audit that rolls back.
@@ -45,7 +45,7 @@ def mutant(must: dict[str, Verdict], may: dict[str, str] | None = None) -> Mutan
 def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", "selfcheck", *words],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "selfcheck", *words],
         capture_output=True,
         text=True,
         cwd=folder,

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from specs import Contract
-from specs.loader import read_contract
-from specs.yamlfile import read_yaml
+from holdfast.specs import Contract
+from holdfast.specs.loader import read_contract
+from holdfast.specs.yamlfile import read_yaml
 
 TOY = Path(__file__).resolve().parent.parent / "toycontract" / "toy"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specs.files import read_regular
+from holdfast.specs.files import read_regular
 
 
 def test_a_regular_file_is_read_as_it_is(tmp_path: Path) -> None:

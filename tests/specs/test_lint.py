@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specs.lint import MutantNote, lint_contract
+from holdfast.specs.lint import MutantNote, lint_contract
 from tests.specs.conftest import Spoilt
 
 AGAIN = "a-second-put-of-a-key-is-refused"

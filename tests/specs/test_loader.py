@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from specs import SpecError, contract_names, load_contract, load_terms, version_of
-from specs.loader import contract_folders, read_contract
-from specs.schema import check_schema
-from specs.yamlfile import first_text, read_yaml
+from holdfast.specs import SpecError, contract_names, load_contract, load_terms, version_of
+from holdfast.specs.loader import contract_folders, read_contract
+from holdfast.specs.schema import check_schema
+from holdfast.specs.yamlfile import first_text, read_yaml
 from tests.specs.conftest import TOY, Change, Spoilt
 
 SCHEMAS = Path(__file__).resolve().parent.parent.parent / "specs" / "schemas"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from specs.draft import Draft
-from specs.errors import SpecError
-from specs.pattern import found
-from specs.schema import compile_schema, explain, predicate
+from holdfast.specs.draft import Draft
+from holdfast.specs.errors import SpecError
+from holdfast.specs.pattern import found
+from holdfast.specs.schema import compile_schema, explain, predicate
 
 PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specs import load_terms
-from specs.draft import Draft
-from specs.schema import compile_schema, explain, predicate
+from holdfast.specs import load_terms
+from holdfast.specs.draft import Draft
+from holdfast.specs.schema import compile_schema, explain, predicate
 
 VALIDATORS = {name: method.args for name, method in load_terms("rs4a-replay").methods.items()}
 DRAFTS = {name: Draft(validator.schema) for name, validator in VALIDATORS.items()}

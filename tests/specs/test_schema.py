@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specs import SpecError
-from specs.schema import Variants, compile_schema, explain, published_schema, published_validator, published_variants
+from holdfast.specs import SpecError
+from holdfast.specs.schema import (
+    Variants,
+    compile_schema,
+    explain,
+    published_schema,
+    published_validator,
+    published_variants,
+)
 
 VALUES: dict[str, tuple[Any, ...]] = {
     "id": ("1", "", 1, None, "x" * 65),

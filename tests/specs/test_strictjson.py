@@ -13,8 +13,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specs import strictjson
-from specs.errors import StrictJsonError
+from holdfast.specs import strictjson
+from holdfast.specs.errors import StrictJsonError
 
 SAFE = 2**53 - 1
 JSON = st.recursive(

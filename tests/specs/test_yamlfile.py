@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from specs import SpecError
-from specs.yamlfile import parse_yaml, read_yaml
+from holdfast.specs import SpecError
+from holdfast.specs.yamlfile import parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize(

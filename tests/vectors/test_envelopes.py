@@ -13,16 +13,16 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from nacl.exceptions import CryptoError, UnavailableError
 
-from reference_impl.hx_sync.algorithms import Algorithms, UnauthenticError
-from reference_impl.hx_sync.envelope import Envelope, Nonces
-from reference_impl.hx_sync.header import Headers, MalformedError
-from reference_impl.hx_sync.instants import Instants
-from reference_impl.hx_sync.settings import load_settings
-from specs.errors import SpecError
-from vectors.hxobjects import committed
-from vectors.hxobjects.committed import KINDS, lint_envelopes, records
-from vectors.hxobjects.format import hchacha20
-from vectors.lint import lint
+from holdfast.reference_impl.hx_sync.algorithms import Algorithms, UnauthenticError
+from holdfast.reference_impl.hx_sync.envelope import Envelope, Nonces
+from holdfast.reference_impl.hx_sync.header import Headers, MalformedError
+from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync.settings import load_settings
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.hx_sync.objects import committed
+from holdfast.vectors.hx_sync.objects.committed import KINDS, lint_envelopes, records
+from holdfast.vectors.hx_sync.objects.format import hchacha20
+from holdfast.vectors.lint import lint
 
 RECORDS = records()
 NAMES = [record["name"] for record in RECORDS]

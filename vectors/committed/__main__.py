@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import vectors
-from vectors.committed.build import files
+from holdfast import vectors
+from holdfast.vectors.committed.build import files
 
 
 def main() -> None:

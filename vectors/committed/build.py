@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 
-from vectors.committed import (
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
+from holdfast.vectors.calyx_replay.envelopes.record import write as write_envelopes
+from holdfast.vectors.committed import (
     envelopes_calyx,
     fingerprints_mesh,
     fingerprints_rs4a,
@@ -19,13 +21,11 @@ from vectors.committed import (
     unreadable,
     verification,
 )
-from vectors.envelopes.record import EnvelopeVector
-from vectors.envelopes.record import write as write_envelopes
-from vectors.fingerprints.record import Fingerprint
-from vectors.fingerprints.record import write as write_fingerprints
-from vectors.nearmiss import load_near_misses
-from vectors.record import Vector, write
-from vectors.taxonomy import Category
+from holdfast.vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.fingerprints.record import write as write_fingerprints
+from holdfast.vectors.jcs.nearmiss import load_near_misses
+from holdfast.vectors.record import Vector, write
+from holdfast.vectors.taxonomy import Category
 
 
 def jcs_records() -> tuple[Vector, ...]:
@@ -49,12 +49,12 @@ def jcs_records() -> tuple[Vector, ...]:
 
 
 def fingerprint_records() -> Mapping[str, tuple[Fingerprint, ...]]:
-    """Every fingerprint record, by the module of `vectors.derive` that knows its key."""
+    """Every fingerprint record, by the module of `holdfast.vectors.derive` that knows its key."""
     return {"mesh": tuple(fingerprints_mesh.records()), "rs4a": tuple(fingerprints_rs4a.records())}
 
 
 def envelope_records() -> Mapping[str, tuple[EnvelopeVector, ...]]:
-    """Every envelope record, by the module of `vectors.derive` that makes it anew."""
+    """Every envelope record, by the module of `holdfast.vectors.derive` that makes it anew."""
     return {"calyx": tuple(envelopes_calyx.records())}
 
 

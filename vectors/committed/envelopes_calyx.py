@@ -6,9 +6,20 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vectors.committed import envelopes_refused
-from vectors.committed.envelopes_page import ALICE, AT, BOB, ID, PLAIN, PLAIN_HEADER, TO, draft, record, spelled
-from vectors.envelopes.record import EnvelopeVector
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
+from holdfast.vectors.committed import envelopes_refused
+from holdfast.vectors.committed.envelopes_page import (
+    ALICE,
+    AT,
+    BOB,
+    ID,
+    PLAIN,
+    PLAIN_HEADER,
+    TO,
+    draft,
+    record,
+    spelled,
+)
 
 
 def records() -> Iterator[EnvelopeVector]:

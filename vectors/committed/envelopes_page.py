@@ -1,7 +1,7 @@
 """What the envelopes of `calyx-replay` are put together from: two senders, one letter, and the members of its header.
 
 Nothing is signed and nothing is sorted: members stand in the order in which they are hashed, signatures as they are.
-The senders are those of `vectors.derive.calyx`, whose seed is the SHA-256 of their name.
+The senders are those of `holdfast.vectors.calyx_replay.derive`, whose seed is the SHA-256 of their name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vectors.envelopes.record import EnvelopeVector
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 
 CONTRACT, VERSION, HELLO = "calyx-replay", "calyx-mail/0.1", "aGVsbG8"
 MSG_ID, RECIPIENT, MOMENT = "0f0e0d0c-0b0a-4908-8706-050403020100", "ab" * 32, "2026-01-01T00:00:00Z"

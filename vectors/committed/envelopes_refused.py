@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vectors.committed.envelopes_page import (
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
+from holdfast.vectors.committed.envelopes_page import (
     ALICE,
     ALICE_FP,
     ALICE_KEY,
@@ -24,7 +25,6 @@ from vectors.committed.envelopes_page import (
     record,
     spelled,
 )
-from vectors.envelopes.record import EnvelopeVector
 
 MALFORMED, UNSIGNED = ("ENVELOPE_MALFORMED",), ("SIGNATURE_INVALID",)
 

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from vectors.committed.page import RequestPage
-from vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.committed.page import RequestPage
+from holdfast.vectors.fingerprints.record import Fingerprint
 
 _PAGE, _KEY = RequestPage("mesh-delivery", "mesh"), "mesh.fingerprint"
 _BROKER_ID = "0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f"

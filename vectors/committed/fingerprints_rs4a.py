@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from vectors.committed.page import RequestPage
-from vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.committed.page import RequestPage
+from holdfast.vectors.fingerprints.record import Fingerprint
 
 _PAGE = RequestPage("rs4a-replay", "rs4a")
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vectors.committed.page import Page
-from vectors.record import Vector
-from vectors.taxonomy import Category
+from holdfast.vectors.committed.page import Page
+from holdfast.vectors.record import Vector
+from holdfast.vectors.taxonomy import Category
 
 _TO_STRING = "RFC 8785 section 3.2.2.3"
 _APPENDIX_B = "RFC 8785 appendix B"

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vectors.fingerprints.record import Fingerprint
-from vectors.record import Canonical, Expected, Refused, Vector
-from vectors.taxonomy import Category, Profile
+from holdfast.vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.record import Canonical, Expected, Refused, Vector
+from holdfast.vectors.taxonomy import Category, Profile
 
 # The marks of a table of numbers: which profile refuses the row, and why.
 _MARKS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vectors.committed.page import Page
-from vectors.record import Vector
-from vectors.taxonomy import Category, Profile
+from holdfast.vectors.committed.page import Page
+from holdfast.vectors.record import Vector
+from holdfast.vectors.taxonomy import Category, Profile
 
 _RFC8259 = "RFC 8259 section 2"
 _UNSAFE = {Profile.SAFE_INT: "UNSAFE_INTEGER"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vectors.committed.page import Page
-from vectors.record import Vector
-from vectors.taxonomy import Category
+from holdfast.vectors.committed.page import Page
+from holdfast.vectors.record import Vector
+from holdfast.vectors.taxonomy import Category
 
 
 def records() -> Iterator[Vector]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vectors.fingerprints.record import Fingerprint, load
+from holdfast.vectors.fingerprints.record import Fingerprint, load
 
 __all__ = ["Fingerprint", "load"]

@@ -9,7 +9,7 @@ from enum import Enum, unique
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vectors.fingerprints.mutations import COVERED, SCHEMA
+from holdfast.vectors.fingerprints.mutations import COVERED, SCHEMA
 
 
 @unique

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from specs.errors import SpecError
-from specs.loader import load_terms
-from vectors.derive import derive
-from vectors.fingerprints.record import Fingerprint
-from vectors.lines import repeated_ids
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import load_terms
+from holdfast.vectors.derive import derive
+from holdfast.vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.lines import repeated_ids
 
 
 def lint_fingerprints(records: Sequence[Fingerprint]) -> Iterable[str]:
-    """Every problem of fingerprint vectors: among themselves, with `vectors.derive`, with their contracts."""
+    """Every problem of fingerprint vectors: among themselves, with `holdfast.vectors.derive`, with their contracts."""
     if not records:
         yield "there are no fingerprint records, so nothing is shown"
     yield from repeated_ids(records)

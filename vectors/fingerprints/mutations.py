@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from vectors.derive import mesh, rs4a
-from vectors.fingerprints.rows import BLOCK_ROWS, COVERED, row_at
+from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, COVERED, row_at
+from holdfast.vectors.mesh_delivery import derive as mesh
+from holdfast.vectors.rs4a_replay import derive as rs4a
 
 SCHEMA = pa.schema(
     [

@@ -13,15 +13,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from specs.errors import SpecError
-from vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
 
 _SCHEMA = "fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One request and one of its keys. `key` is a name that `vectors.derive` knows.
+    """One request and one of its keys. `key` is a name that `holdfast.vectors.derive` knows.
 
     `preimage` and `sha256` are None for a request that must be refused; then `twin` is the record beside it that has
     a fingerprint. `same_as` is the record whose fingerprint this request must have, spelt otherwise.
@@ -42,7 +42,7 @@ class Fingerprint:
 @cache
 def load() -> tuple[Fingerprint, ...]:
     """Every record, by file and line. Raises SpecError for a line that does not fit, a repeated id, and no records."""
-    folder = files("vectors").joinpath("data", "fingerprints")
+    folder = files("holdfast.vectors").joinpath("data", "fingerprints")
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     records: list[Fingerprint] = []
     for name in names:

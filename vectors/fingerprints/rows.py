@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from vectors.fingerprints.requests import (
+from holdfast.vectors.fingerprints.requests import (
     Draw,
     Drawn,
     identity,

@@ -7,12 +7,12 @@ operation, `states` are the legal states there, `kept` the bytes that they make,
 calibrated on.
 """
 
-from conformance.faults.model.contents import EMPTY, Content
-from conformance.faults.model.disk import Point, Profile, at, on, points
-from conformance.faults.model.pending import Data, Moved, Pending, Resized
-from conformance.faults.model.plan import Candidate, Plan
-from conformance.faults.model.states import Kind, State, states
-from conformance.faults.model.survey import Stage
+from holdfast.conformance.faults.model.contents import EMPTY, Content
+from holdfast.conformance.faults.model.disk import Point, Profile, at, on, points
+from holdfast.conformance.faults.model.pending import Data, Moved, Pending, Resized
+from holdfast.conformance.faults.model.plan import Candidate, Plan
+from holdfast.conformance.faults.model.states import Kind, State, states
+from holdfast.conformance.faults.model.survey import Stage
 
 __all__ = [
     "EMPTY",

@@ -13,9 +13,9 @@ from enum import StrEnum, unique
 from functools import cached_property
 from itertools import chain, groupby
 
-from conformance.faults.model.contents import EMPTY, Content, Draft
-from conformance.faults.model.names import Journal, Namespace, Order, Separate, Synced, TreeLog
-from conformance.faults.model.pending import (
+from holdfast.conformance.faults.model.contents import EMPTY, Content, Draft
+from holdfast.conformance.faults.model.names import Journal, Namespace, Order, Separate, Synced, TreeLog
+from holdfast.conformance.faults.model.pending import (
     PAGE,
     SECTOR,
     Data,
@@ -30,7 +30,7 @@ from conformance.faults.model.pending import (
     sector_up,
     without,
 )
-from conformance.faults.recording import (
+from holdfast.conformance.faults.recording import (
     ROOT,
     Change,
     Changed,

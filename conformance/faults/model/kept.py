@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
-from conformance.faults.model.contents import Content, Draft
-from conformance.faults.model.pending import SECTOR, Data, OfFile, Resized, Spans, clip, land, sector_up
+from holdfast.conformance.faults.model.contents import Content, Draft
+from holdfast.conformance.faults.model.pending import SECTOR, Data, OfFile, Resized, Spans, clip, land, sector_up
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.faults.model.contents import EMPTY
-from conformance.faults.model.disk import Point
-from conformance.faults.model.pending import PAGE, Data, Moved, OfFile, Pending
-from conformance.faults.recording import Named
+from holdfast.conformance.faults.model.contents import EMPTY
+from holdfast.conformance.faults.model.disk import Point
+from holdfast.conformance.faults.model.pending import PAGE, Data, Moved, OfFile, Pending
+from holdfast.conformance.faults.recording import Named
 
 # So many changes of names are described one by one.
 SHOWN_NAMES = 4

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from conformance.faults.model.pending import Moved
-from conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
+from holdfast.conformance.faults.model.pending import Moved
+from holdfast.conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
 
 # Behind so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
 _MOST_LOGGED = 4096

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TypeAlias, overload
 
-from conformance.faults.model.contents import Draft
-from conformance.faults.recording import Change
+from holdfast.conformance.faults.model.contents import Draft
+from holdfast.conformance.faults.recording import Change
 
 SECTOR = 512
 PAGE = 4096

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from conformance.faults.model.disk import Point, Profile, moments
-from conformance.faults.model.states import Kind, State, states
-from conformance.faults.model.survey import Stage, Survey, surveyed
-from conformance.faults.recording import Recording
+from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.states import Kind, State, states
+from holdfast.conformance.faults.model.survey import Stage, Survey, surveyed
+from holdfast.conformance.faults.recording import Recording
 
 _KINDS: Mapping[Stage, Collection[Kind]] = {
     Stage.ACKNOWLEDGED: (Kind.MINIMUM,),

@@ -12,13 +12,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from conformance.faults.model.contents import EMPTY, Content
-from conformance.faults.model.disk import Point, Profile
-from conformance.faults.model.kept import EVERYTHING, NOTHING, SIZED, Kept, Part, Rest, built, cuts_of, whole_of
-from conformance.faults.model.losses import losses, path_of
-from conformance.faults.model.names import Namespace
-from conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
-from conformance.faults.recording import Type
+from holdfast.conformance.faults.model.contents import EMPTY, Content
+from holdfast.conformance.faults.model.disk import Point, Profile
+from holdfast.conformance.faults.model.kept import (
+    EVERYTHING,
+    NOTHING,
+    SIZED,
+    Kept,
+    Part,
+    Rest,
+    built,
+    cuts_of,
+    whole_of,
+)
+from holdfast.conformance.faults.model.losses import losses, path_of
+from holdfast.conformance.faults.model.names import Namespace
+from holdfast.conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
+from holdfast.conformance.faults.recording import Type
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
 MANY = 16

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
 
-from conformance.faults.model.contents import CHUNK
-from conformance.faults.model.disk import Point, Profile, moments
-from conformance.faults.model.states import MANY, RANDOM_STATES, TORN_FILES
-from conformance.faults.recording import Event, Mapped, Names, Operation, Recording, Sync, SyncAll, Write
+from holdfast.conformance.faults.model.contents import CHUNK
+from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.states import MANY, RANDOM_STATES, TORN_FILES
+from holdfast.conformance.faults.recording import Event, Mapped, Names, Operation, Recording, Sync, SyncAll, Write
 
 # What the points of a window may take, in bytes; of a point what it takes beside its files, its states included, and
 # for each file and each pending change of names.

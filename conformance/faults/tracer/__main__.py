@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.faults.tracer import FAILED, Fault
-from conformance.faults.tracer.tasks import end_as
-from conformance.faults.tracer.trace import Tracer
+from holdfast.conformance.faults.tracer import FAILED, Fault
+from holdfast.conformance.faults.tracer.tasks import end_as
+from holdfast.conformance.faults.tracer.trace import Tracer
 
 
 def main(arguments: Sequence[str]) -> int:

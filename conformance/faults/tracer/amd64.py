@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from conformance.faults.tracer import ptrace
+from holdfast.conformance.faults.tracer import ptrace
 
 # AUDIT_ARCH_X86_64, as seccomp and PTRACE_GET_SYSCALL_INFO name it.
 ARCH = 0xC000003E

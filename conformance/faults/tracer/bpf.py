@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.faults.tracer import amd64
+from holdfast.conformance.faults.tracer import amd64
 
 # What opens a file so that it can be made or cut: O_CREAT, O_TRUNC, O_TMPFILE without O_DIRECTORY.
 MAKES = os.O_CREAT | os.O_TRUNC | (os.O_TMPFILE & ~os.O_DIRECTORY)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.faults.tracer import amd64, ptrace
+from holdfast.conformance.faults.tracer import amd64, ptrace
 
 NAME_OF = {number: name for name, number in amd64.NUMBERS.items()}
 # A directory descriptor that stands for the current directory.

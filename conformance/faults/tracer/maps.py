@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from conformance.faults.recording import Action, Mapped, Truncate, Write, replay
+from holdfast.conformance.faults.recording import Action, Mapped, Truncate, Write, replay
 
 _SECTOR = 512
 _BLOCK = 1 << 16

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from conformance.faults.recording import Place
-from conformance.faults.tracer.tree import Tree
+from holdfast.conformance.faults.recording import Place
+from holdfast.conformance.faults.tracer.tree import Tree
 
 # A file, by device and inode.
 Key: TypeAlias = "tuple[int, int]"
@@ -173,7 +173,7 @@ class Outside:
 
 def _sockets() -> ModuleType:
     # Most stores have none, and each point of a sweep starts a tracer of its own, which would have to load it.
-    from conformance.faults.tracer import sockets
+    from holdfast.conformance.faults.tracer import sockets
 
     return sockets
 

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.faults.tracer.outside import UnseenError, channels
-from conformance.faults.tracer.tree import Tree
+from holdfast.conformance.faults.tracer.outside import UnseenError, channels
+from holdfast.conformance.faults.tracer.tree import Tree
 
 _Address: TypeAlias = "tuple[str, int]"
 

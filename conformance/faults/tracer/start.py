@@ -9,10 +9,10 @@ import sys
 if __name__ == "__main__":
     # Nothing makes cycles, and a pause would be one of all tasks.
     gc.disable()
-    # The folder that holds the package `conformance`.
-    sys.path.append(__file__.rpartition("/conformance/")[0])
+    # The folder that holds the package `holdfast`.
+    sys.path.append(__file__.rpartition("/holdfast/")[0])
 
-    from conformance.faults.tracer.__main__ import main
-    from conformance.faults.tracer.tasks import end_as
+    from holdfast.conformance.faults.tracer.__main__ import main
+    from holdfast.conformance.faults.tracer.tasks import end_as
 
     end_as(main(sys.argv[1:]))

@@ -14,13 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from conformance.faults import recording
-from conformance.faults.recording import Action, Ending, Failed, Life, Names, Operation
-from conformance.faults.tracer import FAILED, NO_COMMAND, Fault, amd64, bpf, ptrace
-from conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
-from conformance.faults.tracer.maps import Maps
-from conformance.faults.tracer.outside import Outside
-from conformance.faults.tracer.tree import Tree
+from holdfast.conformance.faults import recording
+from holdfast.conformance.faults.recording import Action, Ending, Failed, Life, Names, Operation
+from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND, Fault, amd64, bpf, ptrace
+from holdfast.conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
+from holdfast.conformance.faults.tracer.maps import Maps
+from holdfast.conformance.faults.tracer.outside import Outside
+from holdfast.conformance.faults.tracer.tree import Tree
 
 _STOPS = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _SYSCALL_STOP = signal.SIGTRAP | 0x80

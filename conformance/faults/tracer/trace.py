@@ -10,9 +10,9 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 
-from conformance.faults.recording import Action, Changed, Event, Names, Sync, SyncAll, Truncate, Write
-from conformance.faults.tracer import amd64, bpf, ptrace
-from conformance.faults.tracer.calls import (
+from holdfast.conformance.faults.recording import Action, Changed, Event, Names, Sync, SyncAll, Truncate, Write
+from holdfast.conformance.faults.tracer import amd64, bpf, ptrace
+from holdfast.conformance.faults.tracer.calls import (
     ATTRIBUTES,
     CWD,
     DATA,
@@ -40,10 +40,10 @@ from conformance.faults.tracer.calls import (
     stat_fd,
     stat_path,
 )
-from conformance.faults.tracer.maps import memory_map, read
-from conformance.faults.tracer.outside import UnseenError
-from conformance.faults.tracer.tasks import Tasks
-from conformance.faults.tracer.tree import Seen, rights
+from holdfast.conformance.faults.tracer.maps import memory_map, read
+from holdfast.conformance.faults.tracer.outside import UnseenError
+from holdfast.conformance.faults.tracer.tasks import Tasks
+from holdfast.conformance.faults.tracer.tree import Seen, rights
 
 _ACCESS = os.O_ACCMODE
 _TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from conformance.faults.recording import ROOT, Change, Entry, Named, Rights, Type, Unnamed
+from holdfast.conformance.faults.recording import ROOT, Change, Entry, Named, Rights, Type, Unnamed
 
 _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIRECTORY, stat.S_IFLNK: Type.LINK}
 

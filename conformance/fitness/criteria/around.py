@@ -4,13 +4,13 @@ somebody else whatever its text says, and what writes to the files of the server
 
 from __future__ import annotations
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria import guards
-from conformance.fitness.criteria.owners import acts_as, owned
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.criteria.tables import OFF, apart, reviewed
-from conformance.fitness.model import Part, Row
-from conformance.fitness.postgres.catalogue import name_of, text_of
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria import guards
+from holdfast.conformance.fitness.criteria.owners import acts_as, owned
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed
+from holdfast.conformance.fitness.model import Part, Row
+from holdfast.conformance.fitness.postgres.catalogue import name_of, text_of
 
 
 def append_only(sheet: Sheet) -> None:

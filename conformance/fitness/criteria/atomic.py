@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.keys import sound_unique
-from conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE, Sheet, duplicate
-from conformance.fitness.criteria.tables import OFF, apart, logged, there
-from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
-from conformance.fitness.policy import KEYS, NONCE
-from conformance.fitness.postgres.catalogue import UnreadError
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.keys import sound_unique
+from holdfast.conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE, Sheet, duplicate
+from holdfast.conformance.fitness.criteria.tables import OFF, apart, logged, there
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
+from holdfast.conformance.fitness.policy import KEYS, NONCE
+from holdfast.conformance.fitness.postgres.catalogue import UnreadError
 
 _TRANSACTIONAL = ("r", "p")
 _COMMIT = "synchronous_commit"

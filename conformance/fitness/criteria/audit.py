@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.atomic import counts
-from conformance.fitness.criteria.guards import changes_tried, guards, held_by_others
-from conformance.fitness.criteria.inserting import called_on_insert, defaulted
-from conformance.fitness.criteria.lasting import unhidden
-from conformance.fitness.criteria.owners import owned
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
-from conformance.fitness.model import EvidenceClass, Part, RelationName
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from conformance.fitness.postgres.catalogue import MADE_UP
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.atomic import counts
+from holdfast.conformance.fitness.criteria.guards import changes_tried, guards, held_by_others
+from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
+from holdfast.conformance.fitness.criteria.lasting import unhidden
+from holdfast.conformance.fitness.criteria.owners import owned
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.postgres.catalogue import MADE_UP
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
 

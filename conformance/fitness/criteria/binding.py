@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.sheet import Sheet, foreign_calls, refused, sound
-from conformance.fitness.criteria.tables import there
-from conformance.fitness.model import Answer, Part, RelationName, Row
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.sheet import Sheet, foreign_calls, refused, sound
+from holdfast.conformance.fitness.criteria.tables import there
+from holdfast.conformance.fitness.model import Answer, Part, RelationName, Row
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 
 _OPERATION = "operation"
 # Types of which no value is empty.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.atomic import server_setting, setting_of
-from conformance.fitness.criteria.sheet import NO_PRIVILEGE, Sheet, Silence, guarded
-from conformance.fitness.criteria.tables import OFF, apart, reviewed, there
-from conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
-from conformance.fitness.postgres.catalogue import Roles, name_of, text_of
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of
+from holdfast.conformance.fitness.criteria.sheet import NO_PRIVILEGE, Sheet, Silence, guarded
+from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed, there
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
+from holdfast.conformance.fitness.postgres.catalogue import Roles, name_of, text_of
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
 _VERBS = ("update", "delete", "truncate")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.lasting import NO_END
-from conformance.fitness.criteria.sheet import Sheet, foreign_calls
-from conformance.fitness.criteria.tables import reviewed
-from conformance.fitness.model import Part, RelationName, Row
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.lasting import NO_END
+from holdfast.conformance.fitness.criteria.sheet import Sheet, foreign_calls
+from holdfast.conformance.fitness.criteria.tables import reviewed
+from holdfast.conformance.fitness.model import Part, RelationName, Row
 
 # pg_constraint.contype: checks and exclusion constraints.
 _CALLING = ("c", "x")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.binding import conditions, weak_checks
-from conformance.fitness.criteria.inserting import called_on_insert, defaulted
-from conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
-from conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
-from conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
-from conformance.fitness.model import Answer, Part, RelationName, Row
-from conformance.fitness.policy import KEYS, NONCE
-from conformance.fitness.twins import TWINS
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.binding import conditions, weak_checks
+from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
+from holdfast.conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
+from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
+from holdfast.conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
+from holdfast.conformance.fitness.model import Answer, Part, RelationName, Row
+from holdfast.conformance.fitness.policy import KEYS, NONCE
+from holdfast.conformance.fitness.twins import TWINS
 
 # Types whose equality is that of their bytes, and which keep what they are given.
 _TEXTS = ("pg_catalog.text", "pg_catalog.varchar")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.endings import Ending, Sense, ending
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.criteria.tables import apart, there
-from conformance.fitness.model import EvidenceClass, Part, RelationName, Row
-from conformance.fitness.postgres.catalogue import UnreadError, name_of
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.criteria.tables import apart, there
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Row
+from holdfast.conformance.fitness.postgres.catalogue import UnreadError, name_of
 
 NEEDS_DECISION = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
 NEEDS_RETENTION = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)

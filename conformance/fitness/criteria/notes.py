@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from conformance.fitness.model import Evidence, Part
-from conformance.fitness.postgres.catalogue import Catalogue, UnreadError, text_of
-from reports.evidence import Redactor
+from holdfast.conformance.fitness.model import Evidence, Part
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError, text_of
+from holdfast.reports.evidence import Redactor
 
 # Extensions that spread a table over several nodes, or over chunks.
 _SPREADING = ("citus", "timescaledb", "bdr", "pglogical", "spock", "pgactive", "pg_partman")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.model import Part, RelationName, Row
-from conformance.fitness.postgres.catalogue import DATABASE_OWNER, UnreadError
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.model import Part, RelationName, Row
+from holdfast.conformance.fitness.postgres.catalogue import DATABASE_OWNER, UnreadError
 
 _FUNCTIONS = ("function", "procedure", "aggregate")
 _DATABASE = "database"

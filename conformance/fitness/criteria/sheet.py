@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import (
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import (
     Answer,
     EvidenceClass,
     Finding,
@@ -18,8 +18,8 @@ from conformance.fitness.model import (
     Row,
     Standing,
 )
-from conformance.fitness.postgres.catalogue import Catalogue, UnreadError
-from conformance.fitness.reasons import Reasons
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
+from holdfast.conformance.fitness.reasons import Reasons
 
 # What the database says when a constraint, a type or a foreign key holds: class 23, text that is none of the type's,
 # a number out of range, a text that is too long.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.model import Part, RelationName, Row
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.model import Part, RelationName, Row
 
 _ORDINARY, _PARTITIONED = "r", "p"
 _KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}

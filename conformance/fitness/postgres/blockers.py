@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
-from conformance.fitness.target import Target
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
+from holdfast.conformance.fitness.target import Target
 
 # Nobody waits long for the reason of a wait.
 _LONGEST_S = 3.0

@@ -7,11 +7,11 @@ from typing import Any
 
 import psycopg
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.keys import sound_unique
-from conformance.fitness.criteria.sheet import Sheet
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import (
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.keys import sound_unique
+from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import (
     Candidate,
     Criterion,
     Evidence,
@@ -22,9 +22,9 @@ from conformance.fitness.model import (
     Standing,
     Surface,
 )
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.postgres.catalogue import Catalogue
-from conformance.fitness.postgres.snapshot import read
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness.postgres.snapshot import read
 
 _RELATIONS = """
     SELECT n.nspname::text, c.relname::text FROM pg_catalog.pg_class c

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from conformance.fitness.model import RelationName, Row, Snapshot
+from holdfast.conformance.fitness.model import RelationName, Row, Snapshot
 
 # Under this name the circumstances say which queries could not be read, and why.
 UNREADABLE = "unreadable"

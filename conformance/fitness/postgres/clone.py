@@ -17,20 +17,20 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.adapter.janitor import Janitor
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.errors import LostError
-from conformance.fitness.model import Row, Snapshot, Surface
-from conformance.fitness.policy import CONTRACT, Policy
-from conformance.fitness.postgres import roles
-from conformance.fitness.postgres.blockers import holders_of_program
-from conformance.fitness.postgres.connecting import SLOW_S
-from conformance.fitness.postgres.scratch import Scratch
-from conformance.fitness.postgres.sessions import Session, opened
-from conformance.fitness.postgres.snapshot import take
-from conformance.fitness.target import HIDDEN, Target
-from specs.fitness import load_queries
-from specs.strictjson import canonical
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.errors import LostError
+from holdfast.conformance.fitness.model import Row, Snapshot, Surface
+from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.postgres import roles
+from holdfast.conformance.fitness.postgres.blockers import holders_of_program
+from holdfast.conformance.fitness.postgres.connecting import SLOW_S
+from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.postgres.sessions import Session, opened
+from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.target import HIDDEN, Target
+from holdfast.specs.fitness import load_queries
+from holdfast.specs.strictjson import canonical
 
 # A database of thousands of relations is dumped in some seconds.
 _PROGRAM_S = 120.0

@@ -19,7 +19,7 @@ from psycopg import capabilities, waiting
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
-from conformance.fitness.deadline import NEVER, Deadline
+from holdfast.conformance.fitness.deadline import NEVER, Deadline
 
 # For one host that is down, or behind a firewall that drops everything.
 _HOST_S = 10

@@ -14,17 +14,17 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.postgres.blockers import inquirer
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.postgres.probes import admission
-from conformance.fitness.postgres.rows import Maker, RowError
-from conformance.fitness.postgres.sessions import GRACE_S, Guest
-from conformance.fitness.postgres.tampering import gentle
-from conformance.fitness.postgres.workshop import Workshop
-from conformance.fitness.target import Target
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.blockers import inquirer
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.probes import admission
+from holdfast.conformance.fitness.postgres.rows import Maker, RowError
+from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest
+from holdfast.conformance.fitness.postgres.tampering import gentle
+from holdfast.conformance.fitness.postgres.workshop import Workshop
+from holdfast.conformance.fitness.target import Target
 
 PREFIX = "live-"
 # Nobody is kept waiting for longer.

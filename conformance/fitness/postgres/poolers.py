@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import psycopg
 
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.target import Target
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.target import Target
 
 PURPOSE = "connecting, and asking whether a pooler is in between"
 # One row of functions takes no time.

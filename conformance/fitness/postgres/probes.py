@@ -8,15 +8,15 @@ from typing import TypeAlias
 
 import psycopg
 
-from conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
-from conformance.fitness.policy import BINDINGS, NONCE, WORDS, Policy
-from conformance.fitness.postgres import races
-from conformance.fitness.postgres.clone import Clone
-from conformance.fitness.postgres.rows import Maker, Pick, RowError
-from conformance.fitness.postgres.sessions import Session
-from conformance.fitness.postgres.tampering import tampering
-from conformance.fitness.postgres.workshop import KEY, REPLAY_KEY, Workshop, rolled_back
-from conformance.fitness.twins import TWINS
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS, Policy
+from holdfast.conformance.fitness.postgres import races
+from holdfast.conformance.fitness.postgres.clone import Clone
+from holdfast.conformance.fitness.postgres.rows import Maker, Pick, RowError
+from holdfast.conformance.fitness.postgres.sessions import Session
+from holdfast.conformance.fitness.postgres.tampering import tampering
+from holdfast.conformance.fitness.postgres.workshop import KEY, REPLAY_KEY, Workshop, rolled_back
+from holdfast.conformance.fitness.twins import TWINS
 
 # What another attempt has of its own. The replay key is no part of it, and has a unique index of its own.
 _OF_AN_ATTEMPT = frozenset({"attempt", "decision", REPLAY_KEY, NONCE})

@@ -12,14 +12,14 @@ from functools import partial
 
 import psycopg
 
-from conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE
-from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
-from conformance.fitness.policy import NONCE
-from conformance.fitness.postgres.clone import Clone
-from conformance.fitness.postgres.rows import Pick, RowError, quoted
-from conformance.fitness.postgres.scratch import RECOVERY_S
-from conformance.fitness.postgres.sessions import Attempt, Session, gone
-from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
+from holdfast.conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
+from holdfast.conformance.fitness.policy import NONCE
+from holdfast.conformance.fitness.postgres.clone import Clone
+from holdfast.conformance.fitness.postgres.rows import Pick, RowError, quoted
+from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
+from holdfast.conformance.fitness.postgres.sessions import Attempt, Session, gone
+from holdfast.conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # How long the second session may need to run into the first.
 _MEET_S = 2.0

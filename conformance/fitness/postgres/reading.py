@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 
 import psycopg
 
-from conformance.fitness.deadline import Deadline
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.postgres.blockers import cause, inquirer
-from conformance.fitness.postgres.connecting import Connection
-from conformance.fitness.postgres.snapshot import moment
-from conformance.fitness.target import Target
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.postgres.blockers import cause, inquirer
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.postgres.snapshot import moment
+from holdfast.conformance.fitness.target import Target
 
 # Major versions whose catalogues the queries know.
 OLDEST, NEWEST = 13, 18

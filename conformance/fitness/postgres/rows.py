@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg import errors, sql
 
-from conformance.fitness.model import Part, RelationName, Surface
-from conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from conformance.fitness.postgres.shapes import Shape, sample, shapes_of
-from conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
+from holdfast.conformance.fitness.model import Part, RelationName, Surface
+from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
+from holdfast.conformance.fitness.postgres.shapes import Shape, sample, shapes_of
+from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
 
 # Values as text, by column; None is NULL.
 Values: TypeAlias = dict[str, str | None]

@@ -15,15 +15,15 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from conformance.adapter.janitor import Janitor
-from conformance.adapter.launcher import READY_S, Launcher
-from conformance.adapter.process import StartError
-from conformance.fitness.deadline import NEVER, Deadline
-from conformance.fitness.errors import LostError
-from conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.launcher import READY_S, Launcher
+from holdfast.conformance.adapter.process import StartError
+from holdfast.conformance.fitness.deadline import NEVER, Deadline
+from holdfast.conformance.fitness.errors import LostError
+from holdfast.conformance.fitness.postgres.connecting import Connection
 
 # The same process boundary as everywhere: the harness starts the server by a command line, and never imports it.
-_COMMAND = (sys.executable, "-P", "-m", "reference_impl", "server")
+_COMMAND = (sys.executable, "-P", "-m", "holdfast.reference_impl", "server")
 # Clones are made in it and dropped there, never the other way round, so that it stays what initdb made.
 MAINTENANCE = "template1"
 _BOOTSTRAP = "postgres"

@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from conformance.fitness.deadline import NEVER, Deadline
-from conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
-from conformance.fitness.postgres.blockers import cause
-from conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
+from holdfast.conformance.fitness.deadline import NEVER, Deadline
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
+from holdfast.conformance.fitness.postgres.blockers import cause
+from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
 # A probe is one small row. Whatever takes this long waits for something that will not come.
 STATEMENT_MS = 8000

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from conformance.fitness.policy import KEYS
-from conformance.fitness.postgres.patterns import Pattern, pattern_of
-from conformance.fitness.postgres.tables import Check, Column
+from holdfast.conformance.fitness.policy import KEYS
+from holdfast.conformance.fitness.postgres.patterns import Pattern, pattern_of
+from holdfast.conformance.fitness.postgres.tables import Check, Column
 
 # From a number to the text of a value.
 Shape: TypeAlias = Callable[[int], str]

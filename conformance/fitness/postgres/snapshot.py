@@ -13,11 +13,11 @@ from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
-from conformance.fitness.model import Dialect, Row, Snapshot, Surface
-from conformance.fitness.policy import CONTRACT, Policy
-from conformance.fitness.postgres.catalogue import UNREADABLE
-from specs.fitness import Kind, Query, in_order, load_queries, parameters
-from specs.strictjson import MAX_SAFE_INTEGER
+from holdfast.conformance.fitness.model import Dialect, Row, Snapshot, Surface
+from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
+from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
+from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # What the role may not read, what this server does not know, and what is no text: a database without an encoding holds
 # whatever bytes it was given.

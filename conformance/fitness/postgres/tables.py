@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from conformance.fitness.model import RelationName
-from conformance.fitness.postgres.catalogue import MADE_UP
+from holdfast.conformance.fitness.model import RelationName
+from holdfast.conformance.fitness.postgres.catalogue import MADE_UP
 
 _RELATION = """
 SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) AS owner

@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 import psycopg
 
-from conformance.fitness.model import Answer, Part, Probe, Statement, Surface
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from conformance.fitness.postgres.clone import Clone
-from conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
-from conformance.fitness.postgres.sessions import Session, gone
-from conformance.fitness.postgres.tables import Table
-from conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
+from holdfast.conformance.fitness.model import Answer, Part, Probe, Statement, Surface
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.postgres.clone import Clone
+from holdfast.conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
+from holdfast.conformance.fitness.postgres.sessions import Session, gone
+from holdfast.conformance.fitness.postgres.tables import Table
+from holdfast.conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # A statement with its parameters.
 _Try: TypeAlias = tuple[str, tuple[str | None, ...]]

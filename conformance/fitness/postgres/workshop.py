@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Surface
-from conformance.fitness.policy import NONCE, Policy
-from conformance.fitness.postgres.rows import Insert, Maker, Pick, quoted, relation_text
-from conformance.fitness.postgres.sessions import Attempt, Session
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Surface
+from holdfast.conformance.fitness.policy import NONCE, Policy
+from holdfast.conformance.fitness.postgres.rows import Insert, Maker, Pick, quoted, relation_text
+from holdfast.conformance.fitness.postgres.sessions import Attempt, Session
 
 KEY, REPLAY_KEY = "logical_request_key", "replay_key"
 

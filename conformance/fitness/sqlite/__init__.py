@@ -19,11 +19,11 @@ The file is never written, and nothing is made or changed beside it (`live`). Pr
 
 from __future__ import annotations
 
-from conformance.fitness.sqlite.candidates import choose, search
-from conformance.fitness.sqlite.criteria import findings, notes
-from conformance.fitness.sqlite.live import MAIN, path_of, relation_name
-from conformance.fitness.sqlite.probes import examine, probe_copy
-from conformance.fitness.sqlite.snapshot import take
+from holdfast.conformance.fitness.sqlite.candidates import choose, search
+from holdfast.conformance.fitness.sqlite.criteria import findings, notes
+from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
+from holdfast.conformance.fitness.sqlite.probes import examine, probe_copy
+from holdfast.conformance.fitness.sqlite.snapshot import take
 
 __all__ = [
     "MAIN",

@@ -8,13 +8,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Snapshot, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.sqlite.catalogue import Database, Relation, database, part, place_of
-from conformance.fitness.sqlite.live import MAIN
-from conformance.fitness.sqlite.outcomes import FIRST, TRIED
-from conformance.fitness.sqlite.rows import Maker, NoRowError, Parents, Sql, Value, Values, Words, insert, quoted, same
-from conformance.fitness.sqlite.session import Session, Transcript
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, database, part, place_of
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.outcomes import FIRST, TRIED
+from holdfast.conformance.fitness.sqlite.rows import (
+    Maker,
+    NoRowError,
+    Parents,
+    Sql,
+    Value,
+    Values,
+    Words,
+    insert,
+    quoted,
+    same,
+)
+from holdfast.conformance.fitness.sqlite.session import Session, Transcript
 
 BEGIN, COMMIT, ROLLBACK = Sql("BEGIN IMMEDIATE"), Sql("COMMIT"), Sql("ROLLBACK")
 

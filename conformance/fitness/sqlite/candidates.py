@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.fitness.codes import Code
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Candidate, Criterion, Part, Reason, RelationName, Standing, Surface
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.sqlite.catalogue import Relation, database
-from conformance.fitness.sqlite.live import MAIN
-from conformance.fitness.sqlite.snapshot import take
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import Candidate, Criterion, Part, Reason, RelationName, Standing, Surface
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from holdfast.conformance.fitness.sqlite.catalogue import Relation, database
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.snapshot import take
 
 # An audit lies in another file, which nobody can find from here: it has to be named.
 _SEARCHED = (Part.EFFECT, Part.NONCE)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.fitness.model import Part, RelationName, Row, Snapshot, Surface
-from conformance.fitness.sqlite.live import MAIN
-from conformance.fitness.sqlite.snapshot import AUDIT
-from conformance.fitness.sqlite.sqltext import (
+from holdfast.conformance.fitness.model import Part, RelationName, Row, Snapshot, Surface
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
+from holdfast.conformance.fitness.sqlite.sqltext import (
     Check,
     Token,
     Trigger,

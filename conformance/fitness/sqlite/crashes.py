@@ -8,9 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from conformance.fitness.model import Answer, Statement
-from conformance.fitness.sqlite.rows import Sql
-from conformance.fitness.sqlite.session import DEFAULTS, ROLE, Transcript
+from holdfast.conformance.fitness.model import Answer, Statement
+from holdfast.conformance.fitness.sqlite.rows import Sql
+from holdfast.conformance.fitness.sqlite.session import DEFAULTS, ROLE, Transcript
 
 _PATIENCE_S = 10.0
 # A trigger that never ends is interrupted, by the process itself: it may outlive whoever reads its lines.

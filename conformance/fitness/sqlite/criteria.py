@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from conformance.fitness.codes import Code
-from conformance.fitness.criteria.endings import Ending, Sense
-from conformance.fitness.model import Criterion, Evidence, EvidenceClass, Finding, Part
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.sqlite.catalogue import Column, Relation
-from conformance.fitness.sqlite.files import commits, rights
-from conformance.fitness.sqlite.keys import nonce_consumed, single_use, sound, swallowed, tried, unreviewed
-from conformance.fitness.sqlite.outcomes import Outcome, came_to, counts, of_addition, of_attempt, of_change
-from conformance.fitness.sqlite.probes import other_operations
-from conformance.fitness.sqlite.records import taken_again
-from conformance.fitness.sqlite.retention import endings, is_endless
-from conformance.fitness.sqlite.sheet import Sheet
-from conformance.fitness.sqlite.snapshot import AUDIT
-from conformance.fitness.sqlite.sqltext import Trigger, values_of
-from conformance.fitness.sqlite.tampering import SUFFIX
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense
+from holdfast.conformance.fitness.model import Criterion, Evidence, EvidenceClass, Finding, Part
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
+from holdfast.conformance.fitness.sqlite.files import commits, rights
+from holdfast.conformance.fitness.sqlite.keys import nonce_consumed, single_use, sound, swallowed, tried, unreviewed
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, counts, of_addition, of_attempt, of_change
+from holdfast.conformance.fitness.sqlite.probes import other_operations
+from holdfast.conformance.fitness.sqlite.records import taken_again
+from holdfast.conformance.fitness.sqlite.retention import endings, is_endless
+from holdfast.conformance.fitness.sqlite.sheet import Sheet
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
+from holdfast.conformance.fitness.sqlite.sqltext import Trigger, values_of
+from holdfast.conformance.fitness.sqlite.tampering import SUFFIX
 
 _HARMLESS = ("NO ACTION", "RESTRICT")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import Part, Row
-from conformance.fitness.sqlite.catalogue import Database
-from conformance.fitness.sqlite.rights import ROOT, of_somebody_else, open_to_others
-from conformance.fitness.sqlite.sheet import Sheet
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import Part, Row
+from holdfast.conformance.fitness.sqlite.catalogue import Database
+from holdfast.conformance.fitness.sqlite.rights import ROOT, of_somebody_else, open_to_others
+from holdfast.conformance.fitness.sqlite.sheet import Sheet
 
 # Nothing written here survives a power cut.
 _VOLATILE = ("tmpfs", "ramfs")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import Part
-from conformance.fitness.policy import KEYS, NONCE
-from conformance.fitness.sqlite.catalogue import BINARY, Index, Relation
-from conformance.fitness.sqlite.outcomes import Outcome, came_to, of_attempt
-from conformance.fitness.sqlite.sheet import Sheet
-from conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
-from conformance.fitness.twins import NUL_TWINS, TWINS
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import Part
+from holdfast.conformance.fitness.policy import KEYS, NONCE
+from holdfast.conformance.fitness.sqlite.catalogue import BINARY, Index, Relation
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, of_attempt
+from holdfast.conformance.fitness.sqlite.sheet import Sheet
+from holdfast.conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
+from holdfast.conformance.fitness.twins import NUL_TWINS, TWINS
 
 # What a conflict clause of the table may not be: both keep the error to themselves.
 _SWALLOWED = ("IGNORE", "REPLACE")

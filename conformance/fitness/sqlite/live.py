@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import RelationName
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import RelationName
 
 _T = TypeVar("_T")
 

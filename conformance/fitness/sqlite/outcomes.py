@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum, unique
 
-from conformance.fitness.model import Probe
-from conformance.fitness.sqlite.session import refused
+from holdfast.conformance.fitness.model import Probe
+from holdfast.conformance.fitness.sqlite.session import refused
 
 TRIED, FIRST = "tried", "first"
 

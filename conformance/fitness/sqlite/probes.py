@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.fitness.errors import FitnessError, LostError
-from conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, Snapshot, Surface
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.sqlite import crashes
-from conformance.fitness.sqlite.bench import (
+from holdfast.conformance.fitness.errors import FitnessError, LostError
+from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from holdfast.conformance.fitness.sqlite import crashes
+from holdfast.conformance.fitness.sqlite.bench import (
     BEGIN,
     COMMIT,
     ROLLBACK,
@@ -32,13 +32,13 @@ from conformance.fitness.sqlite.bench import (
     problem_of,
     row_of,
 )
-from conformance.fitness.sqlite.live import MAIN, read
-from conformance.fitness.sqlite.records import own
-from conformance.fitness.sqlite.rows import Blob, Sql, Values, insert, quoted, same, without
-from conformance.fitness.sqlite.session import Transcript, refused
-from conformance.fitness.sqlite.snapshot import files_of, take
-from conformance.fitness.sqlite.tampering import tampering
-from conformance.fitness.twins import NUL_TWINS, TWINS
+from holdfast.conformance.fitness.sqlite.live import MAIN, read
+from holdfast.conformance.fitness.sqlite.records import own
+from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Values, insert, quoted, same, without
+from holdfast.conformance.fitness.sqlite.session import Transcript, refused
+from holdfast.conformance.fitness.sqlite.snapshot import files_of, take
+from holdfast.conformance.fitness.sqlite.tampering import tampering
+from holdfast.conformance.fitness.twins import NUL_TWINS, TWINS
 
 # Operations of other domains, and other spellings of this one.
 _OTHER_OPERATIONS = ("unregister_dot", "outbound", "REGISTER_DOT", "register_dot ")

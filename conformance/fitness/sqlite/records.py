@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import Part
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from conformance.fitness.sqlite.catalogue import Relation
-from conformance.fitness.sqlite.outcomes import Outcome, came_to, counts
-from conformance.fitness.sqlite.session import refused
-from conformance.fitness.sqlite.sheet import Sheet
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import Part
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
+from holdfast.conformance.fitness.sqlite.catalogue import Relation
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, counts
+from holdfast.conformance.fitness.sqlite.session import refused
+from holdfast.conformance.fitness.sqlite.sheet import Sheet
 
 # A default that gives each row a value of its own.
 _MADE_UP = re.compile(r"\brandomblob\s*\(", re.IGNORECASE)

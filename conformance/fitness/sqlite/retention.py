@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from datetime import timedelta
 
-from conformance.fitness.criteria.endings import Ending, Sense, like_time
-from conformance.fitness.sqlite.catalogue import Column, Relation
-from conformance.fitness.sqlite.sqltext import Kind, Token, generated, tokens
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense, like_time
+from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
+from holdfast.conformance.fitness.sqlite.sqltext import Kind, Token, generated, tokens
 
 _NEVER = ("infinity", "never", "forever")
 _FAR = re.compile(r"[3-9]\d{3}-\d\d-\d\d(?:[T ].*)?")

@@ -6,8 +6,8 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.fitness.model import Row
-from conformance.fitness.sqlite.catalogue import Database
+from holdfast.conformance.fitness.model import Row
+from holdfast.conformance.fitness.sqlite.catalogue import Database
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 ROOT = 0

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from conformance.fitness.sqlite.catalogue import Column, Database, ForeignKey, Relation
+from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
+from holdfast.conformance.fitness.sqlite.catalogue import Column, Database, ForeignKey, Relation
 
 # Statements that are tried until a row is accepted.
 _TRIES = 400

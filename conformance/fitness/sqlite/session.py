@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.fitness.model import Answer, Statement
-from conformance.fitness.sqlite.rows import Sql
+from holdfast.conformance.fitness.model import Answer, Statement
+from holdfast.conformance.fitness.sqlite.rows import Sql
 
 # Whoever may write the file: SQLite knows nobody else.
 ROLE = "whoever may write the file"

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from conformance.fitness.codes import Code
-from conformance.fitness.model import (
-    Criterion,
-    EvidenceClass,
-    Finding,
-    Part,
-    Probe,
-    Row,
-)
-from conformance.fitness.reasons import Reasons
-from conformance.fitness.sqlite.catalogue import Database, Relation, database, part
-from conformance.fitness.sqlite.live import MAIN
-from conformance.fitness.sqlite.outcomes import Outcome, came_to
-from conformance.fitness.sqlite.snapshot import AUDIT
+from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Finding, Part, Probe, Row
+from holdfast.conformance.fitness.reasons import Reasons
+from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, database, part
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 
 # What each criterion needs, and nothing is proven without.
 NEEDS: dict[Criterion, tuple[EvidenceClass, ...]] = {

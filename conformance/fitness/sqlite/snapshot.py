@@ -12,13 +12,13 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from conformance.filesystems import filesystem_of
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
-from conformance.fitness.policy import CONTRACT, Policy
-from conformance.fitness.server import IDENTITY, identity_of_file
-from conformance.fitness.sqlite.live import BESIDE, MAIN, file_of, in_wal_mode, lines, read
-from specs.yamlfile import read_yaml
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
+from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.server import IDENTITY, identity_of_file
+from holdfast.conformance.fitness.sqlite.live import BESIDE, MAIN, file_of, in_wal_mode, lines, read
+from holdfast.conformance.run.filesystems import filesystem_of
+from holdfast.specs.yamlfile import read_yaml
 
 # The prefix of the queries' names in a structure, for the file itself and for the audit's where that is another one.
 AUDIT = "audit"
@@ -28,7 +28,7 @@ _QUERIES = f"{CONTRACT}/fitness/sqlite.yaml"
 @cache
 def queries() -> Mapping[str, str]:
     """The SQL of each query by its name, from the contract's folder."""
-    data = read_yaml(Path(str(files("specs").joinpath(_QUERIES))))
+    data = read_yaml(Path(str(files("holdfast.specs").joinpath(_QUERIES))))
     return {name: str(query["sql"]) for name, query in data["queries"].items()}
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from conformance.fitness.criteria.spelling import is_of_one_case
-from conformance.fitness.sqlite.catalogue import Relation
-from conformance.fitness.sqlite.sqltext import Kind, Token
+from holdfast.conformance.fitness.criteria.spelling import is_of_one_case
+from holdfast.conformance.fitness.sqlite.catalogue import Relation
+from holdfast.conformance.fitness.sqlite.sqltext import Kind, Token
 
 # What a reason tells whoever has another form; {0} is the column.
 WRITE_AS = "typeof({0}) = 'text' AND length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"

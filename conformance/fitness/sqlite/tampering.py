@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.fitness.model import Part, Probe
-from conformance.fitness.sqlite.bench import BEGIN, Bench, Subject, all_there, look, made, row_of
-from conformance.fitness.sqlite.rows import Blob, Sql, Value, Values, insert, quoted, same, without
-from conformance.fitness.sqlite.session import Transcript, refused
+from holdfast.conformance.fitness.model import Part, Probe
+from holdfast.conformance.fitness.sqlite.bench import BEGIN, Bench, Subject, all_there, look, made, row_of
+from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Value, Values, insert, quoted, same, without
+from holdfast.conformance.fitness.sqlite.session import Transcript, refused
 
 SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 

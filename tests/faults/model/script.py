@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from conformance.faults.model import Content, Kind, Point, Profile, State, at, states
-from conformance.faults.recording import (
+from holdfast.conformance.faults.model import Content, Kind, Point, Profile, State, at, states
+from holdfast.conformance.faults.recording import (
     ROOT,
     Action,
     Change,

@@ -10,9 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.faults.model import Content, Kind, Moved, Plan, Point, Profile, State, at, points, states
-from conformance.faults.model.pending import SECTOR
-from conformance.faults.recording import Action, Mapped, Names, Recording, Sync, SyncAll, Truncate, Unnamed, Write
+from holdfast.conformance.faults.model import Content, Kind, Moved, Plan, Point, Profile, State, at, points, states
+from holdfast.conformance.faults.model.pending import SECTOR
+from holdfast.conformance.faults.recording import (
+    Action,
+    Mapped,
+    Names,
+    Recording,
+    Sync,
+    SyncAll,
+    Truncate,
+    Unnamed,
+    Write,
+)
 from tests.faults.model.script import Script, tree
 
 FILES = ("a", "b", "d/c")

@@ -8,8 +8,8 @@ from itertools import islice
 
 import pytest
 
-from conformance.faults.model import Kind, Plan, Point, Stage, survey
-from conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
+from holdfast.conformance.faults.model import Kind, Plan, Point, Stage, survey
+from holdfast.conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
 from tests.faults.model.script import Script, tree
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.faults.model import Kind, Profile, Resized
-from conformance.faults.model import names as model_names
+from holdfast.conformance.faults.model import Kind, Profile, Resized
+from holdfast.conformance.faults.model import names as model_names
 from tests.faults.model.script import Script
 
 BOTH = pytest.mark.parametrize("profile", Profile)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.model import Kind, Profile, State, points, states
+from holdfast.conformance.faults.model import Kind, Profile, State, points, states
 from tests.faults.model.script import Script
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
 
-from conformance.faults.dependencies import Promise
+from holdfast.conformance.faults.dependencies import Promise
 
 _HERE = Path(__file__).parent
 # Families on what pip installed.

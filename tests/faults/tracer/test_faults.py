@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from conformance.faults import recording
-from conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import recording
+from holdfast.conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
+from holdfast.conformance.faults.tracer import Fault
 from tests.faults.tracer.traced import PATIENCE_S, program, run
 
 pytestmark = pytest.mark.usefixtures("tracer")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import probe
-from conformance.faults.probe import Ability, Probe
+from holdfast.conformance.faults import probe
+from holdfast.conformance.faults.probe import Ability, Probe
 
 
 def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults import recording
-from conformance.faults.recording import Event, Mapped, Names, Sync, Write
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import recording
+from holdfast.conformance.faults.recording import Event, Mapped, Names, Sync, Write
+from holdfast.conformance.faults.tracer import Fault
 from tests.faults.tracer.traced import PATIENCE_S, run, trace
 
 pytestmark = pytest.mark.usefixtures("tracer")

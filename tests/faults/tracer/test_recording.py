@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.faults import fidelity, recording
-from conformance.faults.recording import (
+from holdfast.conformance.faults import fidelity, recording
+from holdfast.conformance.faults.recording import (
     Changed,
     Ending,
     Entry,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.recording import (
+from holdfast.conformance.faults.recording import (
     ROOT,
     Changed,
     Event,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.faults import fidelity, recording
-from conformance.faults.recording import Action, Event, Named, Names, Recording
-from conformance.faults.tracer import Fault
+from holdfast.conformance.faults import fidelity, recording
+from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording
+from holdfast.conformance.faults.tracer import Fault
 
 PATIENCE_S = 30
 # What every program may use: the work directory is its current one.

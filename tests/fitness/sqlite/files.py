@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.fitness.judge import judge
-from conformance.fitness.model import Evidence, Judgement, Part, Surface
-from conformance.fitness.policy import Policy
-from conformance.fitness.sqlite import examine, relation_name
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import Evidence, Judgement, Part, Surface
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.sqlite import examine, relation_name
 from tests.fitness.sqlite.schemas import Schema
 
 # Root gives its files away; everybody else has them already.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.policy import Policy
 from tests.fitness.sqlite.schemas import (
     AUDIT,
     AUDIT_GUARDS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.policy import Policy
 
 # Another user than root in every test, because root may write everything.
 DECLARED: Mapping[str, str] = {"synchronous": "full", "recursive_triggers": "on"}

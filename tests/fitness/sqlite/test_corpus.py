@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fitness.model import Finding, Standing, Status
-from conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.model import Finding, Standing, Status
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from tests.fitness.documented import sqlite_ddl
 from tests.fitness.sqlite.files import judged
 from tests.fitness.sqlite.misses import LEDGERS, SCHEMAS

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from conformance.fitness.criteria.endings import Ending, Sense
-from conformance.fitness.sqlite.retention import _days_ahead, _said, is_endless
-from conformance.fitness.sqlite.sqltext import generated, tokens
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense
+from holdfast.conformance.fitness.sqlite.retention import _days_ahead, _said, is_endless
+from holdfast.conformance.fitness.sqlite.sqltext import generated, tokens
 
 SAID = {
     "0": Sense.NO_TIME,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fitness import form
-from conformance.fitness.judge import judge
-from conformance.fitness.model import EvidenceClass, Standing, Status
-from conformance.fitness.sqlite.sheet import NEEDS
-from conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
-from specs import strictjson
+from holdfast.conformance.fitness import form
+from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.model import EvidenceClass, Standing, Status
+from holdfast.conformance.fitness.sqlite.sheet import NEEDS
+from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
+from holdfast.specs import strictjson
 from tests.fitness.sqlite.files import judged, policy_of
 from tests.fitness.sqlite.misses import KEYS, LEDGERS
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema

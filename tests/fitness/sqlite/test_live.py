@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.gather import Names
-from conformance.fitness.gather import examine as gather
-from conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, digest
-from conformance.fitness.sqlite import examine, findings, path_of, relation_name, search, take
-from conformance.fitness.sqlite.live import read
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.gather import Names
+from holdfast.conformance.fitness.gather import examine as gather
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, digest
+from holdfast.conformance.fitness.sqlite import examine, findings, path_of, relation_name, search, take
+from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fitness.gather import Names, examine
-from conformance.fitness.model import Standing, Status
-from conformance.fitness.policy import Policy
-from reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
-from specs import load_terms
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import Standing, Status
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
+from holdfast.specs import load_terms
 from tests.fitness.sqlite.files import FILE_MODE, FOLDER_MODE, OWNER, give
 from tests.fitness.sqlite.schemas import DECLARED
 
@@ -61,7 +61,7 @@ def test_without_a_declaration_neither_writer_nor_durability_is_proven_and_repla
 def test_no_copy_of_the_rows_outlives_a_look_that_was_killed(provisioned: tuple[Path, Path], tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    words = [sys.executable, "-P", "-m", "conformance.cli", "fitness", str(provisioned[0])]
+    words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "fitness", str(provisioned[0])]
     with subprocess.Popen(
         words, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
     ) as child:

@@ -6,10 +6,10 @@ import sqlite3
 
 import pytest
 
-from conformance.fitness.sqlite.catalogue import Column, Relation
-from conformance.fitness.sqlite.rows import digest_of
-from conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
-from conformance.fitness.twins import NUL_TWINS, TWINS
+from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
+from holdfast.conformance.fitness.sqlite.rows import digest_of
+from holdfast.conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
+from holdfast.conformance.fitness.twins import NUL_TWINS, TWINS
 
 KEY = digest_of("key")
 _TEXT, _ONLY = "typeof(k) = 'text'", "k NOT GLOB '*[^0-9a-f]*'"

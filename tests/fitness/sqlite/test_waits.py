@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fitness.errors import FitnessError
-from conformance.fitness.sqlite import crashes, live, probes
-from conformance.fitness.sqlite.rows import Sql
-from conformance.fitness.sqlite.session import Transcript
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.sqlite import crashes, live, probes
+from holdfast.conformance.fitness.sqlite.rows import Sql
+from holdfast.conformance.fitness.sqlite.session import Transcript
 
 _HOLD = """
 import sqlite3, sys

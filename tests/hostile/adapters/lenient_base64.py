@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 reference = subprocess.Popen(
-    [sys.executable, "-P", "-m", "reference_impl", "adapter"], stdin=subprocess.PIPE, stdout=sys.stdout
+    [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"], stdin=subprocess.PIPE, stdout=sys.stdout
 )
 assert reference.stdin is not None
 for line in sys.stdin.buffer:

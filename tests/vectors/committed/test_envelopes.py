@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from specs.errors import SpecError
-from vectors.committed import envelope_records, files
-from vectors.derive import calyx, derive
-from vectors.envelopes import EnvelopeVector, load
-from vectors.envelopes.lint import lint_envelopes
-from vectors.envelopes.record import read, write
-from vectors.lint import lint
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.calyx_replay import derive as calyx
+from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
+from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
+from holdfast.vectors.calyx_replay.envelopes.record import read, write
+from holdfast.vectors.committed import envelope_records, files
+from holdfast.vectors.derive import derive
+from holdfast.vectors.lint import lint
 
 RECORDS = [record for page in envelope_records().values() for record in page]
 BY_ID = {record.id: record for record in RECORDS}
@@ -117,9 +118,11 @@ def test_a_file_with_an_altered_byte_is_not_what_the_program_writes(part: int, m
     altered = bytearray(made[FILE])
     altered[at] ^= 1
     made[FILE] = bytes(altered)
-    monkeypatch.setattr("vectors.committed.files", lambda: made)
+    monkeypatch.setattr("holdfast.vectors.committed.files", lambda: made)
     line = bytes(altered[:at]).count(b"\n") + 1
-    assert lint() == [f"vectors/data/{FILE}: is not what `python -m vectors.committed` writes, from line {line} on"]
+    assert lint() == [
+        f"vectors/data/{FILE}: is not what `python -m holdfast.vectors.committed` writes, from line {line} on"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-import vectors.lint as linter
-from specs.errors import SpecError
-from specs.loader import load_terms
-from vectors.committed import files, fingerprint_records, jcs_records
-from vectors.fingerprints.lint import lint_fingerprints
-from vectors.lint import lint, lint_records
-from vectors.nearmiss import NearMiss, load_near_misses
-from vectors.record import Canonical, Refused, Vector
-from vectors.taxonomy import Category, Profile
+import holdfast.vectors.lint as linter
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import load_terms
+from holdfast.vectors.committed import files, fingerprint_records, jcs_records
+from holdfast.vectors.fingerprints.lint import lint_fingerprints
+from holdfast.vectors.jcs.nearmiss import NearMiss, load_near_misses
+from holdfast.vectors.lint import lint, lint_records
+from holdfast.vectors.record import Canonical, Refused, Vector
+from holdfast.vectors.taxonomy import Category, Profile
 
 RECORDS = jcs_records()
 FINGERPRINTS = [record for page in fingerprint_records().values() for record in page]
@@ -132,11 +132,11 @@ def test_a_file_that_differs_from_what_the_program_writes_is_found(monkeypatch: 
     made["jcs/P17.jsonl"] = b"\n"
     del made["jcs/N9.jsonl"]
     del made["fingerprints/mesh.jsonl"], made["fingerprints/rs4a.jsonl"]
-    monkeypatch.setattr("vectors.committed.files", lambda: made)
+    monkeypatch.setattr("holdfast.vectors.committed.files", lambda: made)
     problems = lint()
     assert any(problem.startswith("vectors/data/jcs/P1.jsonl: is not what") for problem in problems)
     assert any("from line 1 on" in problem for problem in problems)
-    assert "vectors/data/jcs/P17.jsonl: missing; run `python -m vectors.committed`" in problems
+    assert "vectors/data/jcs/P17.jsonl: missing; run `python -m holdfast.vectors.committed`" in problems
     assert "vectors/data/jcs/N9.jsonl: nothing writes this file; remove it, or write it" in problems
     assert any(problem.startswith("vectors/data/fingerprints: nothing known is called that") for problem in problems)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import vectors.committed
-from specs.errors import SpecError
-from vectors.committed import files, fingerprint_records, jcs_records
-from vectors.fingerprints import load as load_fingerprints
-from vectors.fingerprints.record import read as read_fingerprints
-from vectors.fingerprints.record import write as write_fingerprints
-from vectors.record import Canonical, Refused, load, read, write
-from vectors.taxonomy import Category, Profile
+import holdfast.vectors.committed
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.committed import files, fingerprint_records, jcs_records
+from holdfast.vectors.fingerprints import load as load_fingerprints
+from holdfast.vectors.fingerprints.record import read as read_fingerprints
+from holdfast.vectors.fingerprints.record import write as write_fingerprints
+from holdfast.vectors.record import Canonical, Refused, load, read, write
+from holdfast.vectors.taxonomy import Category, Profile
 
 LINE = write(jcs_records()[:1])
 
@@ -99,7 +99,7 @@ def test_the_program_that_makes_the_vectors_calls_no_canonicaliser() -> None:
         "typing",
         "vectors",
     }
-    for path in Path(next(iter(vectors.committed.__path__))).glob("*.py"):
+    for path in Path(next(iter(holdfast.vectors.committed.__path__))).glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found = {alias.name.partition(".")[0] for alias in node.names}

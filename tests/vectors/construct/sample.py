@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from vectors.construct import batch
+from holdfast.vectors.jcs.construct import batch
 
 ROWS = 12_000
 

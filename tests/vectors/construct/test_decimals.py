@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vectors.appendix_b import APPENDIX_B
-from tests.vectors.es6.oracle import text as number_text
-from vectors.construct.decimals import (
+from holdfast.vectors.jcs.construct.decimals import (
     Decimal,
     Double,
     double_of_bits,
@@ -22,6 +20,8 @@ from vectors.construct.decimals import (
     rounded,
     shortest,
 )
+from tests.vectors.appendix_b import APPENDIX_B
+from tests.vectors.es6.oracle import text as number_text
 
 INFINITY = 0x7FF0_0000_0000_0000
 BITS = st.integers(0, INFINITY - 1)

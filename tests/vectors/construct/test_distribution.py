@@ -8,11 +8,11 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+from holdfast.vectors.jcs.construct.blocks import stock_of
+from holdfast.vectors.jcs.construct.defects import Place
+from holdfast.vectors.jcs.construct.recipes import RECIPES
+from holdfast.vectors.taxonomy import Category
 from tests.vectors.construct.sample import ROWS, first_rows
-from vectors.construct.blocks import stock_of
-from vectors.construct.defects import Place
-from vectors.construct.recipes import RECIPES
-from vectors.taxonomy import Category
 
 
 def test_every_category_has_its_share() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import rfc8785
 
+from holdfast.vectors.jcs.construct import batch, twins
+from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.byhand import RefusedError, canonical, read
 from tests.vectors.construct.sample import ROWS, first_rows
-from vectors.construct import batch, twins
-from vectors.taxonomy import Category, Profile
 
 ROOT = Path(__file__).resolve().parents[3]
 # Whole rows of a stretch that the other tests do not look at; the reference is slow.
@@ -94,7 +94,7 @@ def test_twins_are_their_documents_but_for_one_short_stretch() -> None:
 def ask_reference(profile: Profile, documents: list[bytes]) -> list[tuple[bytes, bytes]]:
     """The reference's answers: status and body."""
     given = b"".join(struct.pack(">I", len(document)) + document for document in documents)
-    command = [sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", profile.value]
+    command = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", profile.value]
     out = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
     answers, place = [], 0
     while place < len(out):

@@ -10,17 +10,17 @@ from itertools import pairwise
 
 import pytest
 
+from holdfast.vectors.jcs.construct.blocks import stock_of
+from holdfast.vectors.jcs.construct.characters import SPELLINGS, Plane, alphabet, spellings, units
+from holdfast.vectors.jcs.construct.dice import Dice, derive
+from holdfast.vectors.jcs.construct.marks import FORMS, Mark, marks
+from holdfast.vectors.jcs.construct.names import SHAPES, Family, names_of
+from holdfast.vectors.jcs.construct.numbers import COUNTS, STRATA, number_lexemes, stratum
+from holdfast.vectors.jcs.construct.reasons import TEXT_OF_CODE, Reason
+from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
+from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
 from tests.vectors.construct.byhand import canonical
 from tests.vectors.es6.oracle import text as number_text
-from vectors.construct.blocks import stock_of
-from vectors.construct.characters import SPELLINGS, Plane, alphabet, spellings, units
-from vectors.construct.dice import Dice, derive
-from vectors.construct.marks import FORMS, Mark, marks
-from vectors.construct.names import SHAPES, Family, names_of
-from vectors.construct.numbers import COUNTS, STRATA, number_lexemes, stratum
-from vectors.construct.reasons import TEXT_OF_CODE, Reason
-from vectors.construct.segments import Lexeme, Segment
-from vectors.construct.strings import STYLES, Spelling
 
 BLOCKS = (0, 7)
 JSON_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -7,13 +7,13 @@ from functools import cache
 
 import pytest
 
+from holdfast.vectors.jcs.nearmiss import load_near_misses
+from holdfast.vectors.record import Canonical, Refused, Vector
+from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.sample import first_rows
 from tests.vectors.nearmiss.honest import Honest
 from tests.vectors.nearmiss.matrix import FAMILIES, kills, mistakes
 from tests.vectors.nearmiss.registry import NEAR_MISSES
-from vectors.nearmiss import load_near_misses
-from vectors.record import Canonical, Refused, Vector
-from vectors.taxonomy import Category, Profile
 
 # What a document of the stream never or hardly ever does: nest deeper than parsers may refuse to go; be all of a
 # string without an end, in an array.

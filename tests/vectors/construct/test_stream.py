@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.vectors.jcs.construct import MOST_ROWS, SCHEMA, STREAM, batch, row, twins
+from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS, stock_of
+from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.sample import first_rows
-from vectors.construct import MOST_ROWS, SCHEMA, STREAM, batch, row, twins
-from vectors.construct.blocks import STOCK_ROWS, stock_of
-from vectors.taxonomy import Category, Profile
 
 # A change of the stream changes this; then STREAM must be raised, too, and both be written here anew.
 GOLDEN = (1, "d07e967c571bf9bf6cb1aaef5e9cc0635b2a59a3d70853eefeccbb1cbe2033fd")
@@ -52,7 +52,7 @@ def test_slices_across_the_ends_of_stocks_give_the_same_rows() -> None:
 
 def test_another_process_makes_the_same_rows() -> None:
     program = (
-        "import hashlib, sys; from vectors.construct import batch\n"
+        "import hashlib, sys; from holdfast.vectors.jcs.construct import batch\n"
         "print(hashlib.sha256(repr(batch(9, 131000, 300).to_pylist()).encode()).hexdigest())"
     )
     out = subprocess.run(

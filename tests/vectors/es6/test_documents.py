@@ -7,9 +7,9 @@ from typing import Any
 
 import rfc8785
 
+from holdfast.vectors.jcs.es6.documents import SCHEMA, documents
+from holdfast.vectors.jcs.es6.stream import PartitionLines, plan
 from tests.vectors.es6 import oracle
-from vectors.es6.documents import SCHEMA, documents
-from vectors.es6.stream import PartitionLines, plan
 
 
 def rows(count: int, partition_blocks: int) -> list[dict[str, Any]]:

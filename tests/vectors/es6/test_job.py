@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vectors.es6.job import environment, run
-from vectors.es6.published import Comparison
-from vectors.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
-from vectors.es6.transport import Collector, Sender
-from vectors.spark.progress import Snapshot
-from vectors.spark.session import Place, opened
+from holdfast.vectors.jcs.es6.job import environment, run
+from holdfast.vectors.jcs.es6.published import Comparison
+from holdfast.vectors.jcs.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
+from holdfast.vectors.jcs.es6.transport import Collector, Sender
+from holdfast.vectors.jcs.spark.progress import Snapshot
+from holdfast.vectors.jcs.spark.session import Place, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

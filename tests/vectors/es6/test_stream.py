@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.vectors.es6 import oracle
-from vectors.es6.digest import Delivery, digest, digest_here, made_here
-from vectors.es6.landmarks import landmarks
-from vectors.es6.patterns import LISTED
-from vectors.es6.published import PUBLISHED, Comparison, compare
-from vectors.es6.stream import (
+from holdfast.vectors.jcs.es6.digest import Delivery, digest, digest_here, made_here
+from holdfast.vectors.jcs.es6.landmarks import landmarks
+from holdfast.vectors.jcs.es6.patterns import LISTED
+from holdfast.vectors.jcs.es6.published import PUBLISHED, Comparison, compare
+from holdfast.vectors.jcs.es6.stream import (
     ORIGIN,
     PARTITION_BLOCKS,
     Checkpoint,
@@ -27,6 +26,7 @@ from vectors.es6.stream import (
     plan,
     walk,
 )
+from tests.vectors.es6 import oracle
 
 
 def plainly(count: int) -> str:

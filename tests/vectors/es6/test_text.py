@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from holdfast.vectors.jcs.es6.lines import lines
+from holdfast.vectors.jcs.es6.slots import LEAST_ROOM, slots
+from holdfast.vectors.jcs.es6.text import text
 from tests.vectors.appendix_b import APPENDIX_B
 from tests.vectors.es6 import oracle
-from vectors.es6.lines import lines
-from vectors.es6.slots import LEAST_ROOM, slots
-from vectors.es6.text import text
 
 SIGN = np.uint64(1 << 63)
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from vectors.es6.digest import Digest, digest, digest_here
-from vectors.es6.stream import Partition, StreamLostError, plan
-from vectors.es6.transport import Collector, Sender
+from holdfast.vectors.jcs.es6.digest import Digest, digest, digest_here
+from holdfast.vectors.jcs.es6.stream import Partition, StreamLostError, plan
+from holdfast.vectors.jcs.es6.transport import Collector, Sender
 
 HOST = "127.0.0.1"
 LINES = 60_000

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from vectors.derive import mesh, rs4a
-from vectors.fingerprints.check import Finding, IncompleteError, Wrong, check
-from vectors.fingerprints.mutations import (
+from holdfast.vectors.fingerprints.check import Finding, IncompleteError, Wrong, check
+from holdfast.vectors.fingerprints.mutations import (
     BLOCK_ROWS,
     COVERED,
     SCHEMA,
@@ -20,6 +19,8 @@ from vectors.fingerprints.mutations import (
     mutations,
     request_at,
 )
+from holdfast.vectors.mesh_delivery import derive as mesh
+from holdfast.vectors.rs4a_replay import derive as rs4a
 
 ROWS = 60 * BLOCK_ROWS
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from vectors.frames import Answered, Status, run
+from holdfast.vectors.jcs.frames import Answered, Status, run
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 
-from vectors.frames.columns import answered, canonical_frames, run_columns, status_bytes  # noqa: E402 - takes pyarrow
+from holdfast.vectors.jcs.frames.columns import answered, canonical_frames, run_columns, status_bytes  # noqa: E402 - takes pyarrow
 
 FAKE = (sys.executable, "-S", "-E", str(Path(__file__).with_name("fake_sdk.py")))
 DOCUMENTS = [b"%d" % number * (number % 300) for number in range(5000)]

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vectors.frames import Answered, Bare, Dialogue, StartError, Status, exchange, run
-from vectors.frames.blocks import BLOCK_DOCUMENTS
-from vectors.frames.exchange import DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
+from holdfast.vectors.jcs.frames import Answered, Bare, Dialogue, StartError, Status, exchange, run
+from holdfast.vectors.jcs.frames.blocks import BLOCK_DOCUMENTS
+from holdfast.vectors.jcs.frames.exchange import DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
 
 FAKE = (sys.executable, "-S", "-E", str(Path(__file__).with_name("fake_sdk.py")))
 # Documents that hang cost this much time two or three times over; a start of Python on a busy machine takes less.

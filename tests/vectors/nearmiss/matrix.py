@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import vectors
+from holdfast import vectors
+from holdfast.vectors.committed import jcs_records
+from holdfast.vectors.jcs.nearmiss import DATA, NearMiss, write
+from holdfast.vectors.record import Canonical, Vector
+from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.nearmiss import dialects, documents, figures, ordering, profiles, texts
 from tests.vectors.nearmiss.honest import Honest, RefusalError
 from tests.vectors.nearmiss.registry import NEAR_MISSES, habit
-from vectors.committed import jcs_records
-from vectors.nearmiss import DATA, NearMiss, write
-from vectors.record import Canonical, Vector
-from vectors.taxonomy import Category, Profile
 
 FAMILIES = (dialects, documents, figures, ordering, profiles, texts)
 # Verify mode is asked about records that are about it: what must be told no, and what must be told yes.
@@ -85,7 +85,7 @@ def measure(records: Iterable[Vector]) -> dict[str, NearMiss]:
 
 
 def main() -> None:
-    """Write `vectors/data/nearmiss.json`. Run `python -m vectors.committed` behind it."""
+    """Write `vectors/data/nearmiss.json`. Run `python -m holdfast.vectors.committed` behind it."""
     path = Path(next(iter(vectors.__path__))) / "data" / DATA
     path.write_bytes(write(measure(jcs_records())))
     print(f"{path}: {len(NEAR_MISSES)} near misses")

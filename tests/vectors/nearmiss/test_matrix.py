@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.vectors.jcs.nearmiss import load_near_misses
+from holdfast.vectors.record import load
+from holdfast.vectors.taxonomy import Profile
 from tests.vectors.nearmiss.honest import Honest
 from tests.vectors.nearmiss.matrix import FAMILIES, answer, kills, mistakes
 from tests.vectors.nearmiss.registry import NEAR_MISSES, habit
-from vectors.nearmiss import load_near_misses
-from vectors.record import load
-from vectors.taxonomy import Profile
 
 FAMILY_NAMES = [family.__name__.rpartition(".")[2] for family in FAMILIES]
 

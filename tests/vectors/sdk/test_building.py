@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from vectors import sdk
-from vectors.frames import Status, run
-from vectors.sdk import manifest
-from vectors.sdk.manifest import read
+from holdfast.vectors.jcs import sdk
+from holdfast.vectors.jcs.frames import Status, run
+from holdfast.vectors.jcs.sdk import manifest
+from holdfast.vectors.jcs.sdk.manifest import read
 
 TEMPLATE = Path(sdk.__file__).with_name("template")
 # Leaves a line beside the cache each time it is built.

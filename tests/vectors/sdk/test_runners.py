@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from vectors import sdk
-from vectors.frames import Status, run
-from vectors.sdk.manifest import manifests
+from holdfast.vectors.jcs import sdk
+from holdfast.vectors.jcs.frames import Status, run
+from holdfast.vectors.jcs.sdk.manifest import manifests
 
 C, R, CRASHED = Status.CANONICAL, Status.REFUSED, Status.CRASHED
 REFERENCES = [name for name in sdk.names() if name.startswith("reference")]

@@ -30,7 +30,7 @@ def canonical(document: bytes) -> bytes:
 
 def passing_on(most: int) -> None:
     """Pass frames on to the reference, `most` of them, and die."""
-    words = [sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", "core"]
+    words = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", "core"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as right:
         assert right.stdin
         assert right.stdout

@@ -7,9 +7,17 @@ import hashlib
 import pyarrow as pa
 import pytest
 
-from vectors.construct import batch
-from vectors.spark import blocks
-from vectors.spark.blocks import BLOCK_ROWS, BlockError, block_count, block_rows, leaf, regrouped, root
+from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.spark import blocks
+from holdfast.vectors.jcs.spark.blocks import (
+    BLOCK_ROWS,
+    BlockError,
+    block_count,
+    block_rows,
+    leaf,
+    regrouped,
+    root,
+)
 
 
 def _root_by_the_book(leaves: list[bytes]) -> bytes:

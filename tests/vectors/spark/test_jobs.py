@@ -14,32 +14,32 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
-from conformance.cli.vectors_parity import describe
-from conformance.verdict import Exit
-from reports.evidence import read_evidence
-from specs import schema
-from vectors.construct import batch
-from vectors.spark.blocks import BLOCK_ROWS, block_count, leaf, partition_digest, root
-from vectors.spark.fingerprints import check_fingerprints
-from vectors.spark.generate import Mode, generate
-from vectors.spark.generate import Request as Rows
-from vectors.spark.judge import Command
-from vectors.spark.manifest import MANIFEST, OutputError, read_manifest
-from vectors.spark.numbers import verify_numbers
-from vectors.spark.page import page
-from vectors.spark.parity import NotFound, Parity, parity_json
-from vectors.spark.progress import watched
-from vectors.spark.session import Place, opened
-from vectors.spark.storage import StorageError, Store
-from vectors.spark.tally import Finding
-from vectors.spark.verify import Generated, Request, Result, Stored, Target, verify
-from vectors.taxonomy import Category, Profile
+from holdfast.conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors_parity import describe
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import read_evidence
+from holdfast.specs import schema
+from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, leaf, partition_digest, root
+from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
+from holdfast.vectors.jcs.spark.generate import Mode, generate
+from holdfast.vectors.jcs.spark.generate import Request as Rows
+from holdfast.vectors.jcs.spark.judge import Command
+from holdfast.vectors.jcs.spark.manifest import MANIFEST, OutputError, read_manifest
+from holdfast.vectors.jcs.spark.numbers import verify_numbers
+from holdfast.vectors.jcs.spark.page import page
+from holdfast.vectors.jcs.spark.parity import NotFound, Parity, parity_json
+from holdfast.vectors.jcs.spark.progress import watched
+from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.storage import StorageError, Store
+from holdfast.vectors.jcs.spark.tally import Finding
+from holdfast.vectors.jcs.spark.verify import Generated, Request, Result, Stored, Target, verify
+from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from vectors.spark.progress import Snapshot
+    from holdfast.vectors.jcs.spark.progress import Snapshot
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -55,7 +55,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def _reference(profile: Profile = Profile.CORE) -> Command:
-    return Command((sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", profile.value), 20, 60)
+    return Command(
+        (sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", profile.value), 20, 60
+    )
 
 
 def _verified(spark: SparkSession, out: Path, command: Command, *, count: int = 3000, **more: Any) -> Result:
@@ -356,7 +358,7 @@ def test_answers_of_another_run_in_the_same_place_are_not_taken(
         else:
             answers.mkdir()
 
-    monkeypatch.setattr("vectors.spark.verify.watched", overtaken)
+    monkeypatch.setattr("holdfast.vectors.jcs.spark.verify.watched", overtaken)
     with pytest.raises(OutputError, match="another run writes there"):
         _verified(spark, tmp_path / "out", _fake("naive"), count=200)
 

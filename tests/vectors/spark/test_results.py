@@ -13,28 +13,28 @@ from typing import Any, cast
 import pytest
 import typer
 
-from conformance.cli.console import Format
-from conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
-from conformance.cli.vectors_parity import _print_matrix, _status, describe
-from conformance.cli.vectors_session import working
-from conformance.cli.vectors_verify import print_result, result_json
-from conformance.verdict import Exit
-from reports.evidence import read_evidence
-from specs import schema
-from vectors.frames import Answered, StartError, Status
-from vectors.spark import session
-from vectors.spark import verify as subject
-from vectors.spark.blocks import BLOCK_ROWS
-from vectors.spark.generate import stream_version
-from vectors.spark.judge import Command
-from vectors.spark.manifest import Manifest, OutputError, Part
-from vectors.spark.page import page
-from vectors.spark.parity import Parity, parity_json
-from vectors.spark.shrink import Shrinker
-from vectors.spark.storage import Store
-from vectors.spark.tally import Finding, Row
-from vectors.spark.verify import Result, Stored, Target
-from vectors.taxonomy import Category, Profile
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors_parity import _print_matrix, _status, describe
+from holdfast.conformance.cli.vectors_session import working
+from holdfast.conformance.cli.vectors_verify import print_result, result_json
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import read_evidence
+from holdfast.specs import schema
+from holdfast.vectors.jcs.frames import Answered, StartError, Status
+from holdfast.vectors.jcs.spark import session
+from holdfast.vectors.jcs.spark import verify as subject
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
+from holdfast.vectors.jcs.spark.generate import stream_version
+from holdfast.vectors.jcs.spark.judge import Command
+from holdfast.vectors.jcs.spark.manifest import Manifest, OutputError, Part
+from holdfast.vectors.jcs.spark.page import page
+from holdfast.vectors.jcs.spark.parity import Parity, parity_json
+from holdfast.vectors.jcs.spark.shrink import Shrinker
+from holdfast.vectors.jcs.spark.storage import Store
+from holdfast.vectors.jcs.spark.tally import Finding, Row
+from holdfast.vectors.jcs.spark.verify import Result, Stored, Target
+from holdfast.vectors.taxonomy import Category, Profile
 
 
 def _result(

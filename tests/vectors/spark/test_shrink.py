@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from vectors.frames import Answered, Dialogue, Status
-from vectors.spark.kinds import Kind, kinds, wanted
-from vectors.spark.shrink import Shrinker
-from vectors.taxonomy import Category
+from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
+from holdfast.vectors.jcs.spark.kinds import Kind, kinds, wanted
+from holdfast.vectors.jcs.spark.shrink import Shrinker
+from holdfast.vectors.taxonomy import Category
 
-REFERENCE = (sys.executable, "-P", "-m", "reference_impl", "frames", "--profile", "core")
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", "core")
 NAIVE = (sys.executable, str(Path(__file__).with_name("fake_sdk.py")), "naive")
 
 

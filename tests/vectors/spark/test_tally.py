@@ -8,11 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reports.evidence import Vectors
-from vectors.frames import Answered, Status
-from vectors.spark.judge import packed, unpacked
-from vectors.spark.tally import CELLS, Finding, Outcome, count, disagreement, finding, outcomes, table
-from vectors.taxonomy import Profile
+from holdfast.reports.evidence import Vectors
+from holdfast.vectors.jcs.frames import Answered, Status
+from holdfast.vectors.jcs.spark.judge import packed, unpacked
+from holdfast.vectors.jcs.spark.tally import (
+    CELLS,
+    Finding,
+    Outcome,
+    count,
+    disagreement,
+    finding,
+    outcomes,
+    table,
+)
+from holdfast.vectors.taxonomy import Profile
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.HUNG, Outcome.GARBLED, Outcome.MISSING])

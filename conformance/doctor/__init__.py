@@ -1,0 +1,1 @@
+"""Why an adapter does not speak the protocol."""

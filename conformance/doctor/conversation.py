@@ -1,0 +1,306 @@
+"""The doctor: a handshake, and the mistakes that adapters usually make, each by name.
+
+Nothing here is a verdict about an implementation; it helps to get an adapter to the point where there can be one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, unique
+from pathlib import Path
+
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.launcher import Launcher
+from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.process import Deadlines, StartError, adapter_environment
+from holdfast.conformance.adapter.worker import (
+    AdapterCommand,
+    Exhausted,
+    Greeting,
+    GreetingError,
+    Worker,
+    WorkerPool,
+)
+from holdfast.conformance.cases.reading import worker_count
+from holdfast.conformance.cases.request import START, located, open_request
+from holdfast.conformance.doctor.bytes_sent import strictness
+from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.verdict import Silence
+from holdfast.specs import Contract, contract_names, load_contract
+
+
+@unique
+class Health(Enum):
+    """How one examination ended."""
+
+    GOOD = "good"
+    BAD = "bad"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """One thing examined: what was expected, what came, what to do. `advice` is empty when all is well.
+
+    `worker` is the number of the adapter's process that was asked, None where none was.
+    """
+
+    name: str
+    health: Health
+    found: str
+    advice: str = ""
+    worker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is examined: the adapter's command and, if it has one, its launcher's."""
+
+    adapter: tuple[str, ...]
+    launcher: tuple[str, ...] = ()
+
+
+_HELLO_ADVICE = {
+    Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
+    Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
+    Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
+    "to its end before answering.",
+    Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
+    "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
+    Silence.MISSING: "Nothing came.",
+    Silence.BUSY: "The machine was too busy to tell: try again while it is quieter, or with --slow FACTOR.",
+}
+
+
+def examine(
+    target: Subject,
+    *,
+    contract: str | None,
+    deadlines: Deadlines,
+    config: Mapping[str, str],
+    passed: Sequence[str] = (),
+    slow: float = 1.0,
+) -> list[Examination]:
+    """Examine an adapter, which is told the factor `slow`.
+
+    The list ends at the first thing without which the next makes no sense.
+    """
+    with Janitor() as janitor, contextlib.ExitStack() as stack:
+        command = AdapterCommand(target.adapter, adapter_environment(passed, slow=slow), deadlines)
+        pool = WorkerPool(command, janitor=janitor)
+        stack.callback(pool.abort)
+        stack.callback(HELPER.close)
+        try:
+            worker = pool.get(0)
+        except StartError as error:
+            return [Examination("start", Health.BAD, str(error), "Check the path and the execute permission.")]
+        except GreetingError as error:
+            said = f"; standard error ends: {error.log.strip()[-300:]}" if error.log.strip() else ""
+            return [
+                Examination("start", Health.GOOD, "the program starts", worker=0),
+                Examination("hello", Health.BAD, error.event.detail + said, _HELLO_ADVICE[error.event.kind], 0),
+            ]
+        found = [Examination("start", Health.GOOD, "the program starts", worker=0), _said(worker.greeting)]
+        found += _claims(worker.greeting)
+        name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
+        if name is not None:
+            folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
+            try:
+                launched = _launched(target.launcher, name, folder, config, janitor, stack, passed, slow=slow)
+            except StartError as error:
+                advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
+                return [*found, Examination("launcher", Health.BAD, str(error), advice)]
+            found += _sessions(pool, load_contract(name), folder, launched)
+        found.append(_shutdown(pool, deadlines))
+    return found
+
+
+def _launched(
+    words: Sequence[str],
+    contract: str,
+    root: Path,
+    config: Mapping[str, str],
+    janitor: Janitor,
+    stack: contextlib.ExitStack,
+    passed: Sequence[str],
+    *,
+    slow: float,
+) -> Mapping[str, str]:
+    """The config of every session. Raises StartError."""
+    if not words:
+        return config
+    folder = root / "launcher"
+    folder.mkdir()
+    launcher = Launcher(
+        words, contract=contract, folder=folder, config=config, janitor=janitor, passed=passed, slow=slow
+    )
+    stack.callback(launcher.close)
+    return launcher.config
+
+
+def _said(greeting: Greeting) -> Examination:
+    said = greeting.implementation
+    text = f"{said['name']} {said['version']} ({said['language']}), {greeting.max_workers} workers"
+    return Examination("hello", Health.GOOD, text, worker=0)
+
+
+def _claims(greeting: Greeting) -> list[Examination]:
+    if not greeting.claims:
+        return [Examination("claims", Health.BAD, "none", "List under `claims` the contracts that are implemented.")]
+    found = []
+    for claim in greeting.claims:
+        where = f"claim {claim.contract}"
+        if claim.contract not in contract_names():
+            advice = f"Known contracts: {', '.join(contract_names())}."
+            found.append(Examination(where, Health.BAD, "this kit does not know it", advice))
+            continue
+        contract = load_contract(claim.contract)
+        if claim.version != contract.version:
+            text = f"version {claim.version}, this kit has {contract.version}"
+            found.append(Examination(where, Health.BAD, text, "Read the CHANGELOG and claim the version of this kit."))
+            continue
+        unknown = set(claim.not_claimed) - set(contract.methods) - {"concurrency", "clock"}
+        if unknown:
+            text = f"not_claimed names {', '.join(sorted(unknown))}"
+            found.append(
+                Examination(where, Health.BAD, text, "Name methods of the contract, `concurrency` or `clock`.")
+            )
+        else:
+            lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
+            found.append(Examination(where, Health.GOOD, f"version {claim.version}{lacks}"))
+        if any(worker_count(contract, case) > greeting.max_workers for case in contract.cases):
+            text = f"limits.workers is {greeting.max_workers}, some cases need more"
+            advice = "Those cases will be `unsupported`. Let several processes share the store in one workdir."
+            found.append(Examination("workers", Health.BAD, text, advice))
+    return found
+
+
+def _sessions(pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str]) -> list[Examination]:
+    """A session of worker 0, then what needs more than one."""
+    workdir = root / "session"
+    workdir.mkdir()
+    worker = pool.get(0)
+    found = _session(worker, contract, workdir, config, pool.deadlines)
+    if worker.dead is not None:
+        return found
+    found.append(_close_alone(pool, worker.greeting))
+    if found[-1].health is Health.GOOD and all(item.name != "session" for item in found):
+        found += _bytes(pool, contract, worker.greeting, root, config)
+    return found
+
+
+def _session(
+    worker: Worker, contract: Contract, workdir: Path, config: Mapping[str, str], deadlines: Deadlines
+) -> list[Examination]:
+    found: list[Examination] = []
+    open_ = located(open_request(contract.name, "fresh", clock=START, seed="doctor", config={}), workdir, config)
+    steps: list[tuple[str, dict[str, object], str, str]] = [
+        ("open", open_, "ok", "`open` with state fresh answers outcome ok."),
+        ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
+    ]
+    observed = None if contract.inertness is None else contract.inertness.observe
+    if observed is not None:
+        look: dict[str, object] = {"op": "call", "method": observed, "args": {}}
+        steps.append((f"observe {observed}", look, "ok", "Observations answer ok with a value."))
+    unknown: dict[str, object] = {"op": "call", "method": "no_such_method", "args": {}}
+    steps.append(
+        ("unknown method", unknown, "fault", "An unknown method is a `fault`, never accepted and never silence.")
+    )
+    steps.append(("close", {"op": "close"}, "ok", "`close` answers ok and the process stays."))
+    for label, request, wanted, advice in steps:
+        start = label == "open"
+        timeout = deadlines.start if start else deadlines.op
+        reply = worker.exchange(request, timeout=timeout)
+        if reply.answer is None:
+            found.append(_silent(label, reply, worker.number))
+            return found
+        came = reply.answer["outcome"]
+        text = came + (f": {reply.answer['detail']}" if "detail" in reply.answer else "")
+        good = came == wanted
+        health = Health.GOOD if good else Health.BAD
+        found.append(Examination(label, health, text, "" if good else advice, worker.number))
+        if start and not good:
+            found.append(Examination("session", Health.SKIPPED, "no session could be opened"))
+            return found
+        if start and contract.inspection is not None and observed is None:
+            found.append(_store(contract.inspection.path, workdir))
+    return found
+
+
+def _silent(label: str, reply: Reply, worker: int) -> Examination:
+    assert reply.event is not None
+    return Examination(label, Health.BAD, reply.event.detail, _HELLO_ADVICE[reply.event.kind], worker)
+
+
+def _store(path: str, workdir: Path) -> Examination:
+    """Where the contract fixes the file, the harness reads it itself and asks no worker."""
+    label = f"store {path}"
+    try:
+        found = store.inspect(workdir, path)
+    except OSError as error:
+        found = {"exists": True, "error": str(error)}
+    if found["exists"] and not found["error"]:
+        return Examination(label, Health.GOOD, "the harness can read it")
+    text = found["error"] or "there is none after `open`"
+    return Examination(label, Health.BAD, str(text), "Keep the store in this file of the workdir, as SQLite writes it.")
+
+
+def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:
+    """`close` at a worker that never had a session: the kit sends it after an `open` that failed."""
+    label = "close without a session"
+    # A worker of its own, where the adapter allows two: it has less to go by than one whose session is over.
+    number = 1 if greeting.max_workers > 1 else 0
+    try:
+        worker = pool.get(number)
+    except (StartError, GreetingError) as error:
+        advice = "A second worker starts as the first one does; they share the store in the workdir."
+        return Examination("second worker", Health.BAD, str(error), advice, number)
+    reply = worker.exchange({"op": "close"}, timeout=pool.deadlines.op)
+    if reply.answer is None:
+        return _silent(label, reply, number)
+    came = str(reply.answer["outcome"])
+    if came in ("ok", "fault"):
+        return Examination(label, Health.GOOD, came, worker=number)
+    return Examination(label, Health.BAD, came, "`close` answers ok, or `fault` where nothing is open.", number)
+
+
+def _bytes(
+    pool: WorkerPool, contract: Contract, greeting: Greeting, root: Path, config: Mapping[str, str]
+) -> list[Examination]:
+    label = "line break in base64"
+    claim = greeting.claim(contract.name)
+    try:
+        came = strictness(pool, contract, {} if claim is None else claim.not_claimed, root=root, config=config)
+    except (StartError, GreetingError, Exhausted) as error:
+        return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
+    if came is None:
+        return []
+    if isinstance(came.spoiled, Event):
+        return [Examination(label, Health.BAD, came.spoiled.detail, _HELLO_ADVICE[came.spoiled.kind], 0)]
+    if came.spoiled in ("accepted", "ok"):
+        advice = "Decode strictly: refuse every character that is not in the alphabet, and padding."
+        return [Examination(label, Health.BAD, f"{came.method}: {came.spoiled}", advice, 0)]
+    if came.spoiled is None or came.plain is None:
+        return [Examination(label, Health.SKIPPED, "no value without one was accepted", worker=0)]
+    return [Examination(label, Health.GOOD, f"{came.method}: {came.spoiled}, {came.plain} without it", worker=0)]
+
+
+def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
+    worker = pool.current(0)
+    if worker is None or worker.dead is not None:
+        why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
+        return Examination("shutdown", Health.SKIPPED, f"already gone{why}", worker=0)
+    reply = worker.exchange({"op": "bye"}, timeout=deadlines.op)
+    ended: Event | None = worker.wait_for_end(timeout=deadlines.quit)
+    if reply.answer is None or reply.answer.get("outcome") != "ok":
+        return Examination("shutdown", Health.BAD, "`bye` was not answered with ok", "Answer `bye`, then exit.", 0)
+    if ended is None:
+        advice = "Exit after `bye` and at end of file on standard input; otherwise the process is killed."
+        return Examination("shutdown", Health.BAD, f"still running {deadlines.quit:g} s after `bye`", advice, 0)
+    if ended.kind is not Silence.EOF:
+        return Examination("shutdown", Health.BAD, ended.detail, "Exit with status 0 after `bye`.", 0)
+    return Examination("shutdown", Health.GOOD, "exits with status 0 after `bye`", worker=0)

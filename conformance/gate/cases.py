@@ -1,0 +1,304 @@
+"""What the gate asks of the cases of one required contract: each has its result, judged again where that can be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.gate.faults import doubt_of_fault, judge_fault
+from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.gate.suites import doubt_of_suite, is_drawn, judge_suite
+from holdfast.conformance.run.plan import PlannedCase, plan_of, uncovered
+from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
+from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
+from holdfast.specs.model import Level, Proof
+
+Sides = Mapping[str, Mapping[str, tuple[Exchange, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFindings:
+    """What the cases of one contract come to."""
+
+    reasons: tuple[GateReason, ...]
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def of_cases(
+    run: Run, header: Header | None, requirement: Requirement, sides: Sides, expected: Expected
+) -> CaseFindings:
+    """Every reason that the cases of the required contract give. `sides` are the exchanges of the run.
+
+    A case that `/core` leaves out may be missing or unproven. That it failed open is not overlooked all the same.
+    """
+    plan = plan_of(requirement.contract)
+    left_out = tuple(case.id for case in plan if requirement.extent is Extent.CORE and case.provocations)
+    lines: dict[str, VerdictLine] = {}
+    for line in run.verdicts:
+        lines.setdefault(line.case, line)
+    needed = [case for case in plan if case.id not in left_out]
+    with_result = [(case, lines[case.id]) for case in plan if case.id in lines]
+    reasons = [
+        *_results(requirement, needed, lines),
+        *_by_verdict(requirement, with_result, frozenset(left_out), expected),
+        *(() if header is None else _judged_again(requirement, with_result, header, sides)),
+        *_clauses(requirement, plan),
+    ]
+    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, left_out)]
+    return CaseFindings(tuple(reasons), tuple(notes), left_out)
+
+
+def _results(
+    requirement: Requirement, needed: Sequence[PlannedCase], lines: Mapping[str, VerdictLine]
+) -> Iterator[GateReason]:
+    name = requirement.name
+    if not any(case.id in lines for case in needed):
+        text = f"{name}: not one of {len(needed)} cases has a result; nothing is proven"
+        yield GateReason(ReasonCode.ZERO_CASES, text, Exit.INCOMPLETE)
+        return
+    missing = tuple(case.id for case in needed if case.id not in lines)
+    if missing:
+        text = f"{name}: {len(missing)} of {len(needed)} cases have no result ({some_of(missing)}); run again"
+        yield GateReason(ReasonCode.MISSING_RESULTS, text, Exit.INCOMPLETE, missing)
+    other = tuple(case.id for case in needed if case.id in lines and lines[case.id].clauses != case.clauses)
+    if other:
+        text = f"{name}: results name other clauses than the plan ({some_of(other)}); run again"
+        yield GateReason(ReasonCode.OTHER_PLAN, text, Exit.INCOMPLETE, other)
+
+
+def _by_verdict(
+    requirement: Requirement,
+    results: Sequence[tuple[PlannedCase, VerdictLine]],
+    left_out: frozenset[str],
+    expected: Expected,
+) -> Iterator[GateReason]:
+    """One reason for each recorded verdict that holds, the gravest first."""
+    groups: defaultdict[tuple[Verdict, bool], list[str]] = defaultdict(list)
+    for case, line in results:
+        verdict = Verdict(line.verdict)
+        if not _is_tolerated(requirement, case, line, expected) and (verdict.is_open or case.id not in left_out):
+            groups[verdict, line.excused is not None].append(case.id)
+    for verdict in Verdict:
+        for excused in (False, True):
+            found = groups.get((verdict, excused), [])
+            if found and verdict is not Verdict.CONFORMS:
+                yield _held(requirement, verdict, tuple(found), "excused" if excused else "")
+
+
+def _held(requirement: Requirement, verdict: Verdict, cases: tuple[str, ...], excuse: str) -> GateReason:
+    status = exit_of(verdict)
+    code = {
+        Exit.KIT: ReasonCode.KIT_FAULT,
+        Exit.FAIL_OPEN: ReasonCode.EXCUSED_FAIL_OPEN if excuse else ReasonCode.FAIL_OPEN,
+        Exit.INCOMPLETE: ReasonCode.NOT_PROVEN,
+    }.get(status, ReasonCode.EXCUSED if excuse else ReasonCode.NON_CONFORMING)
+    what = " ".join(filter(None, (excuse, verdict.value)))
+    never = "" if not excuse else "; an excuse never opens the gate for it"
+    if code is ReasonCode.EXCUSED:
+        never = "; it is a MUST, which an excuse opens the gate for only with --allow-excused"
+    number = "1 case is" if len(cases) == 1 else f"{len(cases)} cases are"
+    return GateReason(code, f"{requirement.name}: {number} {what} ({some_of(cases)}){never}", status, cases)
+
+
+def _is_tolerated(requirement: Requirement, case: PlannedCase, line: VerdictLine, expected: Expected) -> bool:
+    """What is only noted: a SHOULD that is excused or not supported, and an excused MUST if the caller allows it.
+
+    What failed open cannot be excused.
+    """
+    verdict = Verdict(line.verdict)
+    if can_be_excused(verdict):
+        return line.excused is not None and (expected.allow_excused or not _binds(requirement, case))
+    return verdict is Verdict.UNSUPPORTED and not _binds(requirement, case)
+
+
+def _binds(requirement: Requirement, case: PlannedCase) -> bool:
+    clauses = requirement.contract.clauses
+    return any(clause not in clauses or clauses[clause].level is Level.MUST for clause in case.clauses)
+
+
+def _judged_again(
+    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], header: Header, sides: Sides
+) -> Iterator[GateReason]:
+    """A verdict line is never believed alone: the exchanges must show it."""
+    claims = header.adapter.claims
+    not_claimed = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
+    for planned, line in results:
+        recorded = Verdict(line.verdict)
+        if recorded is Verdict.KIT_FAULT:
+            continue
+        found = sides.get(planned.id, {})
+        again: Judgement | None = None
+        if not planned.scripted:
+            yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
+        fault = requirement.contract.fault(planned.id)
+        if fault is not None:
+            records = tuple(map(_record, found.get("main", ())))
+            again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
+        elif is_drawn(requirement.contract, planned):
+            again = _recorded(line)
+        else:
+            again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
+        yield from _disputed(planned, line, again, found)
+        yield from _embellished(planned, line, again)
+
+
+def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
+    """What conforms has nothing beside it: no excuse, and no words but why it ended early or does not apply."""
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
+        return
+    said = [line.silence, line.expected, line.received, line.advice, line.excused]
+    if not again.detail:
+        said.append(line.detail)
+    if any(said):
+        text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
+
+
+def _disputed(
+    planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
+) -> Iterator[GateReason]:
+    """The exchanges call for another verdict than the one that is recorded, or for one of another exchange."""
+    recorded = _recorded(line)
+    if _agree(recorded, again):
+        if _is_misplaced(recorded, sides):
+            text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+        return
+    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
+    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
+    text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
+    # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
+    status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
+    yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
+
+
+def _doubted(
+    requirement: Requirement,
+    planned: PlannedCase,
+    recorded: Verdict,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    not_claimed: Mapping[str, str],
+) -> Iterator[GateReason]:
+    """That a suite test or a fault conforms is believed only beside a session, whatever else the exchanges show."""
+    if recorded is not Verdict.CONFORMS:
+        return
+    records = tuple(map(_record, sides.get("main", ())))
+    try:
+        fault = requirement.contract.fault(planned.id)
+        doubt = doubt_of_suite(requirement.contract, records, not_claimed)
+        if doubt is None and fault is not None:
+            doubt = doubt_of_fault(fault, records)
+    except Exception as error:
+        doubt = f"they cannot be read ({type(error).__name__}: {error})"
+    if doubt is not None:
+        text = f"{planned.id}: recorded is conforms, its exchanges cannot show that: {doubt}; run again"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+
+
+def _recorded(line: VerdictLine) -> Judgement:
+    """What a verdict line says, as far as it is compared."""
+    return Judgement(
+        Verdict(line.verdict),
+        None if line.silence is None else Silence(line.silence),
+        side=None if line.side is None else Side(line.side),
+        n=line.n,
+    )
+
+
+def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+    """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
+    if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
+        return recorded.side is not None or recorded.n is not None
+    return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
+
+
+def _agree(recorded: Judgement, again: Judgement) -> bool:
+    if again.verdict is recorded.verdict:
+        return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
+    # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
+    incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
+    return recorded.verdict.is_incomplete and incomplete
+
+
+def _judge(
+    requirement: Requirement,
+    planned: PlannedCase,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str],
+) -> Judgement:
+    contract = requirement.contract
+    case = contract.case(planned.id)
+    if planned.scripted and case is None:
+        return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
+    main, twin = (tuple(map(_record, sides.get(side, ()))) for side in ("main", "twin"))
+    try:
+        if case is None:
+            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
+        return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
+    except Exception as error:
+        # The judge was written for what an adapter may say; a changed file may say anything, and must not open.
+        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
+
+
+def _record(line: Exchange) -> Record:
+    return Record(
+        n=line.n,
+        action=line.action,
+        worker=line.worker,
+        request=line.request,
+        answer=line.answer,
+        event=line.event,
+        sent_us=line.sent_us,
+        received_us=line.received_us,
+    )
+
+
+def _clauses(requirement: Requirement, plan: Sequence[PlannedCase]) -> Iterator[GateReason]:
+    clauses = requirement.contract.clauses
+    bare = tuple(name for name in uncovered(requirement.contract, plan) if clauses[name].level is Level.MUST)
+    if bare:
+        text = f"{requirement.name}: {len(bare)} clauses have no case in this version of the kit ({some_of(bare)})"
+        yield GateReason(ReasonCode.CLAUSES_UNCOVERED, f"{text}; nothing proves them", Exit.INCOMPLETE)
+
+
+def _notes(
+    requirement: Requirement,
+    results: Sequence[tuple[PlannedCase, VerdictLine]],
+    plan: Sequence[PlannedCase],
+    expected: Expected,
+) -> Iterator[str]:
+    for case, line in results:
+        if _is_tolerated(requirement, case, line, expected):
+            why = f"excused by {line.excused}" if line.excused else "only a SHOULD"
+            yield f"{case.id} is {line.verdict}, {why}"
+    covered = {clause for case in plan for clause in case.clauses}
+    untestable = [
+        clause.id
+        for clause in requirement.contract.clauses.values()
+        if clause.not_testable is not None and clause.proof is Proof.RUN and clause.id not in covered
+    ]
+    if untestable:
+        number = len(untestable)
+        yield f"{requirement.name}: {number} clauses cannot be tested, so nothing proves them ({some_of(untestable)})"
+
+
+def _left_out(requirement: Requirement, left_out: Sequence[str]) -> Iterator[str]:
+    if requirement.extent is Extent.CORE:
+        yield f"{requirement.name}: {len(left_out)} cases need provocations and are left out"
+
+
+def fitness_clauses(requirement: Requirement) -> tuple[str, ...]:
+    """The MUST clauses that only a live surface can prove."""
+    return tuple(
+        clause.id
+        for clause in requirement.contract.clauses.values()
+        if clause.proof is Proof.FITNESS and clause.level is Level.MUST
+    )

@@ -1,0 +1,128 @@
+"""The gate: whether what a run proved is enough to go on. Anything that is not proven holds.
+
+The hash chain detects damage, not forgery. Against a forger who computes the chain anew, the plan, the digests and the
+judgement of the exchanges are derived again from what is installed; but who makes up whole exchanges that a conforming
+adapter could have had makes up a conforming run (docs/evidence.md has the table of what can be forged). Whoever fears
+that asks for a signature with `--key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from holdfast import __version__
+from holdfast.conformance.gate.cases import of_cases
+from holdfast.conformance.gate.fitness import of_fitness
+from holdfast.conformance.gate.identity import of_identity
+from holdfast.conformance.gate.model import (
+    Expected,
+    Extent,
+    FitnessProof,
+    GateDecision,
+    GateReason,
+    ReasonCode,
+    Requirement,
+)
+from holdfast.conformance.gate.run import foreign_results, of_baseline, of_contract, of_file, of_name, of_run
+from holdfast.conformance.run.recorder import kit_digest
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.reports.evidence import KitIdentity, Run
+from holdfast.specs import SpecError, load_contract
+
+__all__ = [
+    "DEFAULT_MAX_AGE",
+    "Expected",
+    "Extent",
+    "FitnessProof",
+    "GateDecision",
+    "GateReason",
+    "ReasonCode",
+    "Requirement",
+    "decide",
+    "installed_kit",
+    "parse_requirement",
+]
+
+# A week: a run older than that speaks of dependencies and machines that may be other ones by now.
+DEFAULT_MAX_AGE = timedelta(days=7)
+_CORE_SUFFIX = "/core"
+_NOTHING_MORE = Expected()
+
+
+def _gravest_first() -> dict[Exit, int]:
+    left, rank = set(Exit), dict[Exit, int]()
+    while left:
+        rank[gravest(left)] = len(rank)
+        left.discard(gravest(left))
+    return rank
+
+
+_RANK = _gravest_first()
+
+
+def installed_kit() -> KitIdentity:
+    """The kit that decides."""
+    return KitIdentity("holdfast", __version__, kit_digest())
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read one `--require C` or `C/core`. Raises SpecError when there is no such contract."""
+    name = text.removesuffix(_CORE_SUFFIX)
+    if "/" in name:
+        raise SpecError(f"--require {text}: expected CONTRACT or CONTRACT/core")
+    return Requirement(load_contract(name), Extent.CORE if text.endswith(_CORE_SUFFIX) else Extent.FULL)
+
+
+def decide(
+    run: Run,
+    required: Sequence[Requirement],
+    *,
+    now: datetime,
+    max_age: timedelta = DEFAULT_MAX_AGE,
+    kit: KitIdentity | None = None,
+    fitness: FitnessProof | None = None,
+    baseline: Run | None = None,
+    key: str | None = None,
+    expected: Expected = _NOTHING_MORE,
+    path: Path | None = None,
+) -> GateDecision:
+    """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
+
+    `now` is aware. `key` names the public key whose signature is asked for; `path` is where the run was read, if its
+    name counts. All reasons are given, the gravest first.
+    """
+    header, installed = run.header, kit or installed_kit()
+    reasons: list[GateReason] = [*of_file(run, key=key), *(() if path is None else of_name(path))]
+    notes: list[str] = []
+    left_out: list[str] = []
+    if not required:
+        text = "no contract is required, so nothing would be proven; name one with --require"
+        reasons.append(GateReason(ReasonCode.NOTHING_REQUIRED, text, Exit.INCOMPLETE))
+    if header is None and not run.defects:
+        reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
+    if header is not None:
+        reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
+        reasons += of_identity(run, header, expected)
+        reasons += foreign_results(run, header)
+    sides = run.sides()
+    for requirement in required:
+        if header is not None:
+            reasons += of_contract(header, requirement)
+        found = of_cases(run, header, requirement, sides, expected)
+        reasons += found.reasons
+        notes += found.notes
+        left_out += found.left_out
+    proven = of_fitness(required, fitness, kit=installed, now=now, surfaces=run.surfaces)
+    reasons += proven.reasons
+    notes += proven.notes
+    if baseline is not None and header is not None:
+        reasons += of_baseline(run, header, baseline)
+    return GateDecision(
+        can_proceed="NO" if reasons else "YES",
+        reasons=tuple(sorted(reasons, key=lambda reason: _RANK[reason.exit])),
+        exit=gravest(reason.exit for reason in reasons),
+        notes=tuple(notes),
+        left_out=tuple(left_out),
+    )

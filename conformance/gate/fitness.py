@@ -1,0 +1,137 @@
+"""What the gate asks of a fitness proof: that a named live surface was found fit, and still is judged so; and that
+the run was made on the same schema.
+
+The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
+holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing;
+it stands in the notes, because who reads YES must know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.conformance.fitness.model import EvidenceClass, Part
+from holdfast.conformance.fitness.policy import CONTRACT
+from holdfast.conformance.gate.cases import fitness_clauses
+from holdfast.conformance.gate.model import FitnessProof, GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import KitIdentity, SurfaceLine
+from holdfast.reports.evidence.model import instant_text
+from holdfast.specs import Contract, SpecError, load_contract
+
+if TYPE_CHECKING:
+    from holdfast.conformance.fitness.proof import Proof
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFitness:
+    """What holds, and what must be seen."""
+
+    reasons: tuple[GateReason, ...]
+    notes: tuple[str, ...]
+
+
+def of_fitness(
+    required: Sequence[Requirement],
+    fitness: FitnessProof | None,
+    *,
+    kit: KitIdentity,
+    now: datetime,
+    surfaces: Sequence[SurfaceLine] = (),
+) -> FoundFitness:
+    """Judge the proof that was given, and miss the one that was not. `now` is aware.
+
+    `surfaces` are the stores that the run used, as its evidence says.
+    """
+    if fitness is None:
+        return FoundFitness(tuple(_missing(required)), ())
+    # Judging a surface takes the drivers of its databases along, and most gates are asked without a proof.
+    from holdfast.conformance.fitness.proof import Expected, ProofError, read, verify
+    from holdfast.conformance.fitness.tie import untied
+
+    where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
+    expected = Expected(fitness.surface, fitness.server, fitness.challenge)
+    try:
+        proof = read(Path(fitness.path))
+        contract = _contract(required)
+    except (ProofError, SpecError) as error:
+        return FoundFitness((_unverified(f"{where} cannot be used: {error}"),), ())
+    problems = verify(proof, contract=contract, kit=kit, now=now, expected=expected)
+    lines = [line for line in surfaces if line.contract == contract.name]
+    loose = [_untied(each) for each in untied(proof.examination, lines)] if _speaks_for(required) else []
+    # A proof says nothing about the clauses of another contract.
+    others = [each for each in required if each.contract.name != contract.name]
+    departing = [_departs(f"{where}: {each}") for each in proof.examination.policy.less_than_contract()]
+    reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *departing, *loose, *_missing(others))
+    notes = [*_notes(proof, lines), *([] if problems or departing or loose else _resting(required))]
+    return FoundFitness(reasons, tuple(notes))
+
+
+def _contract(required: Sequence[Requirement]) -> Contract:
+    # As it is required here: with a digest of its own if somebody made one up.
+    named = (each.contract for each in required if each.contract.name == CONTRACT)
+    return next(named, None) or load_contract(CONTRACT)
+
+
+def _missing(required: Sequence[Requirement]) -> Iterator[GateReason]:
+    for requirement in required:
+        clauses = fitness_clauses(requirement)
+        if clauses:
+            text = (
+                f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
+                "can be proven only of a named live surface: --fitness F --surface SCHEMA.TABLE --server ID/DATABASE"
+            )
+            yield GateReason(ReasonCode.FITNESS_MISSING, text, Exit.INCOMPLETE)
+
+
+def _unverified(text: str) -> GateReason:
+    return GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE)
+
+
+def _untied(text: str) -> GateReason:
+    return GateReason(ReasonCode.FITNESS_UNTIED, f"the run and the fitness proof are not tied: {text}", Exit.INCOMPLETE)
+
+
+def _speaks_for(required: Sequence[Requirement]) -> bool:
+    return any(each.contract.name == CONTRACT and fitness_clauses(each) for each in required)
+
+
+def _departs(text: str) -> GateReason:
+    advice = "look at the surface again with a policy that asks for no less"
+    return GateReason(ReasonCode.FITNESS_DEPARTS, f"{text}; {advice}", Exit.INCOMPLETE)
+
+
+def _resting(required: Sequence[Requirement]) -> Iterator[str]:
+    for requirement in required:
+        if requirement.contract.name == CONTRACT and (clauses := fitness_clauses(requirement)):
+            yield f"{requirement.name}: {len(clauses)} clauses ({some_of(clauses)}) rest on the fitness proof"
+
+
+def _notes(proof: Proof, lines: Sequence[SurfaceLine]) -> Iterator[str]:
+    looked = proof.examination
+    if looked.server is not None:
+        challenge = "no challenge" if proof.challenge is None else f"challenge {proof.challenge!r}"
+        yield f"the proof is of the server {looked.server.name}, with {challenge}"
+    for line in lines:
+        if not line.problem:
+            yield f"the run was made on {line.server}, by the word of the {line.source}, schema {line.schema_digest}"
+    if looked.surface is not None:
+        name, parts = looked.surface.name, looked.surface.parts
+        told = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
+        writer = looked.surface.writer or "unknown"
+        yield (
+            f"surface {name}: {looked.judgement.status.value} on {instant_text(proof.made)} in {looked.target} "
+            f"({told}, writer {writer}, digest {proof.digest})"
+        )
+    for departure in looked.policy.departures():
+        yield f"surface {'' if looked.surface is None else looked.surface.name}: {departure}"
+    if looked.evidence is not None:
+        for each in EvidenceClass:
+            if each in looked.evidence.lost:
+                yield f"evidence of the class {each.value} is not there: {looked.evidence.lost[each]}"
+    for note in looked.judgement.notes:
+        yield f"fitness: {note}"

@@ -1,0 +1,156 @@
+"""What the gate is asked, what it answers, and every reason it can give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, unique
+from typing import Any, Literal
+
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Contract
+
+
+@unique
+class Extent(Enum):
+    """How much of a contract is required: all of it, or without the cases that need provocations."""
+
+    FULL = "full"
+    CORE = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One `--require`: an installed contract, and how much of it."""
+
+    contract: Contract
+    extent: Extent
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+        return self.contract.name + ("/core" if self.extent is Extent.CORE else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FitnessProof:
+    """A fitness file and what it must speak of: the live effect relation, and the server and database it lies in.
+
+    `server` is None if the caller did not say, which holds the gate. `challenge` is what the caller gave to
+    `holdfast fitness --challenge`, None if it asks for none.
+    """
+
+    path: str
+    surface: str
+    server: str | None = None
+    challenge: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the caller knows of the run and asks for; None asks for nothing. `not_before` is aware.
+
+    `allow_seed` takes a run whose seed was chosen, `allow_excused` one with MUSTs that fail and are excused.
+    """
+
+    adapter_digest: str | None = None
+    commit: str | None = None
+    nonce: str | None = None
+    not_before: datetime | None = None
+    allow_seed: bool = False
+    allow_excused: bool = False
+
+
+@unique
+class ReasonCode(Enum):
+    """Why the gate is held."""
+
+    # the file
+    DAMAGED = "damaged"
+    CUT_OFF = "cut_off"
+    OLDER_RUN = "older_run"
+    UNFINISHED_RUN = "unfinished_run"
+    UNKNOWN_VERDICT = "unknown_verdict"
+    UNSIGNED = "unsigned"
+    # the run
+    OTHER_KIT = "other_kit"
+    OTHER_CONTRACT = "other_contract"
+    NOT_IN_RUN = "not_in_run"
+    NOT_CLAIMED = "not_claimed"
+    OTHER_PLAN = "other_plan"
+    NARROWED = "narrowed"
+    OTHER_ADAPTER = "other_adapter"
+    ADAPTER_CHANGED = "adapter_changed"
+    OTHER_COMMIT = "other_commit"
+    OTHER_NONCE = "other_nonce"
+    SEED_CHOSEN = "seed_chosen"
+    TOO_EARLY = "too_early"
+    STALE = "stale"
+    FUTURE = "future"
+    ADAPTER_FAILED = "adapter_failed"
+    EXPECTATIONS_STALE = "expectations_stale"
+    # its cases
+    ZERO_CASES = "zero_cases"
+    MISSING_RESULTS = "missing_results"
+    EXTRA_RESULTS = "extra_results"
+    JUDGED_OTHERWISE = "judged_otherwise"
+    KIT_FAULT = "kit_fault"
+    FAIL_OPEN = "fail_open"
+    EXCUSED_FAIL_OPEN = "excused_fail_open"
+    NOT_PROVEN = "not_proven"
+    NON_CONFORMING = "non_conforming"
+    EXCUSED = "excused"
+    # what no run can show, and what was true before
+    CLAUSES_UNCOVERED = "clauses_uncovered"
+    FITNESS_MISSING = "fitness_missing"
+    FITNESS_UNVERIFIED = "fitness_unverified"
+    FITNESS_UNTIED = "fitness_untied"
+    FITNESS_DEPARTS = "fitness_departs"
+    BASELINE_UNUSABLE = "baseline_unusable"
+    CLAIM_DROPPED = "claim_dropped"
+    NOTHING_REQUIRED = "nothing_required"
+
+
+@dataclass(frozen=True, slots=True)
+class GateReason:
+    """One reason to hold: the exit status it calls for, and the cases it speaks of, if it speaks of cases."""
+
+    code: ReasonCode
+    text: str
+    exit: Exit
+    cases: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in gate.schema.json."""
+        return {"code": self.code.value, "text": self.text, "exit": int(self.exit), "cases": list(self.cases)}
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for."""
+
+    can_proceed: Literal["YES", "NO"]
+    reasons: tuple[GateReason, ...]
+    exit: Exit
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in gate.schema.json."""
+        return {
+            "can_proceed": self.can_proceed,
+            "exit": int(self.exit),
+            "reasons": [reason.as_json() for reason in self.reasons],
+            "notes": list(self.notes),
+            "left_out": list(self.left_out),
+        }
+
+
+# So many ids or findings make a reason clear; the JSON form lists all ids.
+_SHOWN = 3
+
+
+def some_of(names: tuple[str, ...] | list[str]) -> str:
+    """The first of `names` and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,239 @@
+"""What the gate asks of a run as a whole, before it looks at any case."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, worst
+from holdfast.reports.earlier import PARTIAL, PREVIOUS
+from holdfast.reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
+
+# Clocks of machines in one installation differ by seconds; by more, a run claims to be from the future.
+CLOCK_TOLERANCE = timedelta(minutes=5)
+# What is wrong with a file is clear after so many findings.
+_DEFECTS_SHOWN = 5
+
+_CODE_OF = {
+    DefectKind.CUT_OFF: ReasonCode.CUT_OFF,
+    DefectKind.UNKNOWN_VERDICT: ReasonCode.UNKNOWN_VERDICT,
+}
+# How a run that ended so must be spoken of, whatever its verdict lines say.
+_ENDED = {
+    Exit.KIT: (ReasonCode.KIT_FAULT, "the run ended with a fault of the kit itself; see its console output"),
+    Exit.ADAPTER: (ReasonCode.ADAPTER_FAILED, "the adapter failed before any case; try `holdfast doctor -- CMD…`"),
+    Exit.EXPECTATION: (
+        ReasonCode.EXPECTATIONS_STALE,
+        "the expected-failures file of the run did not say the truth; mend it and run again",
+    ),
+    Exit.USAGE: (ReasonCode.DAMAGED, "the run ended as a usage error, which leaves no evidence; run again"),
+}
+
+
+def of_file(run: Run, *, key: str | None) -> Iterator[GateReason]:
+    """Damage, and the signature that was asked for."""
+    for defect in run.defects[:_DEFECTS_SHOWN]:
+        code = _CODE_OF.get(defect.kind, ReasonCode.DAMAGED)
+        lead = "the evidence is not complete" if code is ReasonCode.CUT_OFF else "the evidence is damaged"
+        yield GateReason(code, f"{lead}: {defect}", Exit.INCOMPLETE)
+    if len(run.defects) > _DEFECTS_SHOWN:
+        more = len(run.defects) - _DEFECTS_SHOWN
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence is damaged: {more} more findings", Exit.INCOMPLETE)
+    if key is not None:
+        text = f"a signature that {key} verifies was asked for, and the run is not signed; sign it, or drop --key"
+        yield GateReason(ReasonCode.UNSIGNED, text, Exit.INCOMPLETE)
+
+
+def of_name(path: Path) -> Iterator[GateReason]:
+    """What the name of a file says: that a later run set it aside, or that its run has not come to its end."""
+    names = {str(path), os.path.realpath(path)}
+    if any(name.endswith(PREVIOUS) for name in names):
+        text = f"{path} is of an older run, which a later one set aside; give the evidence of the later one"
+        yield GateReason(ReasonCode.OLDER_RUN, text, Exit.INCOMPLETE)
+    if any(name.endswith(PARTIAL) for name in names):
+        text = f"{path} is of a run that has not come to its end, or never did; wait for it, or run again"
+        yield GateReason(ReasonCode.UNFINISHED_RUN, text, Exit.INCOMPLETE)
+
+
+def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
+    """The kit, the selection, the age and the end of a run."""
+    if (header.kit.name, header.kit.version) != (kit.name, kit.version):
+        text = f"the run was made by {header.kit.name} {header.kit.version}, installed is {kit.name} {kit.version}"
+        yield GateReason(ReasonCode.OTHER_KIT, f"{text}; run again with the installed one", Exit.INCOMPLETE)
+    elif header.kit.digest != kit.digest:
+        text = f"the run was made by other code that calls itself {kit.version} too; run again with the installed one"
+        yield GateReason(ReasonCode.OTHER_KIT, text, Exit.INCOMPLETE)
+    if header.selection.expression is not None:
+        text = (
+            f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
+            "(-k, --clause, --case, --no-faults)"
+        )
+        yield GateReason(ReasonCode.NARROWED, text, Exit.INCOMPLETE)
+    yield from _parts(run, header)
+    yield from _age(run, header, now=now, max_age=max_age)
+    yield from _end(run)
+
+
+def _parts(run: Run, header: Header) -> Iterator[GateReason]:
+    """That the parts of a header, and the kinds of its lines, belong together."""
+    names = [pin.contract for pin in header.contracts]
+    strange = [case for case in header.plan if case.partition("/")[0] not in names]
+    if len(set(names)) != len(names) or list(header.selection.contracts) != names or strange:
+        text = "the contracts that it selects, names and plans are not the same"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+    if run.vectors:
+        text = (
+            "results of generated documents stand in it, which `holdfast vectors verify` makes, not `holdfast verify`"
+        )
+        yield GateReason(ReasonCode.EXTRA_RESULTS, f"{text}; run again", Exit.INCOMPLETE)
+
+
+def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
+    finished = header.started if run.footer is None else run.footer.finished
+    if max(header.started, finished) > now + CLOCK_TOLERANCE:
+        text = (
+            f"the run is from the future: it says {max(header.started, finished).isoformat()}, now is {now.isoformat()}"
+        )
+        yield GateReason(ReasonCode.FUTURE, f"{text}; set the clocks right and run again", Exit.INCOMPLETE)
+    elif finished < header.started:
+        yield GateReason(ReasonCode.DAMAGED, "the run finished before it started; run again", Exit.INCOMPLETE)
+    elif finished - header.started + CLOCK_TOLERANCE < timedelta(microseconds=_last_us(run)):
+        text = f"the run took {finished - header.started} by its clock, its exchanges took longer"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+    elif now - header.started > max_age:
+        text = f"the run is {_span(now - header.started)} old, at most {_span(max_age)} are allowed; run again"
+        yield GateReason(ReasonCode.STALE, text, Exit.INCOMPLETE)
+
+
+def _last_us(run: Run) -> int:
+    """When the last exchange was over, in microseconds since the run began."""
+    return max((line.received_us or line.sent_us or 0 for line in run.exchanges), default=0)
+
+
+def _span(span: timedelta) -> str:
+    hours = span.total_seconds() / 3600
+    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"
+
+
+def _end(run: Run) -> Iterator[GateReason]:
+    if run.footer is None:
+        return
+    ended = Exit(run.footer.exit)
+    if ended in _ENDED:
+        code, text = _ENDED[ended]
+        yield GateReason(code, text, Exit.INCOMPLETE if ended is Exit.USAGE else ended)
+    shown = worst(Verdict(line.verdict) for line in run.verdicts).value
+    due = _exit_due(run)
+    if ended not in _ENDED and ended is not due:
+        text = f"the footer says exit {int(ended)}, the verdict lines call for {int(due)}"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+    if run.verdicts and run.footer.verdict != shown:
+        text = f"the footer says {run.footer.verdict}, the worst verdict is {shown}"
+        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+
+
+def _exit_due(run: Run) -> Exit:
+    """The exit status that the lines of a run call for by themselves."""
+    exits = [
+        exit_of(Verdict(line.verdict))
+        for line in run.verdicts
+        if not (line.excused is not None and can_be_excused(Verdict(line.verdict)))
+    ]
+    planned = () if run.header is None else run.header.plan
+    shown = {line.case for line in run.verdicts}
+    if not run.verdicts or any(case not in shown for case in planned):
+        exits.append(Exit.INCOMPLETE)
+    return gravest(exits)
+
+
+def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason]:
+    """The contract as the run had it against the contract as it is installed, and the adapter's claim of it."""
+    contract = requirement.contract
+    pins = [pin for pin in header.contracts if pin.contract == contract.name]
+    if len(pins) != 1:
+        ran = ", ".join(pin.contract for pin in header.contracts) or "none"
+        text = f"{contract.name} is required, the run is about {ran}; run with --contract {contract.name}"
+        yield GateReason(ReasonCode.NOT_IN_RUN, text, Exit.INCOMPLETE)
+        return
+    (pin,) = pins
+    differing = [
+        what
+        for what, ran, installed in (
+            ("version", pin.version, contract.version),
+            ("contract", pin.digest, contract.digest),
+            ("cases", pin.cases_digest, contract.cases_digest),
+        )
+        if ran != installed
+    ]
+    if differing:
+        text = f"{contract.name}: the run had another {' and '.join(differing)} than what is installed"
+        yield GateReason(ReasonCode.OTHER_CONTRACT, f"{text}; run again", Exit.INCOMPLETE)
+    yield from _plan(header, requirement)
+    yield from _claim(header.adapter.claims, requirement)
+
+
+def _plan(header: Header, requirement: Requirement) -> Iterator[GateReason]:
+    """The plan is what the installed contract calls for: the run's own word for it counts nothing."""
+    name = requirement.contract.name
+    due = [case.id for case in plan_of(requirement.contract)]
+    known = set(due)
+    found = [case for case in header.plan if case in known or case.startswith(f"{name}/")]
+    if found == due:
+        return
+    present = set(found)
+    missing = [case for case in due if case not in present]
+    extra = [case for case in found if case not in known]
+    parts = [
+        f"{len(missing)} cases are not in the run's plan ({some_of(missing)})" if missing else "",
+        f"{len(extra)} cases in it are unknown ({some_of(extra)})" if extra else "",
+    ]
+    said = "; ".join(filter(None, parts)) or "the cases stand in another order, or more than once"
+    text = f"{name}: the plan of the run is not the plan of the installed contract: {said}; run again"
+    yield GateReason(ReasonCode.OTHER_PLAN, text, Exit.INCOMPLETE, tuple(missing + extra))
+
+
+def _claim(claims: Sequence[Claimed], requirement: Requirement) -> Iterator[GateReason]:
+    contract = requirement.contract
+    versions = [claim.version for claim in claims if claim.contract == contract.name]
+    if contract.version not in versions:
+        came = f"version {', '.join(versions)} of it" if versions else "nothing of the kind"
+        text = f"{contract.name} {contract.version} is required, the adapter claims {came}; see `claims` in its hello"
+        yield GateReason(ReasonCode.NOT_CLAIMED, text, Exit.INCOMPLETE)
+
+
+def foreign_results(run: Run, header: Header) -> Iterator[GateReason]:
+    """Results and exchanges of cases that stand in no plan."""
+    planned = set(header.plan)
+    cases = sorted(({line.case for line in run.verdicts} | {line.case for line in run.exchanges}) - planned)
+    if cases:
+        text = f"the evidence speaks of {len(cases)} cases that are not in its plan ({some_of(cases)}); run again"
+        yield GateReason(ReasonCode.EXTRA_RESULTS, text, Exit.INCOMPLETE, tuple(cases))
+
+
+def of_baseline(run: Run, header: Header, baseline: Run) -> Iterator[GateReason]:
+    """What the adapter claimed in an earlier run and claims no longer."""
+    before = baseline.header
+    if baseline.defects or before is None:
+        what = str(baseline.defects[0]) if baseline.defects else "it has no header"
+        text = f"the baseline is damaged: {what}; give a whole run"
+        yield GateReason(ReasonCode.BASELINE_UNUSABLE, text, Exit.INCOMPLETE)
+    elif baseline.digest == run.digest or before.started > header.started:
+        text = "the baseline is not older than the run; --baseline takes the run of an earlier build"
+        yield GateReason(ReasonCode.BASELINE_UNUSABLE, text, Exit.INCOMPLETE)
+    if before is None:
+        return
+    now = {claim.contract: claim for claim in header.adapter.claims}
+    for claim in before.adapter.claims:
+        kept = now.get(claim.contract)
+        if kept is None:
+            text = f"{claim.contract} was claimed in the baseline and is claimed no longer"
+            yield GateReason(ReasonCode.CLAIM_DROPPED, text, Exit.EXPECTATION)
+            continue
+        lost = tuple(name for name in kept.not_claimed if name not in claim.not_claimed)
+        if lost:
+            text = f"{claim.contract}: claimed in the baseline and no longer: {some_of(lost)}"
+            yield GateReason(ReasonCode.CLAIM_DROPPED, text, Exit.EXPECTATION)

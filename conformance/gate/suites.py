@@ -1,0 +1,162 @@
+"""What the exchanges of a suite test show of its verdict. Pure.
+
+A suite test depends on the seed, on the answers and on what the harness saw, all of which was written down, so it runs
+again, at a bench where the records take the place of an adapter. Only of one that is marked `drawn` can the gate see no
+more than whether an adapter was really met: a session that was opened fresh and closed in order, and answers in it that
+fit the contract.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.judge import foreign, unlike
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.seen import TELLING, SeenError, read
+from holdfast.conformance.run.plan import PlannedCase, suite_case_id, suite_tests
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
+from holdfast.specs import Contract
+from holdfast.specs.schema import published_variants
+
+if TYPE_CHECKING:
+    from holdfast.conformance.cases.drive import Driver
+
+# More workers than any suite test asks for: what the adapter allowed is what the records show.
+_WORKERS = 1000
+
+
+def judge_suite(
+    contract: Contract, planned: PlannedCase, records: Sequence[Record], *, seed: str, not_claimed: Mapping[str, str]
+) -> Judgement:
+    """The judgement of a suite test from its records; not of one that `is_drawn`.
+
+    KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
+    """
+    tests = {suite_case_id(contract.name, function.__name__): function for function, _ in suite_tests(contract.name)}
+    recorded = _Recorded(records)
+    bench = Bench(
+        contract=contract,
+        case=planned.id,
+        seed=seed,
+        make_driver=lambda: cast("Driver", recorded),
+        not_claimed=not_claimed,
+        limits=Limits(_WORKERS, None),
+    )
+    try:
+        tests[planned.id](bench)
+        judgement = bench.conclude()
+    except Finding as finding:
+        judgement = finding.judgement.placed(Side.MAIN, None)
+    left = recorded.left()
+    if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
+        return foreign(Side.MAIN, left, "the test had ended before it")
+    return judgement
+
+
+def is_drawn(contract: Contract, planned: PlannedCase) -> bool:
+    """Whether it is a suite test that need not ask the same again."""
+    marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
+    return planned.id in marks and marks[planned.id].drawn
+
+
+class _Recorded:
+    """Stands in for a driver: what every action yields was written down."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self._at = 0
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """The records of the action. Raises Finding where they cannot be those."""
+        given = self._records[self._at : self._at + action.record_count]
+        if len(given) < action.record_count:
+            text = f"the records end before step [{action.note}]"
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, advice="Run the case again."))
+        for index, record in enumerate(given):
+            why = unlike(action, index, record)
+            if why is not None:
+                raise Finding(foreign(Side.MAIN, record, why))
+        self._at += action.record_count
+        return given
+
+    def finish(self, judgement: Judgement) -> None:
+        """There is no process to end."""
+
+    def left(self) -> Record | None:
+        """The first record that no action yielded."""
+        return self._records[self._at] if self._at < len(self._records) else None
+
+
+def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
+    """Why these records cannot be those of a suite test that conforms; None if they can."""
+    opened: set[int] = set()
+    awaited: defaultdict[int, deque[Mapping[str, Any]]] = defaultdict(deque)
+    sessions = calls = 0
+    for record in records:
+        request, answer = record.request, record.answer
+        if record.event is not None and record.event.get("kind") in EVENT_KINDS:
+            return f"record {record.n} is a silence, which ends a test"
+        untold = _untold(record)
+        if untold is not None:
+            return f"record {record.n} tells nothing: {untold}"
+        if request is None and answer is not None:
+            if not awaited[record.worker]:
+                return f"record {record.n} answers worker {record.worker}, which was asked nothing"
+            request = awaited[record.worker].popleft()
+        elif request is not None and answer is None and record.event is None:
+            awaited[record.worker].append(request)
+        if request is None or answer is None:
+            continue
+        if request.get("op") == "open":
+            # What a worker owed before it was killed is owed by nobody.
+            awaited[record.worker].clear()
+        problem = published_variants("protocol-answer").explain({**answer, "id": "0"})
+        if problem is not None:
+            return f"the answer in record {record.n} does not fit the protocol: {problem}"
+        if request.get("op") == "call":
+            calls += 1
+            problem = _broken(contract, request, answer, not_claimed)
+            if problem is not None:
+                return f"the answer in record {record.n} does not fit the contract: {problem}"
+        elif answer.get("outcome") == "ok":
+            sessions += _ends(request, record.worker, opened)
+    if not sessions or not calls:
+        return f"they hold {sessions} sessions that were opened fresh and closed, and {calls} answered calls"
+    return None
+
+
+def _untold(record: Record) -> str | None:
+    """Why a record cannot tell what the harness saw itself; None if it can, or tells of something else."""
+    verb = TELLING.get(record.action.partition(" ")[0])
+    if verb is None or record.request is not None or record.answer is not None:
+        return None
+    event = record.event or {}
+    if event.get("kind") != "done":
+        return f"an event of kind {event.get('kind')!r} ends a test"
+    try:
+        read(verb, event.get("detail"))
+    except SeenError as error:
+        return str(error)
+    return None
+
+
+def _ends(request: Mapping[str, Any], worker: int, opened: set[int]) -> int:
+    """Takes note of an open or close that went well; 1 where a session that began fresh ends."""
+    if request.get("op") == "open" and request.get("state") == "fresh":
+        opened.add(worker)
+    elif request.get("op") == "close" and worker in opened:
+        opened.discard(worker)
+        return 1
+    return 0
+
+
+def _broken(
+    contract: Contract, request: Mapping[str, Any], answer: Mapping[str, Any], not_claimed: Mapping[str, str]
+) -> str | None:
+    method = contract.methods.get(str(request.get("method")))
+    return "no such method" if method is None else ex.broken_answer(method, answer, not_claimed)

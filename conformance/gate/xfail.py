@@ -1,0 +1,208 @@
+"""Expected failures: `xfail.toml` pins what is known to fail, by whom it is mended and until when it is excused.
+
+    [[expected]]
+    id = "rs4a-replay/rp-02/a-fresh-nonce-does-not-buy-a-second-effect"
+    verdict = "wrong_reason"
+    reason = "NONCE_UNBOUND"        # optional
+    owner = "registrar team"
+    issue = "https://example.org/issues/17"
+    expires = 2026-03-31            # the last day
+
+An entry that no longer says the truth (its case passes, fails otherwise, is not in the plan), is past its day, or names
+a day more than 90 days away is a problem of its own: a list of excuses that nobody prunes hides the next failure.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum, unique
+from pathlib import Path
+from typing import Any
+
+from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.specs import schema
+from holdfast.specs.files import read_regular
+
+_ADVICE = "see specs/schemas/xfail.schema.json"
+# A list of excuses that somebody keeps by hand is a few kilobytes.
+_LONGEST = 1024 * 1024
+# A quarter of a year: what nobody mended by then is looked at again.
+MOST_DAYS = timedelta(days=90)
+
+
+class XfailError(Exception):
+    """An expected-failures file is missing, malformed or contradicts itself: the text says where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One expected failure; `expires` is the last day on which it is excused."""
+
+    id: str
+    verdict: Verdict
+    reason: str | None
+    owner: str
+    issue: str
+    expires: date
+
+
+@unique
+class ProblemKind(Enum):
+    """How an entry does not say the truth."""
+
+    UNMATCHED = "unmatched"
+    EXPIRED = "expired"
+    TOO_LONG = "too_long"
+    PASSING = "passing"
+    OTHER_FAILURE = "other_failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One entry that must be changed or removed."""
+
+    kind: ProblemKind
+    case: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Expectations against results: excused cases with their entries, and what is wrong with the others."""
+
+    excused: Mapping[str, Expectation]
+    problems: tuple[Problem, ...]
+
+    @property
+    def exit(self) -> Exit:
+        """EXPECTATION if any entry does not say the truth."""
+        return Exit.EXPECTATION if self.problems else Exit.OK
+
+    @property
+    def listed(self) -> tuple[Expectation, ...]:
+        """What is excused, the gravest first; it stays on top of every report."""
+        order = list(Verdict)
+        return tuple(sorted(self.excused.values(), key=lambda entry: order.index(entry.verdict)))
+
+
+def read_xfail(path: Path) -> tuple[Expectation, ...]:
+    """Read an `xfail.toml`. Raises XfailError."""
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and a device may have no end.
+        raise XfailError(f"{path}: expected a plain file of expected failures, got something else; check --xfail")
+    try:
+        raw = tomllib.loads(read_regular(path, limit=_LONGEST).decode("utf-8"))
+    except OSError as error:
+        raise XfailError(
+            f"{path}: expected a file of expected failures, got: {error.strerror}; check --xfail"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise XfailError(f"{path}: expected TOML, got: {error}") from error
+    data = _with_dates_as_text(raw)
+    problem = schema.explain(schema.published_validator("xfail"), data)
+    if problem is not None:
+        raise XfailError(f"{path}: does not fit xfail.schema.json: {problem}; {_ADVICE}")
+    expectations = tuple(_expectation(entry, path) for entry in data["expected"])
+    twice = [case for case, count in Counter(entry.id for entry in expectations).items() if count > 1]
+    if twice:
+        raise XfailError(f"{path}: expected one entry for each case, got several for {', '.join(twice)}; keep one")
+    return expectations
+
+
+def _with_dates_as_text(value: Any) -> Any:
+    # A datetime is a date too; as text it has a time and so does not fit.
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {name: _with_dates_as_text(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_dates_as_text(part) for part in value]
+    return value
+
+
+def _expectation(entry: Mapping[str, Any], path: Path) -> Expectation:
+    try:
+        expires = date.fromisoformat(entry["expires"])
+    except ValueError as error:
+        raise XfailError(f"{path}: {entry['id']}: expected a day that exists, got {entry['expires']}") from error
+    return Expectation(
+        id=entry["id"],
+        verdict=Verdict(entry["verdict"]),
+        reason=entry.get("reason"),
+        owner=entry["owner"],
+        issue=entry["issue"],
+        expires=expires,
+    )
+
+
+def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date | None = None) -> str | None:
+    """The issue under which `result` is excused in a run of the day `today` (in UTC; the present one if not given)."""
+    day = today or datetime.now(UTC).date()
+    return next((e.issue for e in expectations if _matches(e, result) and day <= e.expires <= day + MOST_DAYS), None)
+
+
+def apply(
+    expectations: Sequence[Expectation],
+    results: Iterable[CaseResult],
+    today: date | None = None,
+    *,
+    not_run: Collection[str] = (),
+) -> Applied:
+    """Hold `expectations` against `results`. Pure if `today` is given (in UTC; otherwise it is the present day).
+
+    Cases in `not_run` are in the plan but were left out by the user's own choice; their entries are not judged, but
+    for their day.
+    """
+    day = today or datetime.now(UTC).date()
+    by_case = {result.case: result for result in results}
+    excused: dict[str, Expectation] = {}
+    problems: list[Problem] = []
+    for entry in expectations:
+        problem = _problem(entry, by_case.get(entry.id), day, left_out=entry.id in not_run)
+        if problem is not None:
+            problems.append(problem)
+        elif entry.id in by_case:
+            excused[entry.id] = entry
+    return Applied(excused, tuple(problems))
+
+
+def _matches(entry: Expectation, result: CaseResult) -> bool:
+    """Whether the result is the failure that is expected, whatever the day."""
+    judged = result.judgement
+    if (entry.id, entry.verdict) != (result.case, judged.verdict):
+        return False
+    return entry.reason is None or any(_has_words(text, entry.reason) for text in (judged.detail, judged.received))
+
+
+def _has_words(text: str, words: str) -> bool:
+    # Whole words: NONCE_CONSUMED must not be found in REPLAY_NONCE_CONSUMED.
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
+
+
+def _problem(entry: Expectation, result: CaseResult | None, today: date, *, left_out: bool) -> Problem | None:
+    if result is None and not left_out:
+        return _said(ProblemKind.UNMATCHED, entry, "no case of this run has this id; correct or remove the entry")
+    if result is not None and result.judgement.verdict is Verdict.CONFORMS:
+        return _said(ProblemKind.PASSING, entry, f"expected {entry.verdict.value}, but it conforms; remove the entry")
+    if result is not None and not _matches(entry, result):
+        wanted = entry.verdict.value + (f" with {entry.reason!r}" if entry.reason else "")
+        came = " ".join(result.judgement.detail.split())[:160]
+        text = f"expected {wanted}, got {result.judgement.verdict.value}: {came}; it fails otherwise than was excused"
+        return _said(ProblemKind.OTHER_FAILURE, entry, text)
+    if today > entry.expires:
+        text = f"excused until {entry.expires}, today is {today}; {entry.owner} mends it ({entry.issue}) or extends it"
+        return _said(ProblemKind.EXPIRED, entry, text)
+    if entry.expires > today + MOST_DAYS:
+        text = f"excused until {entry.expires}; name a day within {MOST_DAYS.days} days, at most {today + MOST_DAYS}"
+        return _said(ProblemKind.TOO_LONG, entry, text)
+    return None
+
+
+def _said(kind: ProblemKind, entry: Expectation, text: str) -> Problem:
+    return Problem(kind, entry.id, f"{entry.id}: {text}")

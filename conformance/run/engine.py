@@ -1,0 +1,391 @@
+"""The engine of a run: janitor, launcher, workers and workdirs, and the running of one case after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from holdfast.conformance.adapter.folders import temp_folders_in
+from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.conformance.adapter.launcher import Launcher, Stores
+from holdfast.conformance.adapter.process import Deadlines, StartError, adapter_environment
+from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.judge import both
+from holdfast.conformance.cases.reading import worker_count
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.durability.proving import Proving, Setting
+from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.run.filesystems import VOLATILE, default_parent, filesystem_of
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.surface import observe, unseen
+from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
+from holdfast.conformance.verdict import Verdict
+from holdfast.reports.evidence import SurfaceLine
+from holdfast.specs import Case, Contract
+from holdfast.specs.model import FaultCase, Kind
+
+# A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
+# a power loss leaves at each acknowledgement is tried whatever time it takes.
+FAULT_SECONDS = 4.0
+# What a process of xdist has to say at its end: the files that its adapter was seen to have.
+LOADED = "holdfast_loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run needs to know in every process it has. Everything is JSON, so that it can be handed over."""
+
+    adapter: tuple[str, ...]
+    contracts: tuple[str, ...]
+    seed: str
+    launcher: tuple[str, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+    slow: float = 1.0
+    passed_environment: tuple[str, ...] = ()
+    workdir: str | None = None
+    # Seconds for each layer of faults, beyond what is tried in any case.
+    fault_seconds: float = FAULT_SECONDS
+    # Where the states of a disk go that broke a promise; nowhere if None.
+    keep: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
+        """Back from plain JSON."""
+        return cls(
+            adapter=tuple(data["adapter"]),
+            contracts=tuple(data["contracts"]),
+            seed=data["seed"],
+            launcher=tuple(data["launcher"]),
+            config=data["config"],
+            slow=data["slow"],
+            passed_environment=tuple(data["passed_environment"]),
+            workdir=data["workdir"],
+            fault_seconds=data["fault_seconds"],
+            keep=data["keep"],
+        )
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines that hold."""
+        return Deadlines().scaled(self.slow)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case that ran: its judgement and everything that goes into the evidence."""
+
+    case: str
+    clauses: tuple[str, ...]
+    judgement: Judgement
+    main: tuple[Record, ...]
+    twin: tuple[Record, ...]
+    seconds: float
+    restarts: tuple[tuple[int, str], ...] = ()
+    logs: tuple[tuple[int, str], ...] = ()
+
+
+class Engine:
+    """Runs cases against one adapter. A context manager: leaving it ends every process and removes every folder."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self.settings = settings
+        self._stack = contextlib.ExitStack()
+        self._launchers: list[Launcher] = []
+        self._count = 0
+        self._greeting: Greeting | None = None
+        self._configs: dict[tuple[str, Stores], Mapping[str, str]] = {}
+        self._surfaces: dict[str, Mapping[str, Any] | None] = {}
+        self._provings: dict[tuple[str, str], Proving] = {}
+
+    def __enter__(self) -> Engine:
+        """Start what the run needs. Raises StartError, OSError."""
+        with contextlib.ExitStack() as stack:
+            self._janitor = stack.enter_context(Janitor())
+            parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
+            self.root = self._janitor.make_folder(parent=parent)
+            command = AdapterCommand(
+                self.settings.adapter,
+                adapter_environment(self.settings.passed_environment, slow=self.settings.slow),
+                self.settings.deadlines,
+            )
+            self.pool = WorkerPool(command, janitor=self._janitor)
+            stack.callback(self.pool.close)
+            # What a look takes does not become less with shorter deadlines.
+            HELPER.slow = max(1.0, self.settings.slow)
+            stack.callback(HELPER.close)
+            stack.callback(setattr, HELPER, "slow", 1.0)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            # Ctrl-C above all: the deadlines of an orderly end, times --slow, are not for someone who wants out.
+            self.pool.abort()
+            for launcher in self._launchers:
+                launcher.hurry()
+        self._stack.close()
+
+    def greet(self) -> Greeting:
+        """What the adapter said of itself the first time it was asked. Raises StartError, GreetingError or Exhausted.
+
+        It holds for the whole run, as it stands in the evidence: what a worker says later cannot widen the excuses,
+        and a worker that no longer comes up is met by the case, once.
+        """
+        if self._greeting is None:
+            self._greeting = self.pool.get(0).greeting
+        return self._greeting
+
+    def loaded(self) -> frozenset[str]:
+        """The files that the adapter's processes were seen to have so far."""
+        return self.pool.loaded()
+
+    def _workdir(self) -> Path:
+        self._count += 1
+        folder = self.root / f"session-{self._count}"
+        folder.mkdir()
+        return folder
+
+    def provision(self, contract: str) -> Mapping[str, str]:
+        """The config of every session of `contract`; its launcher is started the first time. Raises StartError."""
+        return self._provision(contract, Stores.ANYWHERE)
+
+    def _provision(self, contract: str, stores: Stores) -> Mapping[str, str]:
+        key = contract, stores
+        if key not in self._configs:
+            self._configs[key] = self._launch(contract, stores) if self.settings.launcher else self.settings.config
+        return self._configs[key]
+
+    def _launch(self, contract: str, stores: Stores) -> Mapping[str, str]:
+        # Not below the others: the path of a server's socket must be short, and only what lies here is gone at the end
+        # even if the launcher is killed before it could say what it has made.
+        folder = self._janitor.make_folder(parent=self.root.parent)
+        launcher = Launcher(
+            self.settings.launcher,
+            contract=contract,
+            folder=folder,
+            config=self.settings.config,
+            janitor=self._janitor,
+            passed=self.settings.passed_environment,
+            stores=stores,
+            slow=self.settings.slow,
+        )
+        self._launchers.append(launcher)
+        self._stack.callback(launcher.close)
+        if stores is Stores.ANYWHERE:
+            self._surfaces[contract] = launcher.surface
+        return launcher.config
+
+    def driver(self, contract: str) -> Driver:
+        """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
+        return Driver(self.pool, self._workdir(), config=self.provision(contract))
+
+    def not_claimed(self, contract: str) -> Mapping[str, str]:
+        """What of that contract the adapter says it lacks, with its reasons; nothing if it cannot be asked."""
+        try:
+            claim = self.greet().claim(contract)
+        except (StartError, GreetingError, Exhausted):
+            return {}
+        return {} if claim is None else claim.not_claimed
+
+    def run_case(self, contract: Contract, case: Case) -> CaseResult:
+        """Run a scripted case and, if it conforms so far, its twin."""
+        started = time.monotonic()
+        refused = self._cannot_run(contract, case)
+        if refused is not None:
+            return CaseResult(case.id, case.clauses, refused, (), (), 0.0)
+        twin: tuple[Record, ...] = ()
+        twin_judgement = Judgement(Verdict.CONFORMS)
+        # Which side comes first is up to the seed, so that an adapter cannot tell the two by their order.
+        twin_first = case.twin is not None and twin_goes_first(case, self.settings.seed)
+        if twin_first:
+            twin_judgement, twin = self._side(contract, case, Side.TWIN)
+            if self.pool.exhausted:
+                # No worker is left for the other side; what ended the last one is what there is to say.
+                return self._result(case.id, case.clauses, twin_judgement, (), twin, started)
+        judgement, main = self._side(contract, case, Side.MAIN)
+        if judgement.verdict is Verdict.CONFORMS and case.twin is not None and not twin_first:
+            twin_judgement, twin = self._side(contract, case, Side.TWIN)
+        if judgement.verdict is Verdict.CONFORMS:
+            judgement = both(judgement, twin_judgement)
+        return self._result(case.id, case.clauses, judgement, main, twin, started)
+
+    def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
+        """Run a suite test at a bench of its own. What it raises that is no finding is a fault of the kit."""
+        started = time.monotonic()
+        if self.pool.exhausted:
+            return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
+        bench = self._bench(contract, planned.id)
+        try:
+            test(bench)
+            judgement = bench.conclude()
+        except Exception as error:
+            judgement = _judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
+        bench.tidy(judgement)
+        return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
+
+    def _bench(self, contract: Contract, case: str) -> Bench:
+        return Bench(
+            contract=contract,
+            case=case,
+            seed=self.settings.seed,
+            make_driver=lambda: self.driver(contract.name),
+            not_claimed=self.not_claimed(contract.name),
+            limits=self._limits(),
+        )
+
+    def surface(self, contract: Contract) -> SurfaceLine:
+        """Which store the sessions of `contract` use, seen in one of its own. What goes wrong is said in the line."""
+        bench = self._bench(contract, f"{contract.name}/surface")
+        try:
+            self.provision(contract.name)
+            return observe(bench, self._surfaces.get(contract.name))
+        except Exception as error:
+            judgement = _judgement_of(error, "the kit failed while it looked at the store")
+            bench.tidy(judgement)
+            return unseen(contract, judgement.detail)
+
+    def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
+        """Let a fault strike during its workload. Faults of one workload share what was prepared and recorded."""
+        started = time.monotonic()
+        if self.pool.exhausted:
+            return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
+        if self._volatile is not None:
+            return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
+        records: tuple[Record, ...] = ()
+        try:
+            proving = self._proving(contract, fault)
+            with temp_folders_in(self.root):
+                judgement, records = proving.judge(fault)
+        except Exception as error:
+            judgement = _judgement_of(error, "the kit failed while the fault struck")
+        return self._result(fault.id, fault.clauses, judgement, records, (), started)
+
+    def _proving(self, contract: Contract, fault: FaultCase) -> Proving:
+        """Raises StartError."""
+        key = contract.name, fault.workload
+        if key not in self._provings:
+            setting = Setting(
+                contract=contract,
+                command=self.pool.command,
+                janitor=self._janitor,
+                config=self._provision(contract.name, Stores.CONFINED),
+                not_claimed=self.not_claimed(contract.name),
+                root=self.root,
+                seed=self.settings.seed,
+                epoch_us=self.pool.epoch_ns // 1000,
+                seconds=self.settings.fault_seconds,
+                keep=None if self.settings.keep is None else Path(self.settings.keep, *key),
+            )
+            self._provings[key] = proving = Proving(setting, contract.workloads[fault.workload])
+            self._stack.callback(proving.close)
+        return self._provings[key]
+
+    def _limits(self) -> Limits:
+        try:
+            workers = self.greet().max_workers
+        except (StartError, GreetingError, Exhausted):
+            workers = 0
+        return Limits(workers, self._volatile)
+
+    @property
+    def _volatile(self) -> str | None:
+        """The kind of file system that the workdirs lie on, if it keeps nothing."""
+        kind = filesystem_of(self.root)
+        return kind if kind in VOLATILE else None
+
+    def _result(
+        self,
+        case: str,
+        clauses: tuple[str, ...],
+        judgement: Judgement,
+        main: tuple[Record, ...],
+        twin: tuple[Record, ...],
+        started: float,
+    ) -> CaseResult:
+        restarts, self.pool.replaced = tuple(self.pool.replaced), []
+        logs = tuple(self.pool.take_logs())
+        return CaseResult(case, clauses, judgement, main, twin, time.monotonic() - started, restarts, logs)
+
+    def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
+        not_claimed = self.not_claimed(contract.name)
+        self.pool.warm_up(worker_count(contract, case))
+        driver = self.driver(contract.name)
+        reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
+        try:
+            judgement = driver.drive(reading)
+        except Exception as error:
+            # Whatever this is, it is no finding about the adapter.
+            judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
+        driver.finish(judgement)
+        return judgement, tuple(driver.records)
+
+    def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
+        if self.pool.exhausted:
+            return _exhausted()
+        if case.kind is Kind.DURABILITY and self._volatile is not None:
+            return judge_volatile(self._volatile)
+        try:
+            greeting = self.greet()
+        except (StartError, GreetingError, Exhausted):
+            # The case itself will meet the same end and say so.
+            return None
+        not_claimed = self.not_claimed(contract.name)
+        lacking = {name: not_claimed[name] for name in case.needs & {*not_claimed}}
+        if lacking:
+            said = ", ".join(f"{name} ({why})" for name, why in sorted(lacking.items()))
+            return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
+        needed = worker_count(contract, case)
+        if needed > greeting.max_workers:
+            return Judgement(
+                Verdict.UNSUPPORTED,
+                detail=f"the case needs {needed} workers, the adapter allows {greeting.max_workers}",
+                advice="Raise limits.workers in hello; concurrency is part of the contract.",
+            )
+        return None
+
+
+def twin_goes_first(case: Case, seed: str) -> bool:
+    """Whether the twin of `case` runs before the case itself under `seed`; a coin fixed by both."""
+    coin = hashlib.sha256(f"{seed}\x1f{case.id}\x1forder".encode()).digest()
+    return coin[0] % 2 == 1
+
+
+def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
+    """What an exception says. Hypothesis bundles several failures; the worst finding counts."""
+    findings = list(_findings_in(error))
+    if findings:
+        order = list(Verdict)
+        return min(findings, key=lambda judgement: order.index(judgement.verdict))
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
+
+
+def _findings_in(error: BaseException) -> Iterator[Judgement]:
+    if isinstance(error, Finding):
+        yield error.judgement
+    elif isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _findings_in(part)
+
+
+def _exhausted() -> Judgement:
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail="three workers in a row had died before, so the case was not started",
+        advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
+    )

@@ -1,0 +1,118 @@
+"""The plan of a contract: every case it calls for, in order. Derived from what is installed, never from a run."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, unique
+from types import ModuleType
+from typing import Any
+
+from holdfast.conformance.suites import ClauseMark, mark_of
+from holdfast.specs import Case, Contract, SpecError
+from holdfast.specs.model import Group, Proof
+
+
+@unique
+class Form(Enum):
+    """How a case is written: as a script, as a test of the suite, or as a fault that strikes during a workload."""
+
+    SCRIPT = "script"
+    SUITE = "suite"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """One case of the plan. `provocations` are the test hooks it needs of an adapter."""
+
+    id: str
+    contract: str
+    clauses: tuple[str, ...]
+    title: str
+    form: Form
+    provocations: frozenset[str]
+
+    @property
+    def scripted(self) -> bool:
+        """Whether it is a script."""
+        return self.form is Form.SCRIPT
+
+
+def suite_module(contract: str) -> ModuleType | None:
+    """The suite of a contract, if it has one: `holdfast.conformance.suites.<name with underscores>.suite`."""
+    name = f"holdfast.conformance.suites.{contract.replace('-', '_')}.suite"
+    if importlib.util.find_spec(name.rpartition(".")[0]) is None:
+        return None
+    if importlib.util.find_spec(name) is None:
+        return None
+    return importlib.import_module(name)
+
+
+def suite_case_id(contract: str, function_name: str) -> str:
+    """The plan id of a suite test."""
+    return f"{contract}/suite/{function_name.removeprefix('test_').replace('_', '-')}"
+
+
+def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], ...]:
+    """The suite's tests with their marks, in the order in which they stand in the file."""
+    module = suite_module(contract)
+    if module is None:
+        return ()
+    found = []
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        if name.startswith("test_") and function.__module__ == module.__name__:
+            mark = mark_of(function)
+            if mark is None:
+                raise SpecError(f"{module.__name__}.{name}: a suite test names its clauses; mark it with @clause(…)")
+            found.append((function, mark))
+    return tuple(sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno))
+
+
+def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
+    """The provocations that a scripted case calls."""
+    steps = (*case.given, *case.when, *case.then)
+    named = {step["provoke"] for step in steps if "provoke" in step}
+    return frozenset(name for name in named | case.needs if _is_provocation(contract, name))
+
+
+def _is_provocation(contract: Contract, name: str) -> bool:
+    method = contract.methods.get(name)
+    return method is not None and method.group is Group.PROVOCATION
+
+
+def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
+    """Every case of the contract: the scripted ones in file order, then the suite's tests, then the faults."""
+    scripted = [
+        PlannedCase(case.id, contract.name, case.clauses, case.title, Form.SCRIPT, provocations_of(contract, case))
+        for case in contract.cases
+    ]
+    suite = [
+        PlannedCase(
+            suite_case_id(contract.name, function.__name__),
+            contract.name,
+            mark.clauses,
+            function.__name__.removeprefix("test_").replace("_", " "),
+            Form.SUITE,
+            frozenset(mark.provocations),
+        )
+        for function, mark in suite_tests(contract.name)
+    ]
+    faults = [
+        PlannedCase(fault.id, contract.name, fault.clauses, fault.title, Form.FAULT, frozenset())
+        for fault in contract.faults
+    ]
+    return (*scripted, *suite, *faults)
+
+
+def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:
+    """Clauses with `proof: run` that no case of the plan covers and that are not listed as not testable."""
+    covered = {clause for case in plan for clause in case.clauses}
+    return tuple(
+        clause.id
+        for clause in contract.clauses.values()
+        if clause.proof is Proof.RUN and clause.not_testable is None and clause.id not in covered
+    )

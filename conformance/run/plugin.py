@@ -1,0 +1,266 @@
+"""The pytest plugin: collects the cases of contracts as items and hands their results on.
+
+`-k`, `-x` and xdist are pytest's. Only the controlling process sees `pytest_holdfast_result`, so
+only it writes evidence, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.run.engine import LOADED, CaseResult, Engine, RunSettings
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_tests
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs import Contract, load_contract
+
+_OPTION = "holdfast_settings"
+_CLAUSES, _CASES, _FAULTS = "holdfast_clauses", "holdfast_cases", "holdfast_no_faults"
+_ATTRIBUTE = "holdfast"
+
+
+class Hooks:
+    """Hooks that this plugin calls."""
+
+    @pytest.hookspec
+    def pytest_holdfast_result(self, result: CaseResult) -> None:
+        """A case has run. Called in the controlling process, once for each case."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_holdfast_engine(self) -> Engine | None:
+        """An engine that runs already, to be used in this process instead of a new one."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
+        """The issue under which this result is expected, if it is."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks."""
+    pluginmanager.add_hookspecs(Hooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One option: the settings of the run, as `holdfast verify` writes them."""
+    group = parser.getgroup("holdfast")
+    group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
+    group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
+    group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="this case in any case")
+    group.addoption("--holdfast-no-faults", dest=_FAULTS, action="store_true", help="no faults but those named")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without the option the plugin does nothing."""
+    path = config.getoption(_OPTION, default=None)
+    if path is not None:
+        settings = RunSettings.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        config.pluginmanager.register(_Runner(config, settings), "holdfast-runner")
+
+
+class _Runner:
+    """The engine of this process, and the way from a report to a result."""
+
+    def __init__(self, config: pytest.Config, settings: RunSettings) -> None:
+        self._config = config
+        self._settings = settings
+        self._own: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, started when the first case needs it."""
+        given: Engine | None = self._config.hook.pytest_holdfast_engine()
+        if given is not None:
+            return given
+        if self._own is None:
+            self._own = Engine(self._settings).__enter__()
+        return self._own
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A contract.yaml stands for all cases of its contract."""
+        if file_path.name != "contract.yaml":
+            return None
+        file: ContractFile = ContractFile.from_parent(parent, path=file_path)
+        file.runner = self
+        return file
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Narrow to what is asked for; here, because under xdist only the workers collect."""
+        clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
+        faults = not config.getoption(_FAULTS)
+
+        def wanted(planned: PlannedCase) -> bool:
+            if planned.id in cases:
+                return True
+            asked = bool(clauses & set(planned.clauses)) if clauses else not cases or not faults
+            return asked and (faults or planned.form is not Form.FAULT)
+
+        if clauses or cases or not faults:
+            kept = [item for item in items if isinstance(item, CaseItem) and wanted(item.planned)]
+            config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+            items[:] = kept
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Attach the result, as JSON so that xdist can carry it."""
+        report: Any = yield
+        if isinstance(item, CaseItem) and call.when == "call" and item.result is not None:
+            setattr(report, _ATTRIBUTE, asdict_result(item.result))
+            excuse = self._config.hook.pytest_holdfast_excused(result=item.result)
+            if excuse is not None and report.failed:
+                report.outcome = "skipped"
+                report.wasxfail = f"expected: {excuse}"
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """In the controlling process every report comes by here."""
+        if hasattr(self._config, "workerinput"):
+            return
+        data = getattr(report, _ATTRIBUTE, None)
+        if report.when == "call" and data is not None:
+            self._config.hook.pytest_holdfast_result(result=result_from(data))
+
+    def pytest_sessionfinish(self) -> None:
+        """A process of xdist hands over what it saw of its adapter; it has an engine of its own."""
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None and self._own is not None:
+            output[LOADED] = sorted(self._own.loaded())
+
+    def pytest_unconfigure(self) -> None:
+        """End what this process started."""
+        if self._own is not None:
+            self._own.__exit__(None, None, None)
+
+
+class ContractFile(pytest.File):
+    """All cases of one contract, in the order of its plan."""
+
+    runner: _Runner
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item for each case of the plan."""
+        contract = load_contract(self.path.parent.name)
+        functions = iter([function for function, _ in suite_tests(contract.name)])
+        for planned in plan_of(contract):
+            item: CaseItem
+            if planned.form is Form.SCRIPT:
+                item = ScriptedItem.from_parent(self, name=planned.id)
+            elif planned.form is Form.FAULT:
+                item = FaultItem.from_parent(self, name=planned.id)
+            else:
+                item = SuiteItem.from_parent(self, name=planned.id)
+                item.function = next(functions)
+            item.planned, item.contract, item.runner = planned, contract, self.runner
+            item.extra_keyword_matches.update(planned.clauses)
+            yield item
+
+
+class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that does not conform
+    """A case did not conform."""
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__(result.judgement.verdict.value)
+        self.result = result
+
+
+class CaseItem(pytest.Item):
+    """One case as pytest sees it."""
+
+    planned: PlannedCase
+    contract: Contract
+    runner: _Runner
+    result: CaseResult | None = None
+
+    def run_case(self) -> CaseResult:
+        """Run it; implemented by the two kinds of case."""
+        raise NotImplementedError
+
+    def runtest(self) -> None:
+        """Run it; anything but `conforms` is a failure to pytest."""
+        self.result = self.run_case()
+        if self.result.judgement.verdict is not Verdict.CONFORMS:
+            raise CaseFailure(self.result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """One line: what there is to report of a case is drawn from the evidence."""
+        return excinfo.exconly()
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it stands."""
+        return self.path, None, self.planned.id
+
+
+class ScriptedItem(CaseItem):
+    """A case from a file."""
+
+    def run_case(self) -> CaseResult:
+        """Run the script and its twin."""
+        case = self.contract.case(self.planned.id)
+        assert case is not None
+        return self.runner.engine.run_case(self.contract, case)
+
+
+class SuiteItem(CaseItem):
+    """A test of a suite."""
+
+    function: Any
+
+    def run_case(self) -> CaseResult:
+        """Run the test at a bench."""
+        return self.runner.engine.run_suite_test(self.contract, self.planned, self.function)
+
+
+class FaultItem(CaseItem):
+    """A fault that strikes during a workload."""
+
+    def run_case(self) -> CaseResult:
+        """Run the layer and judge what it left."""
+        fault = self.contract.fault(self.planned.id)
+        assert fault is not None
+        return self.runner.engine.run_fault(self.contract, fault)
+
+
+def asdict_result(result: CaseResult) -> dict[str, Any]:
+    """A result as plain JSON, whose exchanges are those of the result itself."""
+    judged = result.judgement
+    silence = None if judged.silence is None else judged.silence.value
+    side = None if judged.side is None else judged.side.value
+    return {
+        **_shallow(result),
+        "judgement": {**_shallow(judged), "verdict": judged.verdict.value, "silence": silence, "side": side},
+        "main": [_shallow(record) for record in result.main],
+        "twin": [_shallow(record) for record in result.twin],
+    }
+
+
+def _shallow(value: CaseResult | Judgement | Record) -> dict[str, Any]:
+    """The members of a record. `asdict` copies all that is in them, which takes longer than some cases do."""
+    return {member.name: getattr(value, member.name) for member in fields(value)}
+
+
+def result_from(data: Mapping[str, Any]) -> CaseResult:
+    """A result back from plain JSON."""
+    judged = dict(data["judgement"])
+    silence = judged.pop("silence")
+    verdict = Verdict(judged.pop("verdict"))
+    side = judged.pop("side")
+    return CaseResult(
+        case=data["case"],
+        clauses=tuple(data["clauses"]),
+        judgement=Judgement(
+            verdict=verdict,
+            silence=None if silence is None else Silence(silence),
+            side=None if side is None else Side(side),
+            **judged,
+        ),
+        main=tuple(Record(**record) for record in data["main"]),
+        twin=tuple(Record(**record) for record in data["twin"]),
+        seconds=data["seconds"],
+        restarts=tuple((number, cause) for number, cause in data["restarts"]),
+        logs=tuple((number, text) for number, text in data["logs"]),
+    )

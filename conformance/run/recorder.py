@@ -1,0 +1,231 @@
+"""The recorder of a run: turns results into evidence lines, in the one process that may append."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Self
+
+from holdfast import __version__
+from holdfast.conformance.adapter.worker import Greeting
+from holdfast.conformance.cases.record import Record, Side
+from holdfast.conformance.durability.proving import not_tested, probed
+from holdfast.conformance.durability.verdicts import ABILITY, ABLE
+from holdfast.conformance.run.engine import CaseResult, RunSettings
+from holdfast.conformance.run.plan import plan_of
+from holdfast.reports.evidence import (
+    AdapterIdentity,
+    Artefacts,
+    Claimed,
+    ContractPin,
+    EvidenceWriter,
+    Exchange,
+    Header,
+    Implementation,
+    KitIdentity,
+    Log,
+    Redactor,
+    Restart,
+    Run,
+    SeedOrigin,
+    Selection,
+    SurfaceLine,
+    VerdictLine,
+)
+from holdfast.specs import Contract
+
+_CODE = (".py", ".yaml", ".json", ".jsonl")
+
+
+@cache
+def kit_digest() -> str:
+    """A digest over the code and data of the installed kit, the reference left out: it is tested, it does not test."""
+    state = hashlib.sha256()
+    for package in ("conformance", "reports", "specs", "vectors"):
+        for name, data in sorted(_files(files(f"holdfast.{package}"), package)):
+            state.update(f"{name}\x00{len(data)}\x00".encode() + data)
+    return "sha256:" + state.hexdigest()
+
+
+def _files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
+    found = []
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                found += _files(entry, path)
+        elif entry.name.endswith(_CODE):
+            found.append((path, entry.read_bytes()))
+    return found
+
+
+def pin_of(contract: Contract) -> ContractPin:
+    """The contract as a header names it."""
+    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the caller of a run says of it: where its seed came from, a nonce and a revision if there are any."""
+
+    seed_origin: SeedOrigin
+    nonce: str | None = None
+    commit: str | None = None
+
+
+def header_of(
+    settings: RunSettings,
+    contracts: Sequence[Contract],
+    greeting: Greeting | None,
+    *,
+    caller: Caller,
+    started: datetime,
+    expression: str | None,
+    faults: bool,
+) -> Header:
+    """The header of a run; `greeting` is None if the adapter did not come as far as hello. `started` is aware.
+
+    `faults`: whether any are to strike, so that what can be tried here is told.
+    """
+    said = None if greeting is None else greeting.implementation
+    return Header(
+        kit=KitIdentity("holdfast", __version__, kit_digest()),
+        contracts=tuple(map(pin_of, contracts)),
+        adapter=AdapterIdentity(
+            command=settings.adapter,
+            commit=caller.commit,
+            implementation=None if said is None else Implementation(said["name"], said["version"], said["language"]),
+            claims=()
+            if greeting is None
+            else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
+        ),
+        environment={**environment(), **(_abilities(contracts) if faults else {})},
+        config=dict(settings.config),
+        seed=settings.seed,
+        seed_origin=caller.seed_origin,
+        nonce=caller.nonce,
+        deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},
+        started=started,
+        plan=tuple(case.id for contract in contracts for case in plan_of(contract)),
+        selection=Selection(tuple(contract.name for contract in contracts), expression),
+    )
+
+
+def environment() -> Mapping[str, str]:
+    """What may matter of this machine, for a header."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpus": str(os.cpu_count() or 0),
+        "ci": os.environ.get("CI", ""),
+        "executable": Path(sys.executable).name,
+    }
+
+
+def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
+    """What of the faults that the contracts call for can be tried here, and why others not."""
+    if not any(contract.faults for contract in contracts):
+        return {}
+    untested = not_tested()
+    told = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
+    return told | dict(line.split(": ", 1) for line in probed().lines())
+
+
+class Recorder:
+    """Writes the results of one run as they come."""
+
+    def __init__(self, path: Path, *, redactor: Redactor) -> None:
+        """Take the place of the evidence, whose folder is locked until `close`. Raises EvidenceError."""
+        self._writer = EvidenceWriter(path, redactor=redactor)
+        self._restarts = 0
+
+    def begin(self, header: Header) -> None:
+        """Write the header. Raises EvidenceError."""
+        self._writer.header(header)
+
+    def write(self, result: CaseResult, *, excused: str | None) -> None:
+        """Append everything of one case. Raises EvidenceError."""
+        for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
+            for record in records:
+                self._writer.write(exchange_of(result.case, side, record))
+        for worker, text in result.logs:
+            self._writer.write(Log(worker, text))
+        for worker, cause in result.restarts:
+            self._restarts += 1
+            self._writer.write(Restart(worker, cause, self._restarts))
+        judged = result.judgement
+        self._writer.write(
+            VerdictLine(
+                case=result.case,
+                clauses=result.clauses,
+                verdict=judged.verdict.value,
+                silence=None if judged.silence is None else judged.silence.value,
+                detail=judged.detail,
+                expected=judged.expected,
+                received=judged.received,
+                advice=judged.advice,
+                excused=excused,
+                seconds=round(result.seconds, 4),
+                side=None if judged.side is None else judged.side.value,
+                n=judged.n,
+            )
+        )
+
+    def surface(self, line: SurfaceLine) -> None:
+        """Say which store the run used. Raises EvidenceError."""
+        self._writer.write(line)
+
+    def finish(self, artefacts: Artefacts, *, verdict: str, exit_status: int) -> None:
+        """Say what ran, and complete the run. Raises EvidenceError."""
+        self._writer.write(artefacts)
+        self._writer.finish(verdict=verdict, exit_status=exit_status)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._writer.is_complete
+
+    def reread(self) -> Run:
+        """The completed run, of the very bytes that were written. Raises EvidenceError."""
+        return self._writer.reread()
+
+    def confirm(self) -> None:
+        """That the completed run stands on the disk as it was written. Raises EvidenceError."""
+        self._writer.confirm()
+
+    def close(self) -> None:
+        """Leave the run as it is; without `finish` it has no footer and not its name."""
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def exchange_of(case: str, side: Side, record: Record) -> Exchange:
+    """A record as a line of evidence."""
+    return Exchange(
+        case=case,
+        side=side.value,
+        n=record.n,
+        action=record.action,
+        worker=record.worker,
+        request=record.request,
+        answer=record.answer,
+        event=record.event,
+        sent_us=record.sent_us,
+        received_us=record.received_us,
+    )

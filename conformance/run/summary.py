@@ -1,0 +1,141 @@
+"""What a run amounts to: verdict, exit status, and the table of clauses. A projection of results, nothing more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.run.plan import PlannedCase, uncovered
+from holdfast.conformance.selfcheck.baselines import Baseline, Policy
+from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, worst
+from holdfast.specs import Clause, Contract
+from holdfast.specs.model import Level, Proof
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseRow:
+    """One clause of the table. `verdict` is None if no case of it ran; the scores count conforming cases."""
+
+    clause: Clause
+    cases: int
+    ran: int
+    conforming: int
+    verdict: Verdict | None
+    baseline: Mapping[Policy, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run at a glance."""
+
+    results: tuple[CaseResult, ...]
+    missing: tuple[PlannedCase, ...]
+    rows: tuple[ClauseRow, ...]
+    counts: Mapping[Verdict, int]
+    verdict: Verdict
+    exit: Exit
+    notes: tuple[str, ...]
+
+
+def missing_result(planned: PlannedCase) -> CaseResult:
+    """The result of a case that was to run and of which nothing came back."""
+    judgement = Judgement(
+        Verdict.NO_VERDICT, Silence.MISSING, "the case was planned and selected, and no result came back"
+    )
+    return CaseResult(planned.id, planned.clauses, judgement, (), (), 0.0)
+
+
+def summarise(
+    contracts: Sequence[Contract],
+    plan: Sequence[PlannedCase],
+    results: Sequence[CaseResult],
+    *,
+    narrowed: bool,
+    excused: Collection[str] = (),
+    baselines: Mapping[str, Baseline | None],
+) -> Summary:
+    """Sum up. A narrowed run, an uncovered clause or no case at all is incomplete evidence.
+
+    `excused` are cases whose failure is expected: they do not bear on the exit status, unless something got
+    through or nothing was proven.
+    """
+    by_id = {result.case: result for result in results}
+    missing = tuple(case for case in plan if case.id not in by_id)
+    notes: list[str] = []
+    exits = [
+        exit_of(result.judgement.verdict)
+        for result in results
+        if _counts(result, contracts) and not (result.case in excused and can_be_excused(result.judgement.verdict))
+    ]
+    if not results:
+        notes.append("no case ran: nothing was shown")
+        exits.append(Exit.INCOMPLETE)
+    elif not any(map(_opened, results)):
+        notes.append("the adapter opened no session, so no case began")
+        exits.append(Exit.ADAPTER)
+    if narrowed:
+        notes.append(f"the run was narrowed: {len(missing)} of {len(plan)} planned cases were not selected")
+        exits.append(Exit.INCOMPLETE)
+    elif missing:
+        notes.append(f"{len(missing)} planned cases have no result")
+        exits.append(Exit.INCOMPLETE)
+    for contract in contracts:
+        open_clauses = uncovered(contract, plan)
+        if open_clauses:
+            notes.append(f"{contract.name}: no case covers {', '.join(open_clauses)}")
+            exits.append(Exit.INCOMPLETE)
+    rows = tuple(
+        _row(clause, plan, by_id, baselines.get(contract.name))
+        for contract in contracts
+        for clause in contract.clauses.values()
+    )
+    return Summary(
+        results=tuple(results),
+        missing=missing,
+        rows=rows,
+        counts=Counter(result.judgement.verdict for result in results),
+        verdict=worst(result.judgement.verdict for result in results),
+        exit=gravest(exits),
+        notes=tuple(notes),
+    )
+
+
+def _opened(result: CaseResult) -> bool:
+    """Whether the adapter opened a session for this case."""
+    return any(
+        record.request is not None
+        and record.request.get("op") == "open"
+        and record.answer is not None
+        and record.answer.get("outcome") == "ok"
+        for record in result.main
+    )
+
+
+def _counts(result: CaseResult, contracts: Sequence[Contract]) -> bool:
+    """Whether the result bears on the exit status: an unsupported SHOULD does not, everything else does."""
+    if result.judgement.verdict is not Verdict.UNSUPPORTED:
+        return True
+    clauses = [contract.clauses.get(name) for contract in contracts for name in result.clauses]
+    return any(clause is not None and clause.level is Level.MUST for clause in clauses)
+
+
+def _row(
+    clause: Clause, plan: Sequence[PlannedCase], by_id: Mapping[str, CaseResult], baseline: Baseline | None
+) -> ClauseRow:
+    cases = [case.id for case in plan if clause.id in case.clauses]
+    ran = [by_id[case].judgement.verdict for case in cases if case in by_id]
+    scores: dict[Policy, int | None] = dict.fromkeys(Policy)
+    if baseline is not None and clause.proof is Proof.RUN:
+        for policy in Policy:
+            scores[policy] = sum(baseline.conforms(policy, case) for case in cases)
+    return ClauseRow(
+        clause=clause,
+        cases=len(cases),
+        ran=len(ran),
+        conforming=sum(verdict is Verdict.CONFORMS for verdict in ran),
+        verdict=worst(ran) if ran else None,
+        baseline=scores,
+    )

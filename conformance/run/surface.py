@@ -1,0 +1,123 @@
+"""Which store a run really used, for a contract with clauses that only a fitness proof of a live surface shows.
+
+The launcher or the adapter says where the store of a session is. It is believed after looking: in a session of its own
+the row of a request that the adapter accepts must appear there, and one that it refuses must add none. What cannot be
+said is written down as a problem; it fails no run, and the gate holds where a proof is to be tied to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.suites.bench import Bench, Session
+from holdfast.reports.evidence import SurfaceLine
+from holdfast.specs import Contract, schema
+from holdfast.specs.fitness import has_queries
+from holdfast.vectors.derive import derive
+
+if TYPE_CHECKING:
+    from holdfast.conformance.fitness.store import Store
+
+# The member of a launcher's line, and of the value of an adapter's answer to `open`.
+MEMBER = "surface"
+# By these a store is found; whoever says one of them has said where it is.
+_WHERE = ("dsn", "database", "file")
+
+
+class _ProblemError(Exception):
+    """Why it cannot be said which store the run used."""
+
+
+def asks_for_one(contract: Contract) -> bool:
+    """Whether a run of the contract must say which store it used."""
+    return has_queries(contract.name)
+
+
+def unseen(contract: Contract, problem: str) -> SurfaceLine:
+    """The line of a run that cannot say which store it used."""
+    return SurfaceLine(contract.name, None, None, None, {}, None, {}, None, used=False, problem=problem)
+
+
+def observe(bench: Bench, launched: Mapping[str, Any] | None) -> SurfaceLine:
+    """Look at the store of a session of its own. `launched` is what the launcher says of it, if anything."""
+    found = unseen(bench.contract, "")
+    try:
+        with bench.session() as session:
+            said = session.said.get(MEMBER) if isinstance(session.said, Mapping) else None
+            found, place = _placed(found, launched, said)
+            stated = isinstance(said, Mapping) and "dsn" in said
+            return _looked(bench, session, found, place, stated=stated)
+    except _ProblemError as problem:
+        return replace(found, problem=str(problem))
+    except Finding as finding:
+        return replace(found, problem=f"the session in which the store was to be looked at: {finding.judgement.detail}")
+
+
+def _placed(line: SurfaceLine, launched: Any, said: Any) -> tuple[SurfaceLine, dict[str, Any]]:
+    place: dict[str, Any] = {}
+    for source, given in (("launcher", launched), ("adapter", said)):
+        if given is None:
+            continue
+        problem = schema.explain(schema.published_validator("surface"), given)
+        if problem is not None:
+            # Without the value itself: it may hold a password.
+            raise _ProblemError(f"the {source}'s `{MEMBER}` does not fit surface.schema.json")
+        if "file" in given:
+            place = {name: part for name, part in place.items() if name not in _WHERE}
+        place |= given
+        if any(name in given for name in _WHERE):
+            line = replace(line, source=source)
+    if line.source is None:
+        raise _ProblemError("neither the launcher nor the adapter said where the store of a session is")
+    return line, place
+
+
+def _looked(
+    bench: Bench, session: Session, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
+) -> SurfaceLine:
+    # The drivers of databases are heavy, and most runs need none.
+    from holdfast.conformance.fitness.errors import FitnessError, LostError
+    from holdfast.conformance.fitness.server import server_of
+    from holdfast.conformance.fitness.store import Login, store_at
+    from holdfast.conformance.fitness.tie import TieError, parts_of, schema_digest, schema_of
+
+    try:
+        store = store_at(place, session.workdir, Login.AS_STATED if stated else Login.OF_THE_USER)
+        used = _used(bench, session, store)
+        seen = store.look()
+        rows = schema_of(seen.snapshot, seen.surface.writer)
+    except (FitnessError, LostError, TieError) as error:
+        raise _ProblemError(f"the store that the {line.source} names cannot be read: {error}") from error
+    server = server_of(seen.snapshot)
+    return replace(
+        line,
+        dialect=seen.snapshot.dialect.value,
+        server=None if server is None else server.name,
+        parts=parts_of(seen.surface, seen.snapshot.dialect),
+        writer=seen.surface.writer,
+        schema=rows,
+        schema_digest=schema_digest(rows),
+        used=used,
+    )
+
+
+def _used(bench: Bench, session: Session, store: Store) -> bool:
+    """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
+    # With it comes what draws histories, which few commands need.
+    from holdfast.conformance.suites.rs4a_replay.history import issue, request
+
+    args = request(session, "lamp", nonce=issue(bench, session))
+    key = str(derive("rs4a.logical_request_key", args))
+    before = store.rows(key)
+    accepted = session.call("register", args)
+    if accepted.effect != "new":
+        raise _ProblemError("the request that was to appear in the store was not accepted")
+    after = store.rows(key)
+    again = request(session, "lamp", nonce=issue(bench, session), attempt_id=f"try-{session.rand('again')}")
+    if session.call("register", again).outcome != "refused":
+        raise _ProblemError("a second request for the same effect was not refused")
+    last = store.rows(key)
+    return (before.holding, after.holding) == (0, 1) and after.all > before.all and last == after

@@ -1,0 +1,1 @@
+"""Whether the cases have teeth: planted bugs, and the baseline adapters."""

@@ -1,0 +1,1 @@
+"""The suite of calyx-replay: what its scripts cannot say."""

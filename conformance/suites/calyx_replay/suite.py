@@ -1,0 +1,298 @@
+"""calyx-replay: what a script cannot say. Many processes on one mailbox, days of traffic, any envelope in any spelling,
+any history against a small model."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.conformance.cases.values import shift
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url
+from holdfast.conformance.suites.calyx_replay.history import OPENING, STEPS, Play, Step
+from holdfast.conformance.suites.histories import DRAWN
+from holdfast.vectors.derive import derive
+
+_RIVALS = 8
+
+
+def envelope(session: Session, label: str, *, at: str | None = None, extra: Mapping[str, str] | None = None) -> str:
+    """A signed envelope of its own for each label, base64url; its timestamp is the session's clock unless `at`."""
+    header = {
+        "msg_id": str(uuid.UUID(session.hex64(f"id-{label}")[:32], version=4)),
+        "recipient_fp": session.hex64("recipient"),
+        "timestamp": at or session.now,
+        **(extra or {}),
+    }
+    text = base64url(f"message {label}".encode())
+    made: str = derive("calyx.envelope", {"key": "sender", "header": header, "ciphertext": text})
+    return made
+
+
+def _accept(session: Session, sent: str, worker: int = 0) -> Answer:
+    return session.call("accept", {"envelope": sent}, worker)
+
+
+def _must_accept(bench: Bench, session: Session, sent: str, what: str) -> None:
+    answer = _accept(session, sent)
+    if answer.outcome != "accepted":
+        bench.fail(
+            "over_refusal",
+            f"{what} was not accepted",
+            expected="accepted",
+            received=f"{answer.outcome} {answer.reason}",
+        )
+
+
+def _rows(session: Session) -> int:
+    return len(session.observe("state")["replay_state"])
+
+
+# Many processes
+
+
+@clause("CALYX-HARD-5", "CALYX-HARD-3")
+def test_of_many_processes_that_receive_one_envelope_one_accepts_it(bench: Bench) -> None:
+    """Eight processes, two hundred envelopes, each handed to all of them at once."""
+    for part in range(4):
+        with bench.session(workers=_RIVALS) as session:
+            for number in range(50):
+                sent = envelope(session, f"{part}-{number}")
+                answers = session.race([("accept", {"envelope": sent})] * _RIVALS)
+                accepted = sum(answer.outcome == "accepted" for answer in answers)
+                if accepted != 1:
+                    bench.fail(
+                        "fail_open" if accepted else "over_refusal",
+                        f"{accepted} of {_RIVALS} processes accepted the same envelope",
+                        expected="one accepted",
+                        received=", ".join(f"{answer.outcome} {answer.reason or ''}" for answer in answers),
+                    )
+            rows, delivered = _rows(session), len(session.observe("deliveries")["delivered"])
+            if (rows, delivered) != (50, 50):
+                bench.fail("state_leak", f"50 envelopes left {rows} rows and {delivered} deliveries")
+
+
+@clause("CALYX-HARD-7")
+def test_who_loses_the_race_for_an_envelope_is_told_that_it_is_a_replay(bench: Bench) -> None:
+    """Four processes; nothing else holds the database, so that no loser has a reason to wait for long."""
+    with bench.session(workers=4) as session:
+        for number in range(25):
+            sent = envelope(session, str(number))
+            answers = session.race([("accept", {"envelope": sent})] * 4)
+            losers = [answer for answer in answers if answer.outcome != "accepted"]
+            wrong = [answer for answer in losers if answer.reason != "REPLAY_DUPLICATE"]
+            if len(losers) != 3 or wrong:
+                bench.fail(
+                    "fail_open" if len(losers) < 3 else "wrong_reason",
+                    "not all the losers of a race were told REPLAY_DUPLICATE",
+                    expected="one accepted, three REPLAY_DUPLICATE",
+                    received=", ".join(f"{answer.outcome} {answer.reason or ''}" for answer in answers),
+                )
+
+
+# Days of traffic
+
+
+@clause("CALYX-PRN-10", "CALYX-PRN-6a")
+def test_ten_days_of_traffic_leave_no_more_than_the_retention_allows(bench: Bench) -> None:
+    """Forty messages a day. By itself a mailbox may keep two days, because it prunes once a day; asked, one."""
+    with bench.session() as session:
+        for day in range(10):
+            for part in range(4):
+                for number in range(10):
+                    _must_accept(bench, session, envelope(session, f"{day}-{part}-{number}"), "a new envelope")
+                session.clock("+6h")
+            kept = _rows(session)
+            if kept > 2 * 40:
+                bench.fail("state_leak", f"after day {day + 1} there are {kept} rows of 40 messages a day")
+        answer = session.call("prune")
+        kept = _rows(session)
+        if answer.outcome != "accepted" or kept > 40:
+            bench.fail("state_leak", f"after a prune there are {kept} rows of 40 messages a day, {answer.outcome}")
+
+
+@clause("CALYX-PRN-6c")
+def test_a_mailbox_prunes_by_itself_no_more_than_once_a_day(bench: Bench) -> None:
+    """Three days with a message every hour, restarts among them."""
+    with bench.session() as session:
+        for hour in range(72):
+            _must_accept(bench, session, envelope(session, f"h{hour}"), "a new envelope")
+            session.clock("+1h")
+            if hour % 20 == 10:
+                session.restart()
+        times = session.observe("pruned")["automatic"]
+        # One when it began, and one for each day that has passed since.
+        if not 2 <= times <= 4:
+            bench.fail(
+                "state_leak", f"in three days it pruned {times} times", expected="once a day", received=str(times)
+            )
+
+
+# Any envelope
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+_NAMES = st.text(st.sampled_from("abcxyz_-\u00e9\u4e2d\U0001f4a1"), min_size=1, max_size=8).map(
+    lambda name: f"x-{name}"
+)
+_EXTRAS = st.dictionaries(_NAMES, _TEXT, max_size=4)
+
+
+@clause("CALYX-KEY-3", "CALYX-KEY-1", "CALYX-KEY-2", drawn=True)
+def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None:
+    """Keys are compared with those that holdfast derives itself, in two processes one after the other."""
+    with bench.session(workers=2) as session:
+        count = 0
+
+        @settings(DRAWN, max_examples=60)
+        @given(_EXTRAS)
+        def run(extra: dict[str, str]) -> None:
+            nonlocal count
+            count += 1
+            sent = envelope(session, str(count), extra=extra)
+            due = derive("calyx.replay_key", sent)
+            got = [session.observe("replay_key", {"envelope": sent}, worker)["replay_key"] for worker in (0, 1)]
+            if got != [due, due]:
+                bench.fail("fail_open", f"header {extra!r} has another key", expected=due, received=repr(got))
+
+        run()
+
+
+def _respelled(sent: str, ways: int) -> bytes:
+    """The same envelope in another spelling: order of members, whitespace, escapes; chosen by bits of `ways`."""
+    told = json.loads(from_base64url(sent))
+    if ways & 1:
+        told = dict(reversed(told.items()))
+    if ways & 2:
+        told["header"] = dict(reversed(told["header"].items()))
+    spaces = (", ", ": ") if ways & 4 else (",", ":")
+    text = json.dumps(
+        told, separators=spaces, ensure_ascii=False, sort_keys=not ways & 3, indent=1 if ways & 8 else None
+    )
+    if ways & 16:
+        text = text.replace("calyx", "\\u0063alyx", 1)
+    if ways & 32:
+        text += "\n"
+    return text.encode()
+
+
+@clause("CALYX-KEY-6", "CALYX-KEY-3", drawn=True)
+def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
+    """Some spellings come after the envelope, some before it; at most one of the two is ever delivered."""
+    with bench.session() as session:
+        count = 0
+
+        @settings(DRAWN, max_examples=60)
+        @given(st.integers(1, 63), st.booleans(), _EXTRAS)
+        def run(ways: int, first: bool, extra: dict[str, str]) -> None:  # noqa: FBT001
+            nonlocal count
+            count += 1
+            sent = envelope(session, f"s{count}", extra=extra)
+            other = _respelled(sent, ways)
+            if other == from_base64url(sent):
+                return
+            both = [sent, base64url(other)]
+            answers = [_accept(session, each) for each in (reversed(both) if first else both)]
+            accepted = [answer for answer in answers if answer.outcome == "accepted"]
+            if len(accepted) > 1:
+                bench.fail("fail_open", f"the spelling {other[:200]!r} of an envelope was delivered beside it")
+            if not accepted or (not first and answers[0].outcome != "accepted"):
+                bench.fail(
+                    "over_refusal", f"an envelope was refused because of another spelling of it, {other[:200]!r}"
+                )
+
+        run()
+
+
+@clause("CALYX-KEY-6")
+def test_an_envelope_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
+    """To the byte, the contract's `max_envelope_bytes`."""
+    most = int(bench.contract.parameters["max_envelope_bytes"].value or 0)
+    with bench.session() as session:
+        room = most - len(from_base64url(envelope(session, "long", extra={"x-filler": ""})))
+        longest, longer = (envelope(session, "long", extra={"x-filler": "x" * (room + more)}) for more in (0, 1))
+        answer = _accept(session, longer)
+        if answer.reason != "ENVELOPE_MALFORMED":
+            bench.fail(
+                "fail_open" if answer.outcome == "accepted" else "wrong_reason",
+                f"an envelope of {most + 1} bytes",
+                expected="ENVELOPE_MALFORMED",
+                received=f"{answer.outcome} {answer.reason or ''}",
+            )
+        if _rows(session):
+            bench.fail("state_leak", f"an envelope of {most + 1} bytes was refused and left a row")
+        _must_accept(bench, session, longest, f"an envelope of {most} bytes")
+
+
+@clause("CALYX-KEY-4c", "CALYX-KEY-4b", "CALYX-KEY-4d")
+def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
+    """A bit at any place of the bytes: what can still be read as an envelope has another key, the rest has none."""
+    with bench.session() as session:
+        sent = envelope(session, "altered", extra={"x-subject": "a subject"})
+        data = from_base64url(sent)
+        known = session.observe("replay_key", {"envelope": sent})["replay_key"]
+        if known != derive("calyx.replay_key", sent):
+            bench.fail("fail_open", "the envelope itself has another key than due")
+        _must_accept(bench, session, sent, "the envelope")
+        for place in range(0, len(data), max(1, len(data) // 80)):
+            bad = bytearray(data)
+            bad[place] ^= 1 << place % 7
+            answer = _accept(session, base64url(bytes(bad)))
+            if answer.outcome == "accepted":
+                bench.fail("fail_open", f"with a bit changed at byte {place} it was accepted")
+            if answer.reason == "REPLAY_DUPLICATE":
+                bench.fail("wrong_reason", f"with a bit changed at byte {place} it passed for the envelope itself")
+
+
+# Any instant around the edges of the window
+
+
+@clause("CALYX-ALG-7", "CALYX-ALG-6", drawn=True)
+def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
+    """Timestamps at any distance, above all around the edges, in both directions."""
+    near = st.integers(-3, 3)
+    edges = st.tuples(st.sampled_from([-300_000_000, 300_000_000]), near).map(sum)
+    with bench.session() as session:
+        count = 0
+
+        @settings(DRAWN, max_examples=60)
+        @given(st.one_of(edges, edges, st.integers(-700_000_000, 700_000_000)))
+        def run(microseconds: int) -> None:
+            nonlocal count
+            count += 1
+            sign = "-" if microseconds < 0 else "+"
+            at = shift(session.now, f"{sign}{abs(microseconds) / 1e6:.6f}s")
+            before = _rows(session)
+            answer = _accept(session, envelope(session, f"w{count}", at=at))
+            within = abs(microseconds) <= 300_000_000
+            got = answer.reason or answer.outcome
+            due = "accepted" if within else "TIMESTAMP_OUT_OF_WINDOW"
+            if got != due:
+                verdict = "over_refusal" if within else "fail_open" if got == "accepted" else "wrong_reason"
+                bench.fail(verdict, f"an envelope {microseconds} microseconds from now", expected=due, received=got)
+            if _rows(session) != before + within:
+                bench.fail("state_leak", f"an envelope {microseconds} microseconds from now left no fitting row")
+
+        run()
+
+
+# Any history
+
+
+@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", drawn=True)
+def test_any_history_agrees_with_the_model(bench: Bench) -> None:
+    """Envelopes, replays, skewed clocks, prunes, restarts and a second process, in any order."""
+
+    @settings(DRAWN, max_examples=8)
+    @given(st.lists(STEPS, min_size=8, max_size=20))
+    def run(history: list[Step]) -> None:
+        with bench.session(workers=2) as session:
+            play = Play(bench, session, lambda label, at: envelope(session, label, at=at))
+            for step in (*OPENING, *history):
+                play.step(step)
+            play.compare()
+
+    run()

@@ -1,0 +1,1 @@
+"""The suite of hx-sync: what its scripts cannot say."""

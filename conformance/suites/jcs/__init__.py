@@ -1,0 +1,1 @@
+"""The suite of jcs: what its scripts cannot say."""

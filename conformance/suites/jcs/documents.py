@@ -1,0 +1,227 @@
+"""Documents for suites: constructed ones, any JSON value, and legal disguises that change no canonical form of jcs.
+
+All are drawn from a seed: an adapter that knows the committed vectors does not know them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator
+from decimal import Decimal
+from hashlib import sha256
+from itertools import count, islice
+from random import Random
+from typing import Any
+
+from holdfast.vectors.jcs.construct.stream import batch, twins
+from holdfast.vectors.record import Canonical, Expected, Refused, Vector
+from holdfast.vectors.taxonomy import Category, Profile
+
+# Control characters, quotation marks and the ends of the planes, more often than they would come by themselves.
+_MARKED = '\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600'
+# Code points up to each of these: ASCII, two bytes of UTF-8, three, four.
+_PLANES = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+# Constructed documents come in slices of so many; one takes a tenth of a second.
+_SLICE = 512
+# Characters of a long string, and at most so many zeros in a long number.
+_LONG = 20_000
+# Levels of containers above the scalars of a drawn value, at the most.
+_LEVELS = 4
+
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
+
+# What RFC 8785 section 3.2.2.2 escapes, and how.
+_ESCAPED = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | {
+    character: short for character, short in _SHORT.items() if character != "/"
+}
+
+
+def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
+    """Documents whose canonical bytes are known by construction, without end, each beside itself without its defect.
+
+    Negative ones have one defect, the others none.
+    """
+    number = number_of(seed)
+    for row, twin in constructed_rows(seed):
+        due: dict[Profile, Expected] = {
+            profile: Refused(row["reason"]) if row["refused_by"] & profile.bit else Canonical(row["canonical"])
+            for profile in Profile
+        }
+        name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
+        yield Vector(name, category, row["document"], due, "", (), "constructed", None, ""), twin
+
+
+def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The same as rows of the stream."""
+    number = number_of(seed)
+    for start in count(0, _SLICE):
+        rows = batch(number, start, _SLICE).to_pylist()
+        yield from zip(rows, twins(number, start, _SLICE).to_pylist(), strict=True)
+
+
+def number_of(seed: str) -> int:
+    """A number of the run that an adapter cannot know."""
+    return int.from_bytes(sha256(seed.encode()).digest()[:7], "big")
+
+
+def large(seed: str) -> Iterator[Vector]:
+    """A few documents of a hundred kilobytes, and numbers of thousands of digits."""
+    way = Random(f"{seed} large")  # noqa: S311 - no secret
+    parts = [record for record, _ in islice(constructed(seed), _SLICE) if record.canonical is not None]
+    # Names of equal length and without escapes, so that their order is that of their digits.
+    named = sorted({f"{way.getrandbits(48):012x}": part for part in parts}.items())
+    shuffled = way.sample(named, len(named))
+    text = "".join(_any_character(way) for _ in range(_LONG))
+    digit, zeros = way.randint(1, 9), "0" * way.randint(_LONG // 2, _LONG)
+    yield _large(
+        "an array",
+        b"[" + b" ,\n".join(part.document for part in parts) + b"]",
+        b"[" + b",".join(part.canonical or b"" for part in parts) + b"]",
+    )
+    yield _large(
+        "an object",
+        b"{" + b",".join(b'"%s" : %s' % (name.encode(), part.document) for name, part in shuffled) + b"}",
+        b"{" + b",".join(b'"%s":%s' % (name.encode(), part.canonical or b"") for name, part in named) + b"}",
+    )
+    plain = "".join(_ESCAPED.get(character, character) for character in text)
+    yield _large("a string", _spelt(text, way).encode(), f'"{plain}"'.encode())
+    yield _large("a large literal", f"{digit}{zeros}e-{len(zeros)}".encode(), f"{digit}".encode())
+    yield _large("a small literal", f"-0.{zeros}{digit}E{len(zeros) + 1}".encode(), f"-{digit}".encode())
+
+
+def _large(name: str, document: bytes, canonical: bytes) -> Vector:
+    due: dict[Profile, Expected] = dict.fromkeys(Profile, Canonical(canonical))
+    return Vector(name, Category.SIZE, document, due, "", (), "constructed", None, "")
+
+
+def drawn(way: Random, levels: int = _LEVELS) -> Any:
+    """Any JSON value of at most so many levels: None, bool, float, str without surrogates, list or dict."""
+    kind = way.choice("vnntaaooo") if levels else way.choice("vnntt")
+    if kind == "v":
+        return way.choice((None, True, False))
+    if kind == "n":
+        return _double(way)
+    if kind == "t":
+        return _text(way)
+    if kind == "a":
+        return [drawn(way, levels - 1) for _ in range(way.randrange(4))]
+    return {_text(way): drawn(way, levels - 1) for _ in range(way.randrange(5))}
+
+
+def _double(way: Random) -> float:
+    """Few digits at every size, which random doubles almost never have, or a random double."""
+    if way.random() < 0.5:
+        return float(f"{way.randint(-(10**6), 10**6)}e{way.randint(-30, 30)}")
+    double: float = struct.unpack("<d", way.randbytes(8))[0]
+    return double if math.isfinite(double) else 0.0
+
+
+def _text(way: Random) -> str:
+    return "".join(_any_character(way) for _ in range(way.randrange(7)))
+
+
+def _any_character(way: Random) -> str:
+    if way.random() < 0.3:
+        return way.choice(_MARKED)
+    code = way.randint(0, way.choice(_PLANES))
+    # Surrogates are no characters.
+    return chr(code) if not 0xD800 <= code <= 0xDFFF else "\ufffd"
+
+
+def disguised(value: Any, way: Random) -> bytes:
+    """A document that spells `value` in one of very many ways: blanks, member order, escapes, number spellings."""
+    return (_blank(way) + _spelt(value, way) + _blank(way)).encode("utf-8")
+
+
+def _blank(way: Random) -> str:
+    return "".join(way.choices(" \t\n\r", k=way.choice((0, 0, 0, 1, 2))))
+
+
+def _spelt(value: Any, way: Random) -> str:
+    if isinstance(value, str):
+        return '"' + "".join(_character(character, way) for character in value) + '"'
+    if isinstance(value, float):
+        return _number(value, way)
+    if isinstance(value, list):
+        return (
+            "[" + ",".join(_blank(way) + _spelt(item, way) + _blank(way) for item in value) + _inside(value, way) + "]"
+        )
+    if isinstance(value, dict):
+        members = list(value.items())
+        way.shuffle(members)
+        spelt = (
+            f"{_blank(way)}{_spelt(name, way)}{_blank(way)}:{_blank(way)}{_spelt(item, way)}{_blank(way)}"
+            for name, item in members
+        )
+        return "{" + ",".join(spelt) + _inside(value, way) + "}"
+    return json.dumps(value)
+
+
+def _inside(container: Any, way: Random) -> str:
+    return "" if container else _blank(way)
+
+
+def _character(character: str, way: Random) -> str:
+    must = character < " " or character in '"\\'
+    if character in _SHORT and way.random() < 0.5:
+        return _SHORT[character]
+    if not must and way.random() < 0.7:
+        return character
+    units = character.encode("utf-16-be")
+    digits = (units[at : at + 2].hex() for at in range(0, len(units), 2))
+    return "".join(f"\\u{four.upper() if way.random() < 0.5 else four}" for four in digits)
+
+
+def _number(double: float, way: Random) -> str:
+    if double == 0:
+        return way.choice(("0", "-0", "0.0", "-0e9", "0E-7"))
+    sign = "-" if math.copysign(1, double) < 0 else ""
+    # `repr` reads back as the same double, and so does every other spelling of its digits.
+    _, figures, exponent = Decimal(repr(abs(double))).as_tuple()
+    digits = "".join(map(str, figures)) + "0" * (zeros := way.randrange(3))
+    shift = int(exponent) - zeros
+    point = way.randrange(1, len(digits) + 1)
+    # Digits before the point, digits behind it, and the exponent that makes up for the point.
+    whole, fraction = digits[:point].lstrip("0") or "0", digits[point:]
+    behind = f".{fraction}" if fraction else way.choice(("", ".0"))
+    power = shift + len(fraction)
+    mark = way.choice("eE") + ("-" if power < 0 else way.choice(("", "+"))) + "0" * way.randrange(2) + str(abs(power))
+    return sign + whole + behind + ("" if power == 0 and way.random() < 0.5 else mark)
+
+
+def same_value(left: Any, right: Any) -> bool:
+    """Whether two values are one as JSON has them: members in any order, minus zero is zero, true is not 1."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_value(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    return type(left) is type(right) and left == right
+
+
+def value_of(canonical: bytes) -> Any:
+    """The value of bytes that are said to be JSON. Raises ValueError if they are not."""
+    return json.loads(canonical.decode("utf-8"), parse_int=float)
+
+
+def depth_of(document: bytes) -> int:
+    """How deep `document` nests at its deepest, as far as its brackets tell."""
+    depth = deepest = 0
+    inside = escaped = False
+    for byte in document:
+        if inside:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                inside = False
+        elif byte == 0x22:
+            inside = True
+        elif byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest

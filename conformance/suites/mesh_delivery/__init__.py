@@ -1,0 +1,1 @@
+"""The suite of mesh-delivery: what its scripts cannot say."""

@@ -1,0 +1,232 @@
+"""mesh-delivery: what a script cannot say. Every committed fingerprint, and fields mutated one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from random import Random
+from typing import Any
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench, Session, base64url, listed
+from holdfast.conformance.suites.jcs.documents import constructed_rows, number_of
+from holdfast.vectors.derive import derive
+from holdfast.vectors.fingerprints import Fingerprint, load
+from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
+from holdfast.vectors.taxonomy import Profile
+
+_KEY = "mesh.fingerprint"
+# Requests are drawn from the seed of the run: the committed ones are public, and whoever looks them up knows nothing
+# else. Each block of rows tries every field of one request.
+_BLOCKS = 12
+_METAS, _LARGE = 80, 12
+# Far beyond what a buffer of one page holds, and well within a line of the protocol.
+_MOST_BYTES = 12_000
+_PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
+# So many characters of a request are told.
+_TOLD = 400
+
+
+def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str, int | None]]:
+    """A verdict, its words and its record, if the answer is not the recorded one."""
+    answer = session.call("fingerprint", record.request)
+    if record.sha256 is None:
+        if answer.outcome != "refused":
+            yield "fail_open", f"{record.id}: has a fingerprint; it must be refused ({record.note})", answer.n
+    elif answer.outcome == "refused":
+        yield (
+            "over_refusal",
+            f"{record.id}: refused with {answer.reason}; it has a fingerprint ({record.note})",
+            answer.n,
+        )
+    elif answer.value["fingerprint"] != record.sha256:
+        yield (
+            "wrong_reason",
+            f"{record.id}: {answer.value['fingerprint']}, {record.sha256} is due ({record.note})",
+            answer.n,
+        )
+
+
+def _fingerprint(bench: Bench, session: Session, request: Mapping[str, Any]) -> str:
+    answer = session.call("fingerprint", request)
+    if answer.outcome != "accepted":
+        bench.fail("over_refusal", f"{_told(request)}: refused with {answer.reason}; nothing is wrong with it")
+    return str(answer.value["fingerprint"])
+
+
+def _told(request: Mapping[str, Any]) -> str:
+    text = str(request)
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}… ({len(text)} characters)"
+
+
+def _run(bench: Bench, *clauses: str) -> None:
+    """Every request of vectors/data/fingerprints/mesh.jsonl that is about these clauses."""
+    found: list[tuple[str, str, int | None]] = []
+    with bench.session() as session:
+        for record in load():
+            if record.key == _KEY and record.clause in clauses:
+                found += _recorded(session, record)
+    if found:
+        # An open door is told before a wrong digest.
+        found.sort(key=lambda one: one[0] != "fail_open")
+        bench.fail(found[0][0], listed([text for _, text, _ in found]), at=found[0][2])
+
+
+@clause("MESH-4.4-F1", "MESH-4.4-F2")
+def test_committed_fingerprints_of_framing(bench: Bench) -> None:
+    """All fields at once, and versions."""
+    _run(bench, "MESH-4.4-F1", "MESH-4.4-F2")
+
+
+@clause("MESH-4.4-F3", "MESH-4.4-F4")
+def test_committed_fingerprints_of_destinations(bench: Bench) -> None:
+    """Kinds and references."""
+    _run(bench, "MESH-4.4-F3", "MESH-4.4-F4")
+
+
+@clause("MESH-4.4-F5")
+def test_committed_fingerprints_of_replies(bench: Bench) -> None:
+    """Ids in every spelling, and none."""
+    _run(bench, "MESH-4.4-F5")
+
+
+@clause("MESH-4.4-F6")
+def test_committed_fingerprints_of_priorities(bench: Bench) -> None:
+    """Priorities, and the default."""
+    _run(bench, "MESH-4.4-F6")
+
+
+@clause("MESH-4.4-F7")
+def test_committed_fingerprints_of_metas(bench: Bench) -> None:
+    """What RFC 8785 makes of meta."""
+    _run(bench, "MESH-4.4-F7")
+
+
+@clause("MESH-4.4-F8")
+def test_committed_fingerprints_without_meta(bench: Bench) -> None:
+    """The spellings of no meta."""
+    _run(bench, "MESH-4.4-F8")
+
+
+@clause("MESH-4.4-F9", "MESH-4.4-F10")
+def test_committed_fingerprints_of_bodies(bench: Bench) -> None:
+    """Bytes that are no text, and texts that look like fields."""
+    _run(bench, "MESH-4.4-F9", "MESH-4.4-F10")
+
+
+@clause("MESH-4.4-F12", "MESH-4.4-F13")
+def test_committed_requests_without_a_fingerprint(bench: Bench) -> None:
+    """NUL, and metas that cannot be canonicalised without loss."""
+    _run(bench, "MESH-4.4-F12", "MESH-4.4-F13")
+
+
+@clause("MESH-4.4-F10")
+def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
+    """Requests that differ in one field, and requests that are spelt otherwise."""
+    rows = (row_at(number_of(bench.seed), index) for index in range(_BLOCKS * BLOCK_ROWS))
+    by_fingerprint: dict[str, Row] = {}
+    by_identity: dict[bytes, tuple[Row, str]] = {}
+    with bench.session() as session:
+        for row in rows:
+            if row.key != _KEY:
+                continue
+            answer = session.call("fingerprint", row.request)
+            if answer.outcome != "accepted":
+                bench.fail("over_refusal", f"{row.request}: refused with {answer.reason}; nothing is wrong with it")
+            found = answer.value["fingerprint"]
+            other = by_fingerprint.setdefault(found, row)
+            if other.identity != row.identity:
+                told = (
+                    f"{other.request} and {row.request} differ in {row.field or other.field} and have one fingerprint"
+                )
+                bench.fail("fail_open", told, received=found)
+            equal, fingerprint = by_identity.setdefault(row.identity, (row, found))
+            if fingerprint != found:
+                told = f"{equal.request} and {row.request} are one request in two spellings"
+                bench.fail("wrong_reason", told, expected=fingerprint, received=found)
+
+
+def _metas(bench: Bench) -> Iterator[tuple[bytes, bytes | None, bytes]]:
+    """Objects without end: a document, its canonical form or None if it must be refused, and it without its defect."""
+    for row, twin in constructed_rows(bench.seed):
+        if twin.lstrip().startswith(b"{"):
+            refused = row["refused_by"] & Profile.SAFE_INT.bit
+            yield row["document"], None if refused else row["canonical"], twin
+
+
+@clause("MESH-4.4-F7")
+def test_constructed_metas_enter_in_the_form_of_their_construction(bench: Bench) -> None:
+    """Any object in any disguise has the fingerprint of its canonical form, and no other object has it."""
+    with bench.session() as session:
+        plain = {**_PLAIN, "destination_ref": session.rand("topic")}
+        # An implementation that frames otherwise fails elsewhere; here its metas are held against each other alone.
+        framed = _fingerprint(bench, session, plain) == derive(_KEY, plain)
+        known: dict[str, bytes] = {}
+        accepted = ((document, form) for document, form, _ in _metas(bench) if form not in (None, b"{}"))
+        for document, form in islice(accepted, _METAS):
+            assert form is not None
+            found = _fingerprint(bench, session, {**plain, "meta": base64url(document)})
+            due = _fingerprint(bench, session, request := {**plain, "meta": base64url(form)})
+            if framed:
+                due = derive(_KEY, request)
+            if found != due:
+                bench.fail("wrong_reason", f"meta {document!r} is {form!r}", expected=due, received=found)
+            if known.setdefault(found, form) != form:
+                bench.fail("fail_open", f"metas {known[found]!r} and {form!r} have one fingerprint", received=found)
+
+
+@clause("MESH-4.4-F13")
+def test_constructed_metas_with_a_defect_are_refused(bench: Bench) -> None:
+    """Each beside the same object without its defect, which must be accepted to count."""
+    told = 0
+    with bench.session() as session:
+        plain = {**_PLAIN, "destination_ref": session.rand("topic")}
+        refused = ((document, twin) for document, form, twin in _metas(bench) if form is None)
+        for document, twin in islice(refused, _METAS):
+            if twin != document:
+                if session.call("fingerprint", {**plain, "meta": base64url(twin)}).outcome != "accepted":
+                    continue
+                told += 1
+            answer = session.call("fingerprint", {**plain, "meta": base64url(document)})
+            if answer.outcome != "refused":
+                bench.fail("fail_open", f"meta {document!r}: has a fingerprint; it must be refused")
+            if answer.reason != "META_INVALID":
+                bench.fail("wrong_reason", f"meta {document!r}: {answer.reason}, META_INVALID is due")
+    if not told:
+        bench.fail("not_reached", "no meta is accepted without its defect, so no refusal counts")
+
+
+@clause("MESH-4.4-F9", "MESH-4.4-F10")
+def test_large_fields_count_whole(bench: Bench) -> None:
+    """Versions, names, metas and bodies of any size, each changed in one place anywhere."""
+    with bench.session() as session:
+        for number in range(_LARGE):
+            # What is drawn is no secret.
+            way = Random(f"{bench.seed} {number}")  # noqa: S311
+            version, size = way.randint(1, 2**53 - 2), way.randrange(1, _MOST_BYTES)
+            body, at = bytearray(way.randbytes(size)), way.randrange(size)
+            name, place = (
+                "".join(way.choices("ab\u00e9\u20ac\U0001f4a1", k=size // 8 + 1)),
+                way.randrange(size // 8 + 1),
+            )
+            members = [f'"{one}":{one}' for one in range(size // 16 + 1)]
+            request = {
+                "envelope_version": version,
+                "destination_kind": way.choice(("topic", "queue")),
+                "destination_ref": name,
+                "meta": base64url(f"{{{','.join(members)}}}".encode()),
+                "body": base64url(bytes(body)),
+            }
+            body[at] ^= 1 << way.randrange(8)
+            members[way.randrange(len(members))] = '"x":0'
+            changes = {
+                "envelope_version": version + 1,
+                "destination_ref": f"{name[:place]}c{name[place + 1 :]}",
+                "meta": base64url(f"{{{','.join(members)}}}".encode()),
+                "body": base64url(bytes(body)),
+            }
+            first = _fingerprint(bench, session, request)
+            for field, value in changes.items():
+                if _fingerprint(bench, session, {**request, field: value}) == first:
+                    told = f"{_told(request)} and the same with another {field} have one fingerprint"
+                    bench.fail("fail_open", told, received=first)

@@ -1,0 +1,1 @@
+"""The suite of rs4a-replay: what its scripts cannot say."""

@@ -1,0 +1,280 @@
+"""rs4a-replay: what a script cannot say. Any history against a small model, any spelling of a target, kills and
+samples at any moment, races in which every rival brings a nonce of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Answer, Bench, Session
+from holdfast.conformance.suites.histories import DRAWN
+from holdfast.conformance.suites.rs4a_replay.history import OPENING, STEPS, Play, Step, issue, request, shown
+from holdfast.vectors.derive import derive
+
+
+def _counts(session: Session, worker: int = 0) -> tuple[int, int]:
+    state = session.observe("state", worker=worker)
+    return len(state["registration"]), len(state["nonce_consume"])
+
+
+def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
+    """Every registration has its consumed nonce and the other way round."""
+    registered = sorted((row["authorization_nonce"], row["logical_request_key"]) for row in state["registration"])
+    consumed = sorted((row["authorization_nonce"], row["logical_request_key"]) for row in state["nonce_consume"])
+    if registered != consumed:
+        bench.fail(
+            "lost_durability",
+            f"{when}: {len(registered)} registrations stand beside {len(consumed)} consumed nonces",
+            expected="each registration with its consumed nonce, or neither",
+            received=f"registrations {registered!r}, consumed {consumed!r}",
+        )
+
+
+# Any history
+
+
+@clause("RS4A-RP-03b", provocations=("fail_verify",), drawn=True)
+def test_any_history_agrees_with_the_model(bench: Bench) -> None:
+    """Registrations, retries, compensations, time and jobs in any order, with a restart now and then."""
+
+    @settings(DRAWN, max_examples=10)
+    @given(st.lists(STEPS, min_size=10, max_size=20), st.sampled_from([None, None, None, 8]))
+    def run(history: list[Step], restart: int | None) -> None:
+        with bench.session() as session:
+            play = Play(bench, session)
+            for number, step in enumerate((*OPENING, *history)):
+                play.step(step)
+                if number == restart:
+                    play.step(Step("restart"))
+            play.compare()
+
+    run()
+
+
+# Any spelling
+
+_NAME = st.text(st.sampled_from("abcxyz0189-_~\u00e9\u00fc\u4e2d\U0001f4a1"), min_size=1, max_size=6)
+_IDENTITY = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=12)
+
+
+def _percent(text: str, at: int) -> str:
+    """One ASCII letter or digit of `text` in its percent-encoded form, if there is one at that place."""
+    place = at % len(text)
+    character = text[place]
+    if not (character.isascii() and character.isalnum()):
+        return text
+    return f"{text[:place]}%{ord(character):02{'x' if at % 2 else 'X'}}{text[place + 1 :]}"
+
+
+def _disguised(segments: list[str], ways: list[int]) -> str:
+    """Another spelling of `dot://acme/<segments>`, by rewrites that the normal form undoes."""
+    path = [_percent(segment, way) if way % 3 == 0 else segment for segment, way in zip(segments, ways, strict=True)]
+    for place, way in enumerate(ways):
+        if way % 5 == 0:
+            path[place] = f"x{way}/../{path[place]}"
+        elif way % 5 == 1:
+            path[place] = f"./{path[place]}"
+    head = "DOT://AcMe" if sum(ways) % 2 else "dot://%61cme"
+    return f"{head}/{'/'.join(path)}{'/' if sum(ways) % 3 else ''}".replace("\u00e9", "e\u0301")
+
+
+@clause("RS4A-ID-3", "RS4A-ID-14", drawn=True)
+def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
+    """Keys are compared with those that holdfast derives itself, for targets, owners and runs of any characters."""
+    with bench.session() as session:
+
+        @settings(DRAWN, max_examples=60)
+        @given(st.lists(st.tuples(_NAME, st.integers(0, 40)), min_size=1, max_size=4), _IDENTITY, _IDENTITY)
+        def run(parts: list[tuple[str, int]], owner: str, run_id: str) -> None:
+            plain = f"dot://acme/{'/'.join(name for name, _ in parts)}"
+            spelled = _disguised([name for name, _ in parts], [way for _, way in parts])
+            for target in (plain, spelled):
+                args = request(session, "", nonce="n" * 16, canonical_target=target, run_id=run_id)
+                args["request"]["owner_or_approval_binding"] = owner
+                due = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
+                got = session.observe("derive_keys", args)
+                if got != due:
+                    bench.fail(
+                        "fail_open", f"target {target!r}, owner {owner!r}, run {run_id!r} have other keys than due",
+                        expected=repr(due), received=repr(got),
+                    )  # fmt: skip
+
+        run()
+
+
+# Many nonces, many rivals
+
+
+@clause("RS4A-ID-5", "RS4A-RP-02")
+def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
+    """Fifty requests for one effect, each with its own issued nonce, attempt, run and time."""
+    with bench.session() as session:
+        outcomes: list[str] = []
+        for number in range(50):
+            nonce = issue(bench, session)
+            varied = {"run_id": f"run-{number}", "attempt_id": f"try-{number}", "protocol_version": f"rs4a/0.{number}"}
+            args = request(session, "lamp", nonce=nonce, age_s=number, **varied)
+            outcomes.append(shown(session.call("register", args)))
+        due = ["accepted new", *["refused REPLAY_DUPLICATE"] * 49]
+        counts = _counts(session)
+        if outcomes.count("accepted new") > 1 or counts[0] > 1:
+            admitted = [number for number, outcome in enumerate(outcomes) if outcome == "accepted new"]
+            bench.fail("fail_open", f"requests {admitted} of 50 each had an effect of their own", received=repr(counts))
+        if outcomes != due or counts != (1, 1):
+            bench.fail("wrong_reason", "fifty requests for one effect", expected=repr(due[:2]), received=repr(outcomes))
+
+
+@clause("RS4A-RP-01")
+def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> None:
+    """The contract leaves two answers to a new attempt; one implementation gives one of them."""
+    with bench.session(workers=2) as session:
+        nonce = issue(bench, session)
+        if session.call("register", request(session, "lamp", nonce=nonce)).effect != "new":
+            bench.fail("not_reached", "the first registration was not admitted")
+        seen = set()
+        for number in range(8):
+            args = request(session, "lamp", nonce=nonce, attempt_id=f"try-{number}", run_id=f"run-{number % 2}")
+            seen.add(shown(session.call("register", args, number % 2)))
+        if "accepted new" in seen:
+            bench.fail("fail_open", "a new attempt had a second effect", received=repr(sorted(seen)))
+        if len(seen) != 1 or not seen <= {"accepted prior", "refused REPLAY_ATTEMPT_NO_BYPASS"}:
+            expected = "always the prior decision, or always REPLAY_ATTEMPT_NO_BYPASS"
+            bench.fail("wrong_reason", "new attempts were answered in turns", expected=expected, received=repr(seen))
+
+
+def _raced(bench: Bench, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
+    """The answers of one call a worker, all under way at once; None if they did not overlap."""
+    answers = session.race(calls)
+    sent_us = [record.sent_us or 0 for record in bench.records[-len(calls) :]]
+    received_us = [record.received_us or 0 for record in bench.records[-len(calls) :]]
+    return answers if max(sent_us) < min(received_us) else None
+
+
+def _race_with_own_nonces(bench: Bench, level: str, rivals: int = 6, rounds: int = 3) -> None:
+    with bench.session(workers=rivals, config={"isolation": level}) as session:
+        raced = 0
+        for number in range(rounds):
+            nonces = [issue(bench, session) for _ in range(rivals)]
+            label = f"lamp-{number}"
+            calls = [
+                ("register", request(session, label, nonce=nonce, attempt_id=f"try-{rival}", run_id=f"run-{rival}"))
+                for rival, nonce in enumerate(nonces)
+            ]
+            answers = _raced(bench, session, calls)
+            raced += answers is not None
+            _judge_race(bench, session, nonces, answers or [], effects=number + 1)
+        if not raced:
+            bench.fail("not_reached", f"in {rounds} rounds the calls of {rivals} workers never overlapped")
+
+
+def _judge_race(bench: Bench, session: Session, nonces: list[str], answers: list[Answer], *, effects: int) -> None:
+    counts = _counts(session)
+    winners = [answer for answer in answers if answer.effect == "new"]
+    if len(winners) > 1 or max(counts) > effects:
+        bench.fail("fail_open", f"{len(winners)} attempts won, rows {counts}", expected="one effect a round")
+    if answers and not winners:
+        bench.fail("over_refusal", "nobody won", received=repr([shown(answer) for answer in answers]))
+    if counts != (effects, effects):
+        bench.fail("lost_durability", f"after {effects} rounds there are {counts} rows")
+    for nonce, answer in zip(nonces, answers, strict=False):
+        if answer.effect == "new":
+            continue
+        if answer.reason not in ("ATTEMPT_COLLISION", "REPLAY_DUPLICATE"):
+            bench.fail("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=shown(answer))
+        told = (answer.data or {}).get("decision", {}).get("decision_id")
+        if answer.reason == "ATTEMPT_COLLISION" and told != winners[0].value["decision"]["decision_id"]:
+            bench.fail("wrong_reason", "a loser was told another decision than the winner's", received=repr(told))
+        if session.observe("nonce_state", {"nonce": nonce})["state"] != "issued":
+            bench.fail("state_leak", "a loser's nonce is no longer issued")
+
+
+@clause("RS4A-S4-3", "RS4A-S4-1", "RS4A-S4-4", "RS4A-RP-09")
+def test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed(bench: Bench) -> None:
+    """Each rival brings a fresh nonce, attempt and run; losers keep their nonces and learn of the winner."""
+    _race_with_own_nonces(bench, "read_committed")
+
+
+@clause("RS4A-S4-3")
+def test_rivals_with_nonces_of_their_own_have_one_effect_at_repeatable_read(bench: Bench) -> None:
+    """The same where a row that was committed meanwhile cannot be seen, and conflicts all the same."""
+    _race_with_own_nonces(bench, "repeatable_read", rounds=1)
+
+
+@clause("RS4A-S4-3", "RS4A-S4-4")
+def test_rivals_with_nonces_of_their_own_have_one_effect_at_serializable(bench: Bench) -> None:
+    """The same where the database itself aborts transactions."""
+    _race_with_own_nonces(bench, "serializable")
+
+
+@clause("RS4A-LAYER-2", "RS4A-RP-09", provocations=("register_unvalidated",))
+def test_rivals_past_the_validator_have_one_effect(bench: Bench) -> None:
+    """Two registrations with forged verdicts race for one key."""
+    with bench.session(workers=2) as session:
+        raced = 0
+        for number in range(4):
+            nonces = [issue(bench, session) for _ in range(2)]
+            calls = [("register_unvalidated", request(session, f"lamp-{number}", nonce=nonce)) for nonce in nonces]
+            answers = _raced(bench, session, calls)
+            raced += answers is not None
+            counts = _counts(session)
+            if max(counts) > number + 1:
+                bench.fail("fail_open", f"two rivals past the validator left {counts} rows in round {number + 1}")
+            if counts != (number + 1, number + 1):
+                bench.fail("over_refusal", f"of two rivals past the validator none has an effect; rows {counts}")
+        if not raced:
+            bench.fail("not_reached", "in 4 rounds the calls of two workers never overlapped")
+
+
+# Samples and kills at any moment
+
+
+@clause("RS4A-S2-3")
+def test_a_second_process_never_samples_half_a_registration(bench: Bench) -> None:
+    """State is sampled again and again through one worker while registrations run in another."""
+    with bench.session(workers=2) as session:
+        during = 0
+        for number in range(20):
+            nonce = issue(bench, session)
+            handle = session.start("register", request(session, f"lamp-{number}", nonce=nonce))
+            samples = []
+            for _ in range(3):
+                _must_pair(bench, session.observe("state", worker=1), "sampled while a registration ran")
+                samples.append(bench.records[-1].received_us or 0)
+            if session.finish(handle).effect != "new":
+                bench.fail("not_reached", "a registration was not admitted, so nothing was sampled")
+            during += any(sample < (bench.records[-1].received_us or 0) for sample in samples)
+            _must_pair(bench, session.observe("state", worker=1), "sampled after the answer")
+        if _counts(session, worker=1) != (20, 20):
+            bench.fail("lost_durability", "20 registrations were acknowledged", received=repr(_counts(session)))
+        if not during:
+            bench.fail("not_reached", "no sample was taken while a registration ran")
+
+
+@clause("RS4A-S1-1", "RS4A-S2-3", "RS4A-RP-06", "RS4A-S1-2")
+def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
+    """SIGKILL at moments that no stop point chose; the status is true, and sending again has one effect."""
+    with bench.session(workers=2) as session:
+        for number, delay_s in enumerate((0.0, 0.003, 0.006)):
+            args = request(session, f"lamp-{number}", nonce=issue(bench, session, worker=1))
+            session.start("register", args)
+            time.sleep(delay_s)
+            session.kill()
+            session.reopen()
+            key = derive("rs4a.logical_request_key", args)
+            answer = session.call("resolve_status", {"logical_request_key": key}, worker=1)
+            if answer.outcome != "accepted":
+                bench.fail("indeterminate", "after a kill the status was not resolved", received=shown(answer))
+            _must_pair(bench, session.observe("state", worker=1), f"after a kill at {delay_s * 1000:g} ms")
+            committed = answer.value["status"] == "COMMITTED"
+            again = session.call("register", args)
+            due = "accepted prior" if committed else "accepted new"
+            if shown(again) != due:
+                verdict = "fail_open" if again.effect == "new" else "lost_durability"
+                bench.fail(verdict, f"sent again after {answer.value['status']}", expected=due, received=shown(again))
+            if _counts(session) != (number + 1, number + 1):
+                bench.fail("fail_open", "one effect a request is due", received=repr(_counts(session)))

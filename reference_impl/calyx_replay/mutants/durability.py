@@ -1,0 +1,116 @@
+"""Bugs of calyx-replay: what was acknowledged and is not kept, or not yet (CALYX-ALG-3 and -11)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping
+
+from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
+from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.terms import Purpose
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.sqlite import SYNCHRONOUS_FULL
+
+
+class CommitForgotten(Store):
+    def commit(self, connection: sqlite3.Connection) -> None:
+        # What is left open is rolled back by the next who uses the connection.
+        self.roll_back(connection)
+
+
+class HeldInMemory(Store):
+    """Receipts stay in one open transaction until something else uses the store."""
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        if not self._receives(connection):
+            self._flush()
+        if not connection.in_transaction:
+            super().begin(connection)
+        connection.execute("SAVEPOINT receipt")
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        connection.execute("RELEASE receipt")
+        if not self._receives(connection):
+            super().commit(connection)
+
+    def roll_back(self, connection: sqlite3.Connection) -> None:
+        if self._receives(connection) and connection.in_transaction:
+            connection.execute("ROLLBACK TO receipt")
+            connection.execute("RELEASE receipt")
+        else:
+            super().roll_back(connection)
+
+    @contextlib.contextmanager
+    def reading(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
+        if purpose is not Purpose.PRUNE:
+            self._flush()
+        with super().reading(purpose) as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._flush()
+        super().close()
+
+    def _receives(self, connection: sqlite3.Connection) -> bool:
+        held = self._held.get(Purpose.RECEIVE)
+        return held is not None and held.connection is connection
+
+    def _flush(self) -> None:
+        held = self._held.get(Purpose.RECEIVE)
+        if held is not None and held.connection.in_transaction:
+            super().commit(held.connection)
+
+
+class Unsynced(Store):
+    """A connection that does not wait for the disk, and a check that does not mind."""
+
+    level = "NORMAL"
+
+    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:
+        super().prepare(connection, purpose)
+        connection.execute(f"PRAGMA synchronous = {self.level}")
+
+    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
+        super().verify_pragmas({**found, "synchronous": SYNCHRONOUS_FULL})
+
+
+class SyncedNever(Unsynced):
+    level = "OFF"
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "commit-forgotten",
+        "A transaction is never committed",
+        part(store=CommitForgotten),
+        {"ALG-3": "lost_durability"},
+        {EVERYTHING: "nothing is ever stored"},
+        faults={"power-loss": "lost_durability"},
+    ),
+    mutant(
+        "rows-held-in-memory",
+        "Receipts wait in memory until something else needs the store",
+        part(store=HeldInMemory),
+        {"ALG-11": "lost_durability"},
+        {EVERYTHING: "what was accepted is not yet in the file, and the lock is held"},
+        faults={"kill": "lost_durability"},
+    ),
+    mutant(
+        "sync-left-to-checkpoint",
+        "A commit returns before the disk has it: synchronous is NORMAL",
+        part(store=Unsynced),
+        {"ALG-11": "lost_durability"},
+        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
+        faults={"power-loss": "lost_durability"},
+    ),
+    mutant(
+        "synchronous-off",
+        "Nothing is ever forced to the disk: synchronous is OFF",
+        part(store=SyncedNever),
+        {"ALG-11": "lost_durability"},
+        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
+        faults={"power-loss": "lost_durability"},
+    ),
+)

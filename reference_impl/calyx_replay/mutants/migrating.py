@@ -1,0 +1,273 @@
+"""Bugs of calyx-replay: what version 0 left (CALYX-MIG-*)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from holdfast.reference_impl.answers import Accepted, Answer
+from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
+from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
+from holdfast.reference_impl.calyx_replay.store import KeyTakenError
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.timing import written
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.sqlite import StoreError
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
+
+# What is read
+
+
+class SkippedInUse(Migration):
+    def read_list(self, path: Path) -> Sequence[str]:
+        listed = super().read_list(path)
+        with self._store.reading(Purpose.MIGRATE) as connection:
+            rows, _ = self._store.counts(connection)
+        # "It was migrated before."
+        return [] if rows else listed
+
+
+class FirstOnly(Migration):
+    def read_list(self, path: Path) -> Sequence[str]:
+        return super().read_list(path)[:1]
+
+
+class BadSkipped(Migration):
+    def read_list(self, path: Path) -> Sequence[str]:
+        try:
+            return super().read_list(path)
+        except RefusedError as error:
+            if error.reason is not Reason.MIGRATION_MALFORMED:
+                raise
+            try:
+                value = loads(path.read_bytes())
+            except (OSError, StrictJsonError):
+                value = []
+            return [entry for entry in value if isinstance(entry, str)]
+
+    def find(self, msg_id: str) -> bytes | None:
+        raw = super().find(msg_id)
+        with contextlib.suppress(RefusedError):
+            if raw is not None:
+                self._mailbox.decode(raw)
+            return raw
+        return None
+
+
+class FileNameTrusted(Migration):
+    def check(self, msg_id: str, raw: bytes, *, now: datetime) -> Envelope:
+        with contextlib.suppress(RefusedError):
+            msg_id = self._mailbox.decode(raw).msg_id
+        return super().check(msg_id, raw, now=now)
+
+
+# What becomes of an envelope
+
+
+class KeyOfMsgId(Migration):
+    def key(self, envelope: Envelope) -> str:
+        return hashlib.sha256(envelope.msg_id.encode()).hexdigest()
+
+
+class AnotherCodec(Migration):
+    def key(self, envelope: Envelope) -> str:
+        # As version 0 wrote its files: the standard library's JSON, with blanks.
+        return hashlib.sha256(json.dumps(json.loads(envelope.raw)).encode()).hexdigest()
+
+
+class NotRepeatable(Migration):
+    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
+        try:
+            self._store.insert(connection, self._mailbox.row(envelope, self.key(envelope), now=now))
+        except KeyTakenError as error:
+            raise StoreError(str(error)) from error
+        return True
+
+
+class Refreshing(Migration):
+    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
+        if super().take_over(connection, envelope, now=now):
+            return True
+        connection.execute(
+            "UPDATE replay_state SET seen_at = ? WHERE replay_key = ?", (written(now), self.key(envelope))
+        )
+        return False
+
+
+class InPieces(Migration):
+    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
+        taken = super().take_over(connection, envelope, now=now)
+        connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+        return taken
+
+
+# What becomes of an id without envelope
+
+
+class UnmigratedKeyed(Migration):
+    def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
+        nobody = "0" * 64
+        row = {
+            "replay_key": hashlib.sha256(msg_id.encode()).hexdigest(),
+            "msg_id": msg_id,
+            "sender_fp": nobody,
+            "recipient_fp": nobody,
+            "seen_at": written(now),
+            "envelope_timestamp": written(now),
+        }
+        try:
+            self._store.insert(connection, row)
+        except KeyTakenError:
+            return False
+        return True
+
+
+class UnmigratedUntold(Migration):
+    def migrate(self, *, now: datetime) -> Answer:
+        answer = super().migrate(now=now)
+        return replace(answer, value={**answer.value, "unmigrated": []}) if isinstance(answer, Accepted) else answer
+
+
+class Unblocked(Migration):
+    def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
+        return False
+
+
+class BlockedForEver(Mailbox):
+    def guard_blocked(self, connection: sqlite3.Connection, envelope: Envelope, timestamp: datetime) -> None:
+        super().guard_blocked(connection, envelope, datetime.min.replace(tzinfo=timestamp.tzinfo))
+
+
+# What becomes of the list
+
+
+class BackupRemoved(Migration):
+    def write(self, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        written_now = super().write(left, now=now)
+        self._store.location.seen_cache.unlink()
+        return written_now
+
+
+class BackupRewritten(Migration):
+    def write(self, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        written_now = super().write(left, now=now)
+        self._store.location.seen_cache.write_text(json.dumps(list(left.listed)), encoding="utf-8")
+        return written_now
+
+
+_LOST = "an id has no envelope"
+_KEYS = "its envelope is migrated"
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "migration-skipped-if-store-exists",
+        "A store that has records is taken for migrated",
+        part(migration=SkippedInUse),
+        {"MIG-1": "over_refusal"},
+        also("there are records before the migration", "MIG-3 MIG-4 MIG-5"),
+    ),
+    mutant(
+        "migration-stops-at-first",
+        "Only the first id of the list is migrated",
+        part(migration=FirstOnly),
+        {"MIG-1": "wrong_reason"},
+        also("its list has more than one id", "MIG-2 MIG-3 MIG-4 MIG-5 MIG-7"),
+    ),
+    mutant(
+        "migrated-key-of-msg-id",
+        "The key of a migrated row is the hash of the message id",
+        part(migration=KeyOfMsgId),
+        {"MIG-2": "wrong_reason", "MIG-6": "fail_open"},
+        also(_KEYS, "MIG-1 MIG-4 MIG-5"),
+    ),
+    mutant(
+        "backup-removed",
+        "The list is removed after the migration",
+        part(migration=BackupRemoved),
+        {"MIG-3": "lost_durability"},
+        also("it migrates twice", "MIG-5"),
+    ),
+    mutant(
+        "backup-rewritten",
+        "The list is written out anew after the migration",
+        part(migration=BackupRewritten),
+        {"MIG-3": "lost_durability"},
+    ),
+    mutant(
+        "unmigrated-gets-a-key",
+        "An id without envelope gets a row with the hash of the id",
+        part(migration=UnmigratedKeyed),
+        {"MIG-4": "fail_open"},
+        also(_LOST, "MIG-1 MIG-3 MIG-5 MIG-7"),
+    ),
+    mutant(
+        "unmigrated-untold",
+        "Ids without envelope are not told",
+        part(migration=UnmigratedUntold),
+        {"MIG-4": "fail_open"},
+        also(_LOST, "MIG-1 MIG-5 MIG-7"),
+    ),
+    mutant(
+        "unmigrated-unblocked",
+        "Ids without envelope are not blocked",
+        part(migration=Unblocked),
+        {"MIG-4": "fail_open"},
+        also(_LOST, "MIG-1 MIG-5 MIG-7"),
+    ),
+    mutant(
+        "blocked-for-ever",
+        "An id without envelope is never free again",
+        part(mailbox=BlockedForEver),
+        {"MIG-4": "over_refusal"},
+    ),
+    mutant(
+        "migration-not-repeatable",
+        "A migration fails on a record that is there",
+        part(migration=NotRepeatable),
+        {"MIG-5": "over_refusal"},
+        also("its envelope has a record before the migration", "MIG-1 MIG-3 MIG-4"),
+    ),
+    mutant(
+        "migration-refreshes",
+        "A migration renews seen_at of records that are there",
+        part(migration=Refreshing),
+        {"MIG-5": "state_leak"},
+    ),
+    mutant(
+        "migration-in-pieces",
+        "A migration commits after each envelope",
+        part(migration=InPieces),
+        {"MIG-5": "state_leak"},
+    ),
+    mutant(
+        "migration-with-another-codec",
+        "A migrated row has the key of another encoding",
+        part(migration=AnotherCodec),
+        {"MIG-6": "fail_open"},
+        also(_KEYS, "MIG-1 MIG-2 MIG-4 MIG-5"),
+    ),
+    mutant(
+        "bad-entries-skipped",
+        "What cannot be migrated is left out",
+        part(migration=BadSkipped),
+        {"MIG-7": "fail_open"},
+        also("its list is malformed", "MIG-3"),
+    ),
+    mutant(
+        "file-name-trusted",
+        "Whatever lies in the file of an id is its envelope",
+        part(migration=FileNameTrusted),
+        {"MIG-7": "fail_open"},
+    ),
+)

@@ -1,0 +1,259 @@
+"""Bugs in how blobs are named, placed and unpacked (HX-BLB-1 to -7)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import zstandard
+
+from holdfast.reference_impl.answers import Effect
+from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
+from holdfast.reference_impl.hx_sync.header import COMPRESSIONS, Header, Headers, MalformedError
+from holdfast.reference_impl.hx_sync.layout import HASH, Layout, Place
+from holdfast.reference_impl.hx_sync.mutants.planting import mutant
+from holdfast.reference_impl.hx_sync.objects import Found
+from holdfast.reference_impl.hx_sync.publishing import Publishing
+from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+
+_ENDING = ".hxblob"
+
+# The hash
+
+
+class BlobHashUnchecked(BlobCodec):
+    def check_hash(self, plain: bytes, payload: bytes, blob_hash: str) -> None:
+        pass
+
+
+class BlobHashOfCompressed(BlobCodec):
+    def hash(self, plain: bytes) -> str:
+        return hashlib.sha256(self.pack(plain)).hexdigest()
+
+
+# The place
+
+
+class FanOutFromTheEnd(Layout):
+    def fan_out(self, blob_hash: str) -> tuple[str, str]:
+        return blob_hash[-4:-2], blob_hash[-2:]
+
+
+class NoFanOut(Layout):
+    def blob(self, blob_hash: str) -> str:
+        return f"{self.objects}/blobs/{blob_hash}{_ENDING}"
+
+    def place(self, key: str) -> Place | None:
+        folder, _, name = key.rpartition("/")
+        if folder == f"{self.objects}/blobs":
+            return self.named(key, Kind.BLOB, name.removesuffix(_ENDING), None)
+        return super().place(key)
+
+
+class FanOutUnchecked(Layout):
+    def named(self, key: str, kind: Kind, object_id: str, node_id: str | None) -> Place | None:
+        if kind is Kind.BLOB and HASH.fullmatch(object_id) is not None and key.endswith(_ENDING):
+            return Place(key, kind, object_id)
+        return super().named(key, kind, object_id, node_id)
+
+
+# The header
+
+# A length that nobody states: so a header without one is marked between the two that look at it.
+_UNSTATED = (1 << 53) - 47
+
+
+class BlobHeaderDefaulted(Headers):
+    def parse(self, data: bytes) -> dict[str, Any]:
+        members = super().parse(data)
+        if members.get("object_type") == Kind.BLOB.value:
+            members.setdefault("compression", "zstd")
+            members.setdefault("byte_len_plain", _UNSTATED)
+        return members
+
+
+class LengthOfFrame(BlobCodec):
+    def unpack(self, header: Header, payload: bytes) -> bytes:
+        if header.members["byte_len_plain"] == _UNSTATED:
+            header = _stating(header, payload)
+        return super().unpack(header, payload)
+
+
+def _stating(header: Header, payload: bytes) -> Header:
+    """The header with the length that the payload has."""
+    length = len(payload)
+    if header.members["compression"] == "zstd":
+        try:
+            length = max(zstandard.get_frame_parameters(payload).content_size, 0)
+        except zstandard.ZstdError as error:
+            raise MismatchError(f"expected a zstd frame: {error}") from error
+    return replace(header, members={**header.members, "byte_len_plain": length})
+
+
+class HeaderMembersIgnored(Headers):
+    def check_members(self, members: Mapping[str, Any], kind: Kind) -> None:
+        for left_out in members:
+            with contextlib.suppress(MalformedError):
+                super().check_members({name: members[name] for name in members if name != left_out}, kind)
+                return
+        super().check_members(members, kind)
+
+
+class BlobLengthUnchecked(BlobCodec):
+    def unpack(self, header: Header, payload: bytes) -> bytes:
+        self.check_limit(header.members["byte_len_plain"])
+        return super().unpack(_stating(header, payload), payload)
+
+
+# The codec
+
+
+class AnyCompression(Headers):
+    def is_compression(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+
+class UnknownCompressionIsNone(BlobCodec):
+    def unpacked(self, compression: str, payload: bytes, length: int) -> bytes:
+        return super().unpacked(compression if compression in COMPRESSIONS else "none", payload, length)
+
+
+class BadZstdIsPlain(BlobCodec):
+    def decompress(self, payload: bytes, length: int) -> bytes:
+        try:
+            return super().decompress(payload, length)
+        except MismatchError:
+            return payload
+
+
+class BombCutToLength(BlobCodec):
+    def decompress(self, payload: bytes, length: int) -> bytes:
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(payload) as reader:
+                return reader.read(length)
+        except zstandard.ZstdError as error:
+            raise MismatchError(f"expected a zstd frame: {error}") from error
+
+
+class FramesBehindIgnored(BlobCodec):
+    def frame(self, payload: bytes, length: int) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(
+            payload, max_output_size=length, read_across_frames=False, allow_extra_data=True
+        )
+
+
+class BlobSizeUnlimited(BlobCodec):
+    def check_limit(self, length: int) -> None:
+        pass
+
+
+class BlobPublishedTwice(Publishing):
+    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+        if not key.endswith(_ENDING):
+            return super().once(key, raw, master, is_same)
+        self._store.replace(key, raw)
+        return Effect.NEW
+
+
+_ELSEWHERE = "its blobs lie elsewhere, and it looks for those of others there"
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "blob-hash-unchecked",
+        "The hash of the plain bytes is not compared",
+        part(codec=BlobHashUnchecked),
+        {"BLB-1": "fail_open"},
+        also("what it imports has other bytes than it should", "BLB-5 IMP-1 IMP-3"),
+    ),
+    mutant(
+        "blob-hash-of-compressed",
+        "A blob is named by the hash of its compressed bytes",
+        part(codec=BlobHashOfCompressed),
+        {"BLB-1": "wrong_reason"},
+        {EVERYTHING: "no blob of another implementation is what it takes for one"},
+    ),
+    mutant(
+        "fan-out-from-the-end",
+        "The folders of a blob are the last two bytes of its hash",
+        part(layout=FanOutFromTheEnd),
+        {"BLB-2": "fail_open"},
+        {EVERYTHING: _ELSEWHERE},
+    ),
+    mutant(
+        "no-fan-out",
+        "Blobs lie in one folder",
+        part(layout=NoFanOut),
+        {"BLB-2": "fail_open"},
+        {EVERYTHING: _ELSEWHERE},
+    ),
+    mutant(
+        "fan-out-unchecked",
+        "A blob is taken from whatever two folders it lies in",
+        part(layout=FanOutUnchecked),
+        {"BLB-2": "fail_open"},
+        also("what has no place is imported", "LAY-6"),
+    ),
+    mutant(
+        "blob-header-defaulted",
+        "The header of a blob need not state its length and codec",
+        part(headers=BlobHeaderDefaulted, codec=LengthOfFrame),
+        {"BLB-3": "fail_open"},
+    ),
+    mutant(
+        "header-members-ignored",
+        "A header may have a member that nobody knows",
+        part(headers=HeaderMembersIgnored),
+        {"BLB-3": "fail_open"},
+        also("a member too many is no reason to refuse any object", "TMB-1 CRY-4"),
+    ),
+    mutant(
+        "blob-length-unchecked",
+        "The length in the header of a blob is not compared",
+        part(codec=BlobLengthUnchecked),
+        {"BLB-4": "fail_open"},
+        also("a blob of another length is imported", "BLB-6"),
+    ),
+    mutant(
+        "unknown-compression-is-none",
+        "A codec that nobody knows means plain bytes",
+        part(headers=AnyCompression, codec=UnknownCompressionIsNone),
+        {"BLB-5": "fail_open"},
+    ),
+    mutant(
+        "bad-zstd-is-plain",
+        "What does not decompress is taken for the plain bytes",
+        part(codec=BadZstdIsPlain),
+        {"BLB-5": "fail_open"},
+        also("such a blob comes into the cache", "IMP-3"),
+    ),
+    mutant(
+        "bomb-cut-to-length",
+        "Decompression ends with the bytes that are wanted, and nobody looks what else there is",
+        part(codec=BombCutToLength),
+        {"BLB-6": "fail_open"},
+    ),
+    mutant(
+        "frames-behind-ignored",
+        "Behind the first frame anything may stand",
+        part(codec=FramesBehindIgnored),
+        {"BLB-6": "fail_open"},
+    ),
+    mutant(
+        "blob-size-unlimited",
+        "A blob may be as long as it says",
+        part(codec=BlobSizeUnlimited),
+        {"BLB-6": "fail_open"},
+    ),
+    mutant(
+        "blob-published-twice",
+        "A blob that is there is written over",
+        part(publishing=BlobPublishedTwice),
+        {"BLB-7": "fail_open"},
+        also("an object that is there gets other bytes, and that is told to be new", "P2 P7"),
+    ),
+)

@@ -1,0 +1,177 @@
+"""Bugs of hx-sync: what an event has to be (HX-SEG-12, HX-SEG-13), and pins (HX-PIN-*)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from holdfast.reference_impl.hx_sync.forgotten import Forgotten
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
+from holdfast.reference_impl.hx_sync.merging import Merging
+from holdfast.reference_impl.hx_sync.mutants.planting import mutant
+from holdfast.reference_impl.hx_sync.records import EventKey, Records
+from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.views import Rows, Views
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.reference_impl.mutants.planting import also, part
+
+# Events
+
+
+class AnyNode(Records):
+    def check_event_node(self, node_id: Any, header: Header) -> None:
+        pass
+
+
+class BadEventsSkipped(Records):
+    def admitted(self, events: Iterable[Any], header: Header) -> Iterable[Any]:
+        return [record for record in super().admitted(events, header) if self._sound(record, header)]
+
+    def _sound(self, record: Any, header: Header) -> bool:
+        if isinstance(record, dict) and record.get("node_id", header.node_id) != header.node_id:
+            # That is another matter, and told below.
+            return True
+        try:
+            self.event(record, header)
+        except MalformedError:
+            return False
+        return True
+
+
+class AnySeq(Records):
+    def seq(self, value: Any) -> int:
+        return value if type(value) is int and value < 0 else super().seq(value)
+
+
+class SeqUnbounded(Schema):
+    def events(self) -> tuple[str, ...]:
+        return tuple(statement.replace(" CHECK (seq >= 0)", "") for statement in super().events())
+
+
+class AnyTime(Records):
+    def event_time(self, text: Any) -> int:
+        try:
+            return super().event_time(text)
+        except MalformedError:
+            return 0
+
+
+# Pins
+
+
+class UnpinKept(Records):
+    def pin(self, record: Any) -> EventKey | None:
+        pinned = super().pin(record)
+        if pinned is not None:
+            return pinned
+        node_id, session_id, seq = super().pin({**record, "pinned": True}) or ("", "", 0)
+        # No event has such a number: an unpin.
+        return node_id, session_id, -1 - seq
+
+
+class LastPinWins(Merging):
+    def insert_pins(self, connection: sqlite3.Connection, rows: Sequence[EventKey]) -> None:
+        for node_id, session_id, seq in rows:
+            if seq >= 0:
+                super().insert_pins(connection, [(node_id, session_id, seq)])
+                continue
+            connection.execute(
+                "DELETE FROM pins WHERE node_id = ? AND session_id = ? AND seq = ?", (node_id, session_id, -1 - seq)
+            )
+
+
+class UnpinIsPin(Records):
+    def pins(self, pinned: bool) -> bool:  # noqa: FBT001 - the value of a member
+        return True
+
+
+class UnpinRefused(Records):
+    def pins(self, pinned: bool) -> bool:  # noqa: FBT001 - the value of a member
+        if not pinned:
+            raise MalformedError("pin.pinned: expected true")
+        return True
+
+
+class PinnedSurvives(Forgotten):
+    def events(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> int:
+        pinned = set(connection.execute("SELECT node_id, session_id, seq FROM pins").fetchall())
+        return super().events(connection, [key for key in keys if tuple(key) not in pinned])
+
+
+class PinsLeft(Forgotten):
+    def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
+        pass
+
+
+class PinsLeftAreShown(Views):
+    def pins(self, connection: sqlite3.Connection) -> Rows:
+        forgotten = connection.execute("SELECT node_id, session_id, seq FROM pins NATURAL JOIN forgotten_events")
+        return [
+            *super().pins(connection),
+            *({"node_id": node_id, "session_id": session_id, "seq": seq} for node_id, session_id, seq in forgotten),
+        ]
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "event-node-unchecked",
+        "A segment may hold events of any node",
+        part(records=AnyNode),
+        {"SEG-12": "fail_open"},
+    ),
+    mutant(
+        "bad-events-skipped",
+        "Malformed events of a segment are passed over, and the segment is recorded as imported",
+        part(records=BadEventsSkipped),
+        {"SEG-13": "fail_open"},
+    ),
+    mutant(
+        "seq-unchecked",
+        "The number of an event may be negative",
+        part(records=AnySeq, schema=SeqUnbounded),
+        {"SEG-13": "fail_open"},
+        also("a pin or an artifact has a negative number", "SEG-9"),
+    ),
+    mutant(
+        "event-time-unchecked",
+        "An event whose time is no instant is of 1970",
+        part(records=AnyTime),
+        {"SEG-13": "fail_open"},
+    ),
+    mutant(
+        "last-pin-wins",
+        "An unpin removes the pin",
+        part(records=UnpinKept, merging=LastPinWins),
+        {"PIN-1": "wrong_reason"},
+        also("a record unpins", "P4 PIN-2 T1"),
+    ),
+    mutant(
+        "unpin-is-pin",
+        "Whatever a record of a pin says, it pins",
+        part(records=UnpinIsPin),
+        {"PIN-2": "wrong_reason"},
+        also("a record unpins", "PIN-1"),
+    ),
+    mutant(
+        "unpin-refused",
+        "A segment that unpins is malformed",
+        part(records=UnpinRefused),
+        {"PIN-2": "over_refusal"},
+        also("a record unpins", "P4 PIN-1 T1 PIN-3 SEG-9"),
+    ),
+    mutant(
+        "pinned-survives",
+        "A tombstone spares what is pinned",
+        part(forgotten=PinnedSurvives),
+        {"PIN-3": "fail_open"},
+        also("an event is pinned and forgotten", "P4 TMB-7 TMB-8 T2"),
+    ),
+    mutant(
+        "pin-left-behind",
+        "The pin of a forgotten event stays",
+        part(forgotten=PinsLeft, views=PinsLeftAreShown),
+        {"PIN-3": "fail_open"},
+        also("an event is pinned and forgotten", "P4 TMB-7 TMB-8 T2"),
+    ),
+)

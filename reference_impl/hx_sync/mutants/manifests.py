@@ -1,0 +1,59 @@
+"""Bugs in what a manifest does to an import (HX-MAN-1)."""
+
+from __future__ import annotations
+
+from holdfast.reference_impl.hx_sync.importing import Importing, Round
+from holdfast.reference_impl.hx_sync.layout import Place
+from holdfast.reference_impl.hx_sync.mutants.planting import mutant
+from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.terms import Kind, RefusedError
+from holdfast.reference_impl.mutants.catalogue import Mutant
+from holdfast.reference_impl.mutants.planting import also, part
+
+
+class ManifestIsComplete(Importing):
+    def take(self, node: Node, place: Place, master: bytes) -> bool:
+        if place.kind is Kind.SEGMENT and not self._listed(place, master):
+            return False
+        return super().take(node, place, master)
+
+    def _listed(self, place: Place, master: bytes) -> bool:
+        try:
+            manifest = self._objects.fetch(self._layout.manifest(place.node_id or ""), master)
+            listed = self._objects.inventory(manifest).objects
+        except RefusedError:
+            # There is none that would say anything.
+            return True
+        return place.key in (key for key, _ in listed)
+
+
+class BadManifestEndsImport(Importing):
+    def round(self, node: Node, master: bytes, done: Round) -> None:
+        for key in self._store.list(self._layout.objects).keys:
+            place = self._layout.place(key)
+            if place is None or place.kind is not Kind.MANIFEST:
+                continue
+            try:
+                self._objects.verify(key, master)
+            except RefusedError as error:
+                done.rejected[key] = error.reason.value
+                return
+        super().round(node, master, done)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "manifest-is-complete",
+        "A segment that its node's manifest does not list is passed over",
+        part(importing=ManifestIsComplete),
+        {"MAN-1": "wrong_reason"},
+        also("a segment that came after the manifest is missing", "P3 P4 P5 T1 LOC-5"),
+    ),
+    mutant(
+        "bad-manifest-ends-import",
+        "A manifest that is refused ends the import",
+        part(importing=BadManifestEndsImport),
+        {"MAN-1": "over_refusal"},
+        also("the others are not imported", "IMP-1 CRY-7 T3 T5 P4"),
+    ),
+)

@@ -1,0 +1,130 @@
+"""Bugs that show when the store is lost: what was not synced, made anew, guessed, or waited for without end."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sqlite3
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Ok, Refused
+from holdfast.reference_impl.confined import ConfinedServer
+from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
+from holdfast.reference_impl.rs4a_replay.mutants.planting import mutant
+from holdfast.reference_impl.rs4a_replay.service import Service
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.store import Sight
+from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
+
+
+class SyncLeftOut(SqliteStore):
+    synchronous = "OFF"
+
+
+class AuditUnsynced(SqliteAudit):
+    synchronous = "OFF"
+
+
+class ServerSyncLeftOut(ConfinedServer):
+    settings: ClassVar[Mapping[str, str]] = {**ConfinedServer.settings, "fsync": "off"}
+
+
+class StoreMadeAnew(SqliteStore):
+    def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
+        path = self._database.path
+        if not path.exists():
+            # As with CREATE TABLE IF NOT EXISTS wherever a store is opened.
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as made:
+                made.execute("PRAGMA journal_mode = WAL").fetchone()
+                surface = {name: relation for name, relation in self._relations.items() if not relation.audit}
+                for statement in SqliteDialect().statements(surface):
+                    made.execute(statement)
+        return super().look(logical_request_key=logical_request_key, nonce=nonce)
+
+
+class DownIsUnseen(Service):
+    def call(self, method: str, args: Any) -> Answer:
+        answer = super().call(method, args)
+        asked = not isinstance(answer, Refused | Indeterminate)
+        if asked or self._parts.registrar.look(None, None).surface.state is not SurfaceState.UNKNOWN:
+            return answer
+        # Whatever went wrong, no row was found.
+        keys = self._judge(args).keys if method == "register" else None
+        if method == "resolve_status":
+            return Accepted(Effect.PRIOR, {"status": CommitStatus.NOT_COMMITTED.value})
+        if method == "nonce_state":
+            return Ok({"state": NonceState.ISSUED.value})
+        if keys is None:
+            return answer
+        decision = {
+            "decision_id": f"decision-{uuid.uuid4().hex}",
+            "logical_request_key": keys.logical_request_key,
+            "replay_key": keys.replay_key,
+            "state": DecisionState.COMMITTED.value,
+            "inert": True,
+            "committed_at": format_instant(self._now),
+        }
+        return Accepted(Effect.NEW, {"decision": decision, "replayed": False})
+
+
+class PatienceEndless(Patience):
+    def left(self, reserve_s: float = 0.0) -> float:
+        return math.inf
+
+
+_SURFACE_GONE = "its case takes the surface away, or a relation of it, and awaits the same refusal"
+
+MUTANTS = (
+    mutant(
+        "sync-left-out",
+        "A commit returns before it is on the disk: PRAGMA synchronous = OFF",
+        part(sqlite_store=SyncLeftOut),
+        {"S2-1": "lost_durability"},
+        faults={"power-loss": "lost_durability"},
+    ),
+    mutant(
+        "server-sync-left-out",
+        "The server does not sync what it commits: fsync = off",
+        part(confined_server=ServerSyncLeftOut),
+        {"S2-1": "lost_durability"},
+        store="postgres",
+        faults={"power-loss": "lost_durability"},
+    ),
+    mutant(
+        "audit-unsynced",
+        "An audit record is told of before it is on the disk",
+        part(sqlite_audit=AuditUnsynced),
+        {"AUD-1": "lost_durability"},
+        faults={"power-loss-audit": "lost_durability"},
+    ),
+    mutant(
+        "store-made-anew",
+        "A store that is gone is made anew, empty, instead of missed",
+        part(sqlite_store=StoreMadeAnew),
+        {"GATE-3": "fail_open"},
+        also(_SURFACE_GONE, "GATE-2"),
+        faults={"store-missing": "fail_open"},
+    ),
+    mutant(
+        "down-is-unseen",
+        "What the store cannot be asked about was not there",
+        part(service=DownIsUnseen),
+        {"GATE-3": "fail_open"},
+        also(_SURFACE_GONE, "GATE-2"),
+        faults={"store-missing": "fail_open", "store-locked": "fail_open"},
+    ),
+    mutant(
+        "patience-endless",
+        "The registrar waits for as long as the database takes",
+        part(patience=PatienceEndless),
+        {"GATE-3": "lost_durability"},
+        store="postgres",
+        faults={"database-too-slow": "lost_durability"},
+    ),
+)

@@ -1,0 +1,1 @@
+"""Starting and ending of processes and servers, for the harness and the references."""

@@ -1,0 +1,72 @@
+"""The reference agrees with every committed envelope: its key, or that it is refused and for what."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
+from holdfast.reference_impl.calyx_replay.codec import EnvelopeError
+from holdfast.reference_impl.calyx_replay.service import Parts
+from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
+from tests.calyx_replay.conftest import Opener, b64
+
+VECTORS = {record.id: record for record in load() if record.contract == "calyx-replay"}
+# The moment of `plain`; all timestamps are in the window around it.
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
+    return REFERENCE.parts(tmp_path_factory.mktemp("codec"), {})
+
+
+@pytest.mark.parametrize("identifier", VECTORS)
+def test_codec_and_signatures_agree_with_the_vector(identifier: str, parts: Parts) -> None:
+    record, signatures = VECTORS[identifier], REFERENCE.signatures()
+    try:
+        envelope = parts.codec.decode(record.envelope)
+    except EnvelopeError:
+        assert "ENVELOPE_MALFORMED" in record.reasons
+        return
+    assert envelope.canonical == record.envelope
+    assert signatures.valid(envelope) is (record.replay_key is not None)
+    if record.replay_key is None:
+        assert "SIGNATURE_INVALID" in record.reasons
+    else:
+        assert parts.codec.replay_key(envelope) == record.replay_key
+
+
+def _sent(opener: Opener, record: EnvelopeVector) -> tuple[str, dict[str, Any]]:
+    box = opener(now=MOMENT)
+    told = box.outcome(record.envelope)
+    return told, {"keys": box.keys(), "delivered": box.delivered()}
+
+
+@pytest.mark.parametrize("identifier", VECTORS)
+def test_a_mailbox_accepts_or_refuses_it(identifier: str, opener: Opener) -> None:
+    record = VECTORS[identifier]
+    told, kept = _sent(opener, record)
+    if record.replay_key is None:
+        assert told in record.reasons
+        assert kept == {"keys": set(), "delivered": []}
+    else:
+        assert told == "new"
+        assert kept == {"keys": {record.replay_key}, "delivered": [record.replay_key]}
+
+
+def test_no_envelope_is_a_copy_of_another_and_no_refused_one_is_accepted_beside_it(opener: Opener) -> None:
+    box = opener(now=MOMENT)
+    for record in VECTORS.values():
+        expected = ("new",) if record.replay_key is not None else record.reasons
+        assert box.outcome(record.envelope) in expected, record.id
+    assert box.keys() == {record.replay_key for record in VECTORS.values()} - {None}
+
+
+def test_the_key_that_is_shown_is_that_of_the_vector(opener: Opener) -> None:
+    box = opener(now=MOMENT)
+    for record in VECTORS.values():
+        if record.replay_key is not None:
+            assert box.value("replay_key", envelope=b64(record.envelope)) == {"replay_key": record.replay_key}

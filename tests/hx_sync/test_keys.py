@@ -1,0 +1,121 @@
+"""Vault keys: 256 bits and nothing that is made to fit, from a file, a keyring or a passphrase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from nacl import pwhash
+
+from holdfast.reference_impl.hx_sync import operate
+from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
+from tests.hx_sync.devices import KEY, NOW, opened, uuid
+
+
+class InMemory(KeyringBackend):
+    """A keyring that lasts as long as a test."""
+
+    priority = 1.0
+    kept: dict[tuple[str, str], str]
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+
+class Cheap(VaultKeys):
+    def cost(self) -> tuple[int, int]:
+        return pwhash.argon2id.OPSLIMIT_MIN, pwhash.argon2id.MEMLIMIT_MIN
+
+
+@pytest.fixture
+def ring() -> Iterator[InMemory]:
+    before, made = keyring.get_keyring(), InMemory()  # type: ignore[no-untyped-call]
+    made.kept = {}
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "00", KEY.hex()[:32], KEY.hex()[:-1], KEY.hex() + "00", "correct horse battery staple", "g" * 64, "é" * 64],
+)
+def test_nothing_but_256_bits_is_a_key(text: str) -> None:
+    with pytest.raises(KeyInvalidError) as caught:
+        VaultKeys().read(text)
+
+    assert not text or text not in str(caught.value)
+
+
+def test_a_key_file_is_read_and_has_to_be_private(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY.hex() + "\n", encoding="ascii")
+    file.chmod(0o600)
+    assert VaultKeys().from_file(file) == KEY.hex()
+
+    file.chmod(0o640)
+    with pytest.raises(KeyInvalidError, match="chmod 600"):
+        VaultKeys().from_file(file)
+    with pytest.raises(KeyInvalidError):
+        VaultKeys().from_file(tmp_path / "none")
+    file.write_text(KEY.hex() + "\n\n", encoding="ascii")
+    file.chmod(0o600)
+    with pytest.raises(KeyInvalidError):
+        VaultKeys().from_file(file)
+
+
+def test_a_keyring_keeps_one_key_for_each_vault(ring: InMemory) -> None:
+    keys, other = VaultKeys(), "ff" * 32
+    with pytest.raises(KeyInvalidError):
+        keys.from_keyring(uuid(1))
+
+    keys.into_keyring(uuid(1), KEY.hex())
+    keys.into_keyring(uuid(2), other)
+    assert keys.from_keyring(uuid(1)) == KEY.hex()
+    assert keys.from_keyring(uuid(2)) == other
+    with pytest.raises(KeyInvalidError):
+        keys.into_keyring(uuid(1), other)
+    ring.set_password("holdfast hx vault", uuid(1), "short")
+    with pytest.raises(KeyInvalidError):
+        keys.from_keyring(uuid(1))
+
+
+def test_a_passphrase_makes_one_key_for_each_vault() -> None:
+    keys = Cheap()
+    made = keys.from_passphrase(b"correct horse", uuid(1))
+
+    assert len(keys.read(made)) == 32
+    assert made == keys.from_passphrase(b"correct horse", uuid(1))
+    assert made != keys.from_passphrase(b"correct horse", uuid(2))
+    assert made != keys.from_passphrase(b"correct Horse", uuid(1))
+    with pytest.raises(KeyInvalidError):
+        keys.from_passphrase(b"", uuid(1))
+    assert VaultKeys().cost() == (pwhash.argon2id.OPSLIMIT_MODERATE, pwhash.argon2id.MEMLIMIT_MODERATE)
+
+
+def test_a_device_without_a_key_does_nothing_that_needs_one(tmp_path: Path) -> None:
+    with opened(tmp_path, vault_key="00") as devices:
+        start = NOW.isoformat()
+        assert devices.refused("import", node="a") == "KEY_INVALID"
+        assert devices.refused("publish", node="a", segment_id=uuid(1), batch={"events": []}) == "KEY_INVALID"
+        assert devices.refused("forget", node="a", tombstone_id=uuid(1), start_ts=start, end_ts=start) == "KEY_INVALID"
+        assert devices.refused("enroll", node="d", node_id=uuid(1)) == "KEY_INVALID"
+        assert devices.seen("objects") == {"objects": []}
+
+
+def test_devices_share_a_key_in_the_keyring(ring: InMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "store").mkdir()
+    words = ["--store", str(tmp_path / "store"), "--vault", uuid(1)]
+    assert operate.main(["init", "--home", str(tmp_path / "one"), *words, "--keyring"]) == 1
+    assert "KEY_INVALID" in capsys.readouterr().err
+    assert operate.main(["init", "--home", str(tmp_path / "one"), *words, "--new-keyring"]) == 0
+    assert operate.main(["init", "--home", str(tmp_path / "two"), *words, "--keyring"]) == 0
+    assert operate.main(["import", "--home", str(tmp_path / "two")]) == 0
+    (key,) = ring.kept.values()
+    assert not any(key in path.read_text() for path in tmp_path.rglob("hx.json"))

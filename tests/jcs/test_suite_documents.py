@@ -1,0 +1,67 @@
+"""The documents of the jcs suite: a disguise keeps the value, and the helpers say what they say."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn, same_value, value_of
+
+
+@given(st.integers(0, 2**32))
+def test_a_disguise_is_json_and_keeps_the_value(seed: int) -> None:
+    value = drawn(Random(seed))
+    document = disguised(value, Random(seed))
+    assert same_value(json.loads(document.decode("utf-8"), parse_int=float), value)
+    assert document == disguised(value, Random(seed)), "a disguise is fixed by its seed"
+
+
+def test_drawn_values_are_of_every_kind_and_fixed_by_their_seed() -> None:
+    values = [drawn(Random(seed)) for seed in range(300)]
+    assert {type(value) for value in values} == {type(None), bool, float, str, list, dict}
+    assert str(values) == str([drawn(Random(seed)) for seed in range(300)])
+    text = "".join(value for value in values if isinstance(value, str))
+    assert all(
+        any(low <= ord(one) <= high for one in text) for low, high in ((0, 31), (0x80, 0x7FF), (0x10000, 0x10FFFF))
+    )
+    assert not any(0xD800 <= ord(one) <= 0xDFFF for one in text)
+
+
+def test_disguises_differ() -> None:
+    value = {"a": [1.5, "x/\n", None, True], "b": {}, "\u20ac": 1e21}
+    assert len({disguised(value, Random(seed)) for seed in range(50)}) > 45
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ({"a": 1.0, "b": [None]}, {"b": [None], "a": 1.0}, True),
+        (0.0, -0.0, True),
+        (True, 1.0, False),
+        ([1.0, 2.0], [2.0, 1.0], False),
+        ({"a": 1.0}, {"a": 1.0, "b": 1.0}, False),
+        ("e\u0301", "\u00e9", False),
+        ([], {}, False),
+    ],
+)
+def test_values_are_compared_as_json_has_them(left: Any, right: Any, same: bool) -> None:
+    assert same_value(left, right) is same
+
+
+def test_the_value_of_what_is_no_json_is_an_error() -> None:
+    for broken in (b"[1", b"\xff", b"None"):
+        with pytest.raises(ValueError, match=r"."):
+            value_of(broken)
+
+
+@pytest.mark.parametrize(
+    ("document", "depth"),
+    [(b"1", 0), (b"[]", 1), (b'[{"a":[]},[]]', 3), (b'["[[[", "\\"[[", {}]', 2), (b"[[[", 3), (b"", 0)],
+)
+def test_depth_is_counted_outside_of_strings(document: bytes, depth: int) -> None:
+    assert depth_of(document) == depth

@@ -1,0 +1,140 @@
+"""The reference of mesh-delivery agrees with fingerprints that were written independently of it, and fails closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.reference_impl.answers import Accepted, Fault, Refused
+from holdfast.reference_impl.mesh_delivery import terms
+from holdfast.reference_impl.mesh_delivery.blueprint import REFERENCE
+from holdfast.reference_impl.mesh_delivery.entry import implementation
+from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
+from holdfast.reference_impl.mutants import all_mutants
+from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.terms import TermsError
+from holdfast.specs import load_contract
+from holdfast.vectors.derive import derive
+from holdfast.vectors.fingerprints import Fingerprint, load
+from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, row_at
+from holdfast.vectors.mesh_delivery import derive as mesh
+
+RECORDS = [record for record in load() if record.contract == "mesh-delivery"]
+SERVICE = REFERENCE.build()
+REQUEST = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "aGVsbG8"}
+REFUSALS = {
+    "kind": "UNKNOWN_VALUE",
+    "priority": "UNKNOWN_VALUE",
+    "dm": "REFERENCE_INVALID",
+    "reply": "REFERENCE_INVALID",
+    "nul": "NUL_IN_FIELD",
+    "meta": "META_INVALID",
+}
+
+
+def _answer(request: Mapping[str, Any]) -> str:
+    """The fingerprint, or the reason of a refusal."""
+    answer = SERVICE.call("fingerprint", request)
+    if isinstance(answer, Accepted):
+        return str(answer.value["fingerprint"])
+    assert isinstance(answer, Refused), answer
+    return answer.reason
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.id)
+def test_a_committed_fingerprint_is_reproduced(record: Fingerprint) -> None:
+    if record.sha256 is not None:
+        assert _answer(record.request) == record.sha256
+    else:
+        assert _answer(record.request) == REFUSALS[record.id.split("-")[1]]
+
+
+def test_mutated_requests_have_the_fingerprints_that_are_derived() -> None:
+    for index in range(20 * BLOCK_ROWS):
+        row = row_at(5, index)
+        if row.key == "mesh.fingerprint":
+            assert _answer(row.request) == derive(row.key, row.request), row
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "envelope_version": st.integers(1, 10**6),
+            "destination_kind": st.sampled_from(["topic", "dm", "queue", "Topic", ""]),
+            "destination_ref": st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+            | st.sampled_from(["ab" * 32, "AB" * 32, "a\0b"]),
+            "body": st.just("aGVsbG8"),
+        },
+        optional={
+            "reply_to": st.none() | st.sampled_from(["", "None", "01JBRC2YJJFGZ9TJRA3CP3TKJZ", "a" * 26, "\0"]),
+            "priority": st.sampled_from(["now", "next", "low", "NOW", ""]),
+            "meta": st.none() | st.sampled_from(["e30", "bnVsbA", "W10", "", "eyJhIjoxfQ", "eyJhIjoxLCJhIjoxfQ"]),
+        },
+    )
+)
+def test_reference_and_derivation_agree_on_what_has_a_fingerprint_and_which(request: dict[str, Any]) -> None:
+    try:
+        expected = mesh.fingerprint(request)
+    except ValueError:
+        assert _answer(request) in {reason.value for reason in Reason}
+    else:
+        assert _answer(request) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"envelope_version": 0},
+        {"envelope_version": "1"},
+        {"envelope_version": 1.5},
+        {"destination_ref": ""},
+        {"destination_ref": None},
+        {"body": "aGVsbG8="},
+        {"body": None},
+        {"meta": {"a": 1}},
+        {"priority": None},
+        {"timestamp": 1},
+    ],
+)
+def test_arguments_that_break_the_schema_are_refused_as_malformed(change: dict[str, Any]) -> None:
+    assert _answer({**REQUEST, **change}) == "REQUEST_MALFORMED"
+    assert len(_answer(REQUEST)) == 64
+
+
+def test_an_unknown_method_is_a_fault_and_no_refusal() -> None:
+    assert isinstance(SERVICE.call("send", REQUEST), Fault)
+
+
+def test_the_implementation_claims_everything_of_its_version() -> None:
+    assert implementation().not_claimed == {}
+    assert implementation().version == load_contract("mesh-delivery").version
+
+
+def test_an_unknown_mutant_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no mutant is called"):
+        implementation(mutant="no-such-bug")
+
+
+def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
+    with pytest.raises(TermsError, match="only in the contract"):
+        check_reasons([*(reason.value for reason in Reason), "NEW_REASON"])
+
+
+def test_a_parameter_that_is_no_text_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    contract = load_contract("mesh-delivery")
+    parameters = {**contract.parameters, "separator": replace(contract.parameters["separator"], value=0)}
+    monkeypatch.setattr(terms, "load_terms", lambda _: replace(contract, parameters=parameters))
+    with pytest.raises(OpenError, match="parameter separator: expected text"):
+        read_terms()
+
+
+def test_every_mutant_still_answers_the_plain_request() -> None:
+    for mutant in all_mutants():
+        if mutant.contract == "mesh-delivery":
+            answer = mutant.apply(REFERENCE).build().call("fingerprint", REQUEST)
+            assert isinstance(answer, Accepted), mutant.name

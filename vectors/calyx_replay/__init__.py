@@ -1,0 +1,1 @@
+"""Vectors of calyx-replay: expected keys, and committed envelopes."""

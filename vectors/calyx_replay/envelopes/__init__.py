@@ -1,0 +1,7 @@
+"""Envelopes and their keys, and what must be refused in their place: committed vectors of `calyx-replay`."""
+
+from __future__ import annotations
+
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector, load
+
+__all__ = ["EnvelopeVector", "load"]

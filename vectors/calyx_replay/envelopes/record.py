@@ -1,0 +1,84 @@
+"""Committed envelope vectors: the model of a record, and reading and writing its line.
+
+`vectors/data/envelopes/<module>.jsonl` holds one JSON object a line; its shape is `specs/schemas/envelope.schema.json`.
+A record gives the bytes of an envelope as they come over the wire, and its key; or it says why they must be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from holdfast.specs.errors import SpecError
+from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+
+_SCHEMA = "envelope"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeVector:
+    """The bytes of one envelope, and its key or the reasons to refuse it.
+
+    `replay_key` is None for what must be refused: with one of `reasons`, beside its `twin`, which is accepted. The
+    bytes are what `derivation`, a name that `vectors.derive` knows, gives for `of`; unless it makes an envelope from
+    the beginning, `of` is completed by the bytes of the twin as `envelope`.
+    """
+
+    id: str
+    contract: str
+    clause: str
+    envelope: bytes
+    replay_key: str | None
+    reasons: tuple[str, ...]
+    derivation: str
+    of: Mapping[str, Any]
+    twin: str | None
+    note: str
+
+
+@cache
+def load() -> tuple[EnvelopeVector, ...]:
+    """Every record, by file and line. Raises SpecError for a line that does not fit, a repeated id, and no records."""
+    folder = files("holdfast.vectors").joinpath("data", "envelopes")
+    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    records: list[EnvelopeVector] = []
+    for name in names:
+        records += read(folder.joinpath(name).read_bytes(), place=f"vectors/data/envelopes/{name}")
+    if not records:
+        raise SpecError("expected vectors in vectors/data/envelopes, found none; reinstall holdfast")
+    return with_own_ids(records, "vectors/data/envelopes")
+
+
+def read(data: bytes, *, place: str) -> list[EnvelopeVector]:
+    """The records of one file's bytes. `place` is its name in errors (SpecError)."""
+    return read_lines(data, _record, schema=_SCHEMA, place=place)
+
+
+def _record(raw: Mapping[str, Any], place: str) -> EnvelopeVector:
+    return EnvelopeVector(
+        **{**raw, "envelope": bytes_of(raw["envelope"], place), "reasons": tuple(raw["reasons"])},
+    )
+
+
+def write(records: Iterable[EnvelopeVector]) -> bytes:
+    """The lines of `records`; `read` of it gives them back."""
+    return b"".join(_line(record) for record in records)
+
+
+def _line(record: EnvelopeVector) -> bytes:
+    raw = {
+        "id": record.id,
+        "contract": record.contract,
+        "clause": record.clause,
+        "envelope": record.envelope.hex(),
+        "replay_key": record.replay_key,
+        "reasons": list(record.reasons),
+        "derivation": record.derivation,
+        "of": record.of,
+        "twin": record.twin,
+        "note": record.note,
+    }
+    return line_of(raw)

@@ -1,7 +1,0 @@
-"""Envelopes and their keys, and what must be refused in their place: committed vectors of `calyx-replay`."""
-
-from __future__ import annotations
-
-from vectors.envelopes.record import EnvelopeVector, load
-
-__all__ = ["EnvelopeVector", "load"]

@@ -1,0 +1,1 @@
+"""Vectors of hx-sync: expected keys, and committed objects of the store."""

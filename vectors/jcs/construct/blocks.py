@@ -1,0 +1,176 @@
+"""Blocks of rows. All rows of a block share one stock of fragments, made from the seed and the number of the block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.vectors.jcs.construct.characters import SPELLINGS, alphabet
+from holdfast.vectors.jcs.construct.defects import Defect, defects
+from holdfast.vectors.jcs.construct.dice import Dice, Integers, derive, keys_of
+from holdfast.vectors.jcs.construct.drafts import Menu, draw, menu
+from holdfast.vectors.jcs.construct.faults import Faults
+from holdfast.vectors.jcs.construct.fragments import interleave, lengths
+from holdfast.vectors.jcs.construct.marks import Mark, marks
+from holdfast.vectors.jcs.construct.names import Family, Names, names_of
+from holdfast.vectors.jcs.construct.numbers import number_lexemes
+from holdfast.vectors.jcs.construct.reasons import Reason
+from holdfast.vectors.jcs.construct.recipes import CONTAINERS
+from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
+from holdfast.vectors.jcs.construct.stock import Stock
+from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
+from holdfast.vectors.jcs.construct.wrappers import Hole
+from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
+
+# Rows that share a stock. Making a stock takes the time of some fifty thousand rows, and its lexemes are what a block
+# can vary; slices that begin and end at a multiple of this make each stock once.
+STOCK_ROWS = 131072
+# A slice seldom meets more than two blocks, and a stock takes a few megabytes.
+_KEPT = 3
+_LITERALS: tuple[tuple[bytes, ...], ...] = (
+    (b"null",), (b"true",), (b"false",), (b'""',), (b"0",), (b"[]", b"[]", b"[ ]", b"[\n]"),
+    (b"{}", b"{}", b"{ }", b"{\t}"), (b"[[]]", b"[[]]", b"[[ ]]", b"[ []]"), (b"[{}]", b"[{}]", b"[{} ]", b"[\r\n{}]"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=_KEPT)
+def stock_of(seed: int, block: int) -> Stock:
+    """The stock of a block; the last few stay in memory."""
+    key = derive(seed, block)
+    texts = marks()
+    space = max(map(len, texts[Mark.SPACE.fragment : Mark.ARRAY.fragment]))
+    numbers = number_lexemes(Dice(derive(key, 1)), block)
+    spelling = Spelling(alphabet(Dice(derive(key, 2))))
+    literals = [_lexeme(each) for each in _LITERALS]
+    names = names_of(spelling, derive(key, 3))
+    siblings = literals + numbers[Segment.HUMAN][:32] + numbers[Segment.INTEGERS][:32]
+    wrappers = Hole(Dice(derive(key, 4)), texts, siblings).wrappers()
+    faults = _by_category(defects(Dice(derive(key, 5))))
+    shelf = _Shelf(texts)
+    for segment in Segment:
+        if segment in numbers:
+            shelf.add_lexemes(segment, numbers[segment])
+        elif segment in STYLES:
+            shelf.add(segment, spelling.strings(segment, derive(key, 6, segment)))
+        elif segment is Segment.LITERALS:
+            shelf.add_lexemes(segment, literals)
+    stock = shelf.stock(names, wrappers, faults, space)
+    tables = _containers()
+    for place, (segment, recipe) in enumerate(CONTAINERS.items()):
+        stock = _with_containers(stock, segment, tables, place, recipe.share, derive(key, 7, segment))
+    return stock
+
+
+@cache
+def _containers() -> Menu:
+    return menu(list(CONTAINERS.values()))
+
+
+def _by_category(found: Iterable[Defect]) -> tuple[Defect, ...]:
+    return tuple(sorted(found, key=lambda each: each.category.value))
+
+
+def _lexeme(texts: tuple[bytes, ...]) -> Lexeme:
+    first, second, third, fourth = texts if len(texts) == SPELLINGS else texts * SPELLINGS
+    return Lexeme((first, second, third, fourth))
+
+
+class _Shelf:
+    """Collects fragments and remembers where each segment lies."""
+
+    def __init__(self, texts: list[bytes]) -> None:
+        self._parts = [pa.array(texts, pa.binary())]
+        self._reasons = [np.zeros(len(texts), dtype=np.uint8)]
+        self._lexemes = len(texts) // SPELLINGS
+        self._starts = np.zeros(len(Segment), dtype=np.int64)
+        self._sizes = np.zeros(len(Segment), dtype=np.int64)
+
+    def add(self, segment: Segment, fragments: pa.BinaryArray) -> None:
+        self._starts[segment] = self._lexemes
+        self._sizes[segment] = len(fragments) // SPELLINGS
+        code = Reason.NONCHARACTER.code if segment is Segment.NONCHARACTER else 0
+        self._put(fragments, np.full(len(fragments), code, dtype=np.uint8))
+
+    def add_lexemes(self, segment: Segment, lexemes: list[Lexeme]) -> None:
+        self._starts[segment] = self._lexemes
+        self._sizes[segment] = len(lexemes)
+        self._put_lexemes(lexemes)
+
+    def _put_lexemes(self, lexemes: list[Lexeme]) -> None:
+        texts = [text for lexeme in lexemes for text in lexeme.texts]
+        codes = [code for lexeme in lexemes for code in lexeme.reasons]
+        self._put(pa.array(texts, pa.binary()), np.asarray(codes, dtype=np.uint8))
+
+    def _put(self, fragments: pa.BinaryArray, reasons: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> None:
+        self._parts.append(fragments)
+        self._reasons.append(reasons)
+        self._lexemes += len(fragments) // SPELLINGS
+
+    def stock(
+        self,
+        names: Names,
+        wrappers: tuple[list[Lexeme], list[Lexeme]],
+        faults: tuple[Defect, ...],
+        most_space: int,
+    ) -> Stock:
+        families = np.asarray([self._lexemes + names.starts[family] for family in Family], dtype=np.int64)
+        codes = np.zeros(len(names.fragments), dtype=np.uint8)
+        codes.reshape(-1, SPELLINGS)[names.noncharacters] = Reason.NONCHARACTER.code
+        self._put(names.fragments, codes)
+        wrapper_start = self._lexemes
+        for side in wrappers:
+            self._put_lexemes(side)
+        defect_start = self._lexemes * SPELLINGS
+        texts = [text for each in faults for text in (each.bad, each.good)]
+        texts += [b""] * (-len(texts) % SPELLINGS)
+        self._put(pa.array(texts, pa.binary()), np.zeros(len(texts), dtype=np.uint8))
+        fragments = pa.concat_arrays(self._parts)
+        return Stock(
+            fragments=fragments,
+            lengths=lengths(fragments),
+            reasons=np.concatenate(self._reasons),
+            starts=self._starts,
+            sizes=self._sizes,
+            family_starts=families,
+            wrapper_start=wrapper_start,
+            wrapper_count=len(wrappers[0]),
+            defect_start=defect_start,
+            defects=faults,
+            faults=Faults.of(faults),
+            most_space=most_space,
+        )
+
+
+def _with_containers(stock: Stock, segment: Segment, tables: Menu, recipe: int, count: int, key: int) -> Stock:
+    """The stock with `count` containers more, each in all its spellings."""
+    keys = keys_of(key, np.arange(count, dtype=np.int64))
+    recipes = np.full(count, recipe, dtype=np.int64)
+    spelled = [write_canonical(stock, draw(stock, tables, recipes, keys, keys))]
+    for number in range(1, SPELLINGS):
+        guise = keys_of(derive(key, number), np.arange(count, dtype=np.int64))
+        spelled.append(write_documents(stock, draw(stock, tables, recipes, keys, guise), None)[0])
+    added = interleave(spelled)
+    starts, sizes = stock.starts.copy(), stock.sizes.copy()
+    starts[segment], sizes[segment] = len(stock.fragments) // SPELLINGS, count
+    fragments = pa.concat_arrays([stock.fragments, added])
+    return replace(
+        stock,
+        fragments=fragments,
+        lengths=np.concatenate([stock.lengths, lengths(added)]),
+        reasons=np.concatenate([stock.reasons, np.zeros(len(added), dtype=np.uint8)]),
+        starts=starts,
+        sizes=sizes,
+    )
+
+
+def blocks_of(start: int, count: int) -> Iterator[tuple[int, Integers]]:
+    """The blocks that the rows from `start` on meet, each with the numbers of its rows."""
+    while count > 0:
+        block = start // STOCK_ROWS
+        here = min(count, (block + 1) * STOCK_ROWS - start)
+        yield block, np.arange(start, start + here, dtype=np.int64)
+        start, count = start + here, count - here

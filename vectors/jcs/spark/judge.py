@@ -1,0 +1,228 @@
+"""The worker's side of `holdfast vectors verify`: one SDK process for each partition, each answer held against its row.
+
+What comes out are rows of three kinds: one `block` for each block (its digest and its counts), `mismatch` rows, and the
+`shortest` mismatch of each cell, which is what a person wants to see first. Should the runner not start at all, there
+is one `failed` row that says why; should processes have died of no document in particular, one `restarted` row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from holdfast.vectors.jcs.frames import StartError
+from holdfast.vectors.jcs.frames.columns import answered as answer_at
+from holdfast.vectors.jcs.frames.columns import run_columns
+from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, leaf, regrouped
+from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Finding, count, findings, outcomes
+from holdfast.vectors.jcs.spark.tasks import Units, block_of
+from holdfast.vectors.taxonomy import Profile
+
+ANSWER_SCHEMA = (
+    "kind string, block bigint, rows bigint, leaf binary, cells binary, finding string, index bigint, "
+    "category string, document binary, canonical binary, refused_by tinyint, reason string, status string, "
+    "answer binary"
+)
+_ARROW = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("block", pa.int64()),
+        ("rows", pa.int64()),
+        ("leaf", pa.binary()),
+        ("cells", pa.binary()),
+        ("finding", pa.string()),
+        ("index", pa.int64()),
+        ("category", pa.string()),
+        ("document", pa.binary()),
+        ("canonical", pa.binary()),
+        ("refused_by", pa.int8()),
+        ("reason", pa.string()),
+        ("status", pa.string()),
+        ("answer", pa.binary()),
+    ]
+)
+_CATEGORIES = pa.array([category.value for category in CATEGORIES])
+_FINDINGS = tuple(Finding)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to run the SDK: seconds without an answer before it is hung, seconds to come up, and what is added to the
+    few variables that a runner gets (the mark by which the kit finds what it left running)."""
+
+    words: tuple[str, ...]
+    deadline: float
+    start: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Rows to what the SDK makes of them.
+
+    Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the
+    counts are of all. Rows are constructed from `seed` in `units`; or read from `files`, of which the batches hold the
+    numbers; with none of these they are in the batches.
+    """
+
+    command: Command
+    profile: Profile
+    count: int
+    kept: int
+    seed: int | None = None
+    units: Units | None = None
+    files: tuple[str, ...] | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What one partition shows."""
+        waiting: deque[Block] = deque()
+        best = _Shortest()
+        samples = np.zeros(len(CATEGORIES) * len(_FINDINGS), dtype=np.int64)
+        unexplained: list[str] = []
+        answered = run_columns(
+            self.command.words,
+            self._documents(batches, waiting),
+            deadline=self.command.deadline,
+            start=self.command.start,
+            env={**scrubbed_environment(), **self.command.environment},
+            unexplained=unexplained.append,
+        )
+        try:
+            for answers in answered:
+                yield from self._judged(waiting.popleft(), answers, best, samples)
+        except StartError as error:
+            yield _record([{"kind": "failed", "reason": str(error)}])
+            return
+        yield from best.records()
+        if unexplained:
+            yield _record([{"kind": "restarted", "rows": len(unexplained), "reason": unexplained[0]}])
+
+    def _documents(self, batches: Iterable[pa.RecordBatch], waiting: deque[Block]) -> Iterator[pa.BinaryArray]:
+        """The documents of each block of the partition; the block waits for its answers."""
+        for block in self._blocks(batches):
+            waiting.append(block)
+            yield block.rows.column("document")
+
+    def _blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
+        seed, units = self.seed, self.units
+        if self.files is not None:
+            return regrouped(_rows_of(self.files, batches), self.count)
+        if seed is None or units is None:
+            return regrouped(batches, self.count)
+        return (block_of(seed, number, self.count) for number in units.blocks(batches))
+
+    def _judged(
+        self, block: Block, answers: pa.BinaryArray, best: _Shortest, samples: npt.NDArray[np.int64]
+    ) -> Iterator[pa.RecordBatch]:
+        rows = block.rows
+        categories = pc.index_in(rows.column("category"), value_set=_CATEGORIES).to_numpy(zero_copy_only=False)
+        refused_by = rows.column("refused_by").to_numpy(zero_copy_only=False)
+        # Fewer answers than rows is a defect of the kit: it fails here, and the task with it.
+        codes = outcomes(answers, rows.column("canonical"))
+        cells = count(categories.astype(np.int64), refused_by, codes)
+        yield _record(
+            [
+                {
+                    "kind": "block",
+                    "block": block.number,
+                    "rows": rows.num_rows,
+                    "leaf": leaf(rows),
+                    "cells": packed(cells),
+                }
+            ]
+        )
+        found = findings(refused_by, codes, self.profile)
+        departing = np.flatnonzero(found != AGREE)
+        if len(departing):
+            best.see(rows, answers, departing, categories, found)
+            kept = self._sampled(departing, categories, found, samples)
+            if kept:
+                yield _record([_mismatch("mismatch", rows, answers, i, int(found[i])) for i in kept])
+
+    def _sampled(
+        self,
+        departing: npt.NDArray[np.int64],
+        categories: npt.NDArray[np.int64],
+        found: npt.NDArray[np.int8],
+        samples: npt.NDArray[np.int64],
+    ) -> list[int]:
+        cells = categories[departing] * len(_FINDINGS) + found[departing]
+        # Of most runners all cells are full after a few blocks, and nothing is left to look at.
+        wanted = samples[cells] < self.kept
+        kept = []
+        for i, cell in zip(departing[wanted].tolist(), cells[wanted].tolist(), strict=True):
+            if samples[cell] < self.kept:
+                samples[cell] += 1
+                kept.append(i)
+        return kept
+
+
+@dataclass(slots=True)
+class _Shortest:
+    """The shortest departing document of each cell so far; of equally short ones the first."""
+
+    held: dict[tuple[int, int], tuple[int, dict[str, Any]]] = field(default_factory=dict)
+
+    def see(
+        self,
+        rows: pa.RecordBatch,
+        answers: pa.BinaryArray,
+        departing: npt.NDArray[np.int64],
+        categories: npt.NDArray[np.int64],
+        found: npt.NDArray[np.int8],
+    ) -> None:
+        """Consider the departing rows of a block."""
+        lengths = pc.binary_length(rows.column("document")).to_numpy(zero_copy_only=False)[departing]
+        order = departing[np.argsort(lengths, kind="stable")]
+        cells = categories[order] * len(_FINDINGS) + found[order]
+        for i in order[np.unique(cells, return_index=True)[1]].tolist():
+            cell = (int(categories[i]), int(found[i]))
+            length = len(rows.column("document")[i].as_py())
+            before = self.held.get(cell)
+            if before is None or length < before[0]:
+                self.held[cell] = length, _mismatch("shortest", rows, answers, i, int(found[i]))
+
+    def records(self) -> Iterator[pa.RecordBatch]:
+        """One row for each cell."""
+        if self.held:
+            yield _record([row for _, row in self.held.values()])
+
+
+def _rows_of(files: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the files with these numbers, in the order of each."""
+    for numbers in batches:
+        for number in numbers.column(0).to_pylist():
+            with pq.ParquetFile(files[number]) as file:
+                yield from file.iter_batches(batch_size=BLOCK_ROWS)
+
+
+def _mismatch(kind: str, rows: pa.RecordBatch, answers: pa.BinaryArray, i: int, found: int) -> dict[str, Any]:
+    row = {name: rows.column(name)[i].as_py() for name in _ARROW.names if name in rows.schema.names}
+    status, body = answer_at(answers, i)
+    return {**row, "kind": kind, "finding": _FINDINGS[found].value, "status": status.value, "answer": body}
+
+
+def _record(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{name: row.get(name) for name in _ARROW.names} for row in rows], schema=_ARROW)
+
+
+def packed(cells: npt.NDArray[np.int64]) -> bytes:
+    """Cells for the way: positions and counts of those that are not zero, as pairs of i64, little-endian."""
+    where = np.flatnonzero(cells)
+    return np.stack([where, cells[where]], axis=1).astype("<i8").tobytes()
+
+
+def unpacked(data: bytes, into: npt.NDArray[np.int64]) -> int:
+    """Add packed cells to `into`; how many rows they hold."""
+    pairs = np.frombuffer(data, "<i8").reshape(-1, 2)
+    np.add.at(into, pairs[:, 0], pairs[:, 1])
+    return int(pairs[:, 1].sum())

@@ -1,0 +1,140 @@
+"""`holdfast vectors parity`: every SDK that runs here over the same rows, in one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.vectors.jcs.spark.tally import Finding, Row
+from holdfast.vectors.jcs.spark.verify import Counterexample, Result
+from holdfast.vectors.taxonomy import Category, Profile
+
+# The kit's own measure: if it departs from the construction, one of the two is wrong and no other column counts.
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """An SDK that cannot run on this machine: not proven. `why` says what to install or build."""
+
+    name: str
+    language: str
+    library: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """All results over one batch of rows, the references first, and the SDKs that could not run."""
+
+    results: tuple[Result, ...]
+    not_found: tuple[NotFound, ...]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless all results are of the same rows."""
+        seen = {(result.stream, result.seed, result.count) for result in self.results}
+        roots = {result.root for result in self.results if result.root is not None}
+        if len(seen) > 1 or len(roots) > 1:
+            raise ValueError(f"expected results over the same rows, got {sorted(seen)} with roots {sorted(roots)}")
+
+    @property
+    def without_rows(self) -> tuple[Category, ...]:
+        """The categories of which nobody judged a row: nothing is proven about them."""
+        seen = {row.category for result in self.results for row in result.own()}
+        return tuple(category for category in Category if category not in seen)
+
+    @property
+    def unproven(self) -> tuple[Result, ...]:
+        """The results of runners of which rows are missing, or processes failed on no document in particular."""
+        return tuple(result for result in self.results if result.unaccounted)
+
+    @property
+    def references(self) -> tuple[Result, ...]:
+        """The results of the reference, one for each profile."""
+        return tuple(result for result in self.results if is_reference(result.target.name))
+
+    @property
+    def libraries(self) -> tuple[Result, ...]:
+        """The results of everything else."""
+        return tuple(result for result in self.results if not is_reference(result.target.name))
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Where a reference is not right on every row: a fault of the kit."""
+        return tuple(
+            f"{result.target.name}: {result.total(Finding.AGREE)} of {result.count} rows agree"
+            for result in self.references
+            if result.total(Finding.AGREE) != result.count
+        )
+
+    @property
+    def departing(self) -> tuple[Result, ...]:
+        """The libraries that do not agree on every row."""
+        return tuple(result for result in self.libraries if result.total(Finding.AGREE) != result.count)
+
+
+def is_reference(name: str) -> bool:
+    """Whether a runner is the kit's reference in some profile."""
+    return name == REFERENCE or name.startswith(f"{REFERENCE}-")
+
+
+def profile_of(name: str) -> Profile:
+    """The profile that a runner is judged by: a reference by its own, every library by `core`."""
+    return Profile(name.removeprefix(f"{REFERENCE}-")) if name.startswith(f"{REFERENCE}-") else Profile.CORE
+
+
+def gravest(result: Result, row: Row) -> Finding | None:
+    """What a cell shows: the gravest finding of a category, `row` of the table. None where nothing is proven.
+
+    That is where there are no rows, where some are missing, and where all agree but processes of the runner failed on
+    no document in particular: nobody knows what they would have done to these.
+    """
+    worst = row.worst
+    return None if result.missing or (worst is Finding.AGREE and result.restarts) else worst
+
+
+def parity_json(
+    parity: Parity, counterexample: Callable[[Result, Counterexample], dict[str, Any]], status: int
+) -> dict[str, Any]:
+    """The matrix for programs (vectors-parity.schema.json)."""
+    first = parity.results[0]
+    return {
+        "schema": 1,
+        "stream": first.stream,
+        "seed": first.seed,
+        "count": first.count,
+        "root": first.root,
+        "exit": status,
+        "categories": [{"category": one.value, "title": one.title} for one in Category],
+        "without_rows": [one.value for one in parity.without_rows],
+        "sdks": [_sdk(result, counterexample) for result in parity.results],
+        "not_proven": [
+            {"name": one.name, "language": one.language, "library": one.library, "why": one.why}
+            for one in parity.not_found
+        ],
+        "faults": list(parity.faults),
+    }
+
+
+def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict[str, Any]]) -> dict[str, Any]:
+    target = result.target
+    return {
+        "name": target.name,
+        "language": target.language,
+        "library": target.library,
+        "version": target.version,
+        "command": list(target.command.words),
+        "profile": result.profile.value,
+        "agree": result.total(Finding.AGREE),
+        "missing": result.missing,
+        "restarts": result.restarts,
+        "seconds": round(result.seconds, 3),
+        "table": [row.as_json() for row in result.rows],
+        "counterexamples": [counterexample(result, found) for found in result.counterexamples],
+    }
+
+
+def share(row: Row, finding: Finding) -> float:
+    """The share of a category's rows with `finding`, 0 to 1."""
+    return row.counts[finding] / row.rows if row.rows else 0.0

@@ -1,0 +1,169 @@
+"""What answers amount to: outcomes of rows, counts of them in cells, and the table of SDK, category and profile.
+
+A row is counted once, under (category, profiles that refuse it, outcome); the table of each profile follows from these
+counts. So one run shows every profile, and the counts of a table add up to the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum, unique
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.vectors.jcs.frames import Answered, Status
+from holdfast.vectors.jcs.frames.columns import canonical_frames, status_bytes
+from holdfast.vectors.taxonomy import Category, Profile
+
+CATEGORIES: tuple[Category, ...] = tuple(Category)
+_PROFILE_SETS = 1 << len(Profile)
+
+
+@unique
+class Outcome(IntEnum):
+    """What an SDK answered to a row, before any profile is asked."""
+
+    EXPECTED_BYTES = 0
+    OTHER_BYTES = 1
+    REFUSED = 2
+    CRASHED = 3
+    HUNG = 4
+    GARBLED = 5
+    MISSING = 6
+
+
+@unique
+class Finding(StrEnum):
+    """What the outcome means in one profile. The first two are open: documents that differ become one, or one two."""
+
+    ACCEPTED = "accepted_must_refuse"
+    WRONG_BYTES = "wrong_bytes"
+    NO_VERDICT = "no_verdict"
+    OVER_REFUSAL = "over_refusal"
+    AGREE = "agree"
+
+    @property
+    def words(self) -> str:
+        """In words, for tables."""
+        return self.value.replace("_", " ").replace("accepted must refuse", "accepted, must refuse")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it belongs to the fail-open class (DESIGN "Verdicts")."""
+        return self in (Finding.ACCEPTED, Finding.WRONG_BYTES)
+
+
+# By the status byte of a frame. A byte that no status has is no verdict.
+_OF_BYTE = np.full(256, Outcome.GARBLED, dtype=np.int8)
+for _status, _outcome in (
+    (Status.CANONICAL, Outcome.OTHER_BYTES),
+    (Status.REFUSED, Outcome.REFUSED),
+    (Status.CRASHED, Outcome.CRASHED),
+    (Status.HUNG, Outcome.HUNG),
+    (Status.GARBLED, Outcome.GARBLED),
+):
+    _OF_BYTE[_status.byte] = _outcome
+_OUTCOMES = len(Outcome)
+CELLS = len(CATEGORIES) * _PROFILE_SETS * _OUTCOMES
+
+
+def outcomes(answers: pa.BinaryArray, canonical: pa.BinaryArray) -> npt.NDArray[np.int8]:
+    """The outcome of each row: its answer (a frame) against the canonical bytes, null where `core` refuses.
+
+    Raises ValueError unless there is one answer for each row.
+    """
+    if len(answers) != len(canonical):
+        raise ValueError(f"expected {len(canonical)} answers, got {len(answers)}")
+    codes = _OF_BYTE[status_bytes(answers)]
+    same = pc.fill_null(pc.equal(answers, canonical_frames(canonical)), False).to_numpy(zero_copy_only=False)
+    return np.where(same, np.int8(Outcome.EXPECTED_BYTES), codes)
+
+
+def finding(refused: bool, outcome: Outcome) -> Finding:  # noqa: FBT001  (one bit of the row, not a switch)
+    """What an outcome means where the profile refuses the row, or accepts it."""
+    if outcome > Outcome.REFUSED:
+        return Finding.NO_VERDICT
+    if refused:
+        return Finding.AGREE if outcome is Outcome.REFUSED else Finding.ACCEPTED
+    if outcome is Outcome.REFUSED:
+        return Finding.OVER_REFUSAL
+    return Finding.AGREE if outcome is Outcome.EXPECTED_BYTES else Finding.WRONG_BYTES
+
+
+def disagreement(expected: Answered, answered: Answered) -> Finding:
+    """The finding of one document, given the answer that is expected. Both may be anything a runner can say."""
+    if not answered.status.is_verdict:
+        return Finding.NO_VERDICT
+    if expected.status is Status.REFUSED:
+        return Finding.AGREE if answered.status is Status.REFUSED else Finding.ACCEPTED
+    if answered.status is Status.REFUSED:
+        return Finding.OVER_REFUSAL
+    return Finding.AGREE if answered.body == expected.body else Finding.WRONG_BYTES
+
+
+# finding number by [refused, outcome]
+_FINDINGS = tuple(Finding)
+_LOOKUP = np.array(
+    [[_FINDINGS.index(finding(refused, outcome)) for outcome in Outcome] for refused in (False, True)], dtype=np.int8
+)
+AGREE = _FINDINGS.index(Finding.AGREE)
+
+
+def findings(refused_by: npt.NDArray[np.int8], codes: npt.NDArray[np.int8], profile: Profile) -> npt.NDArray[np.int8]:
+    """The number of the finding (in the order of Finding) of each row in `profile`."""
+    found: npt.NDArray[np.int8] = _LOOKUP[(refused_by & profile.bit != 0).astype(np.int8), codes]
+    return found
+
+
+def count(
+    categories: npt.NDArray[np.int64], refused_by: npt.NDArray[np.int8], codes: npt.NDArray[np.int8]
+) -> npt.NDArray[np.int64]:
+    """The cells of some rows; `categories` are positions in CATEGORIES."""
+    cell = (categories * _PROFILE_SETS + refused_by) * _OUTCOMES + codes
+    return np.bincount(cell, minlength=CELLS).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: rows of a category by finding, in one profile."""
+
+    category: Category
+    profile: Profile
+    counts: Mapping[Finding, int]
+
+    @property
+    def rows(self) -> int:
+        """All rows of the category."""
+        return sum(self.counts.values())
+
+    @property
+    def worst(self) -> Finding | None:
+        """The gravest finding that is there; None where there are no rows."""
+        return next((found for found in Finding if self.counts[found]), None)
+
+    def as_json(self) -> dict[str, object]:
+        """As it stands in evidence and reports."""
+        return {
+            "category": self.category.value,
+            "profile": self.profile.value,
+            "rows": self.rows,
+            **{found.value: self.counts[found] for found in Finding},
+        }
+
+
+def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Profile)) -> tuple[Row, ...]:
+    """A line for each profile and category, categories in their order."""
+    cube = cells.reshape(len(CATEGORIES), _PROFILE_SETS, _OUTCOMES)
+    rows = []
+    for profile in profiles:
+        for position, category in enumerate(CATEGORIES):
+            counts = dict.fromkeys(Finding, 0)
+            for refusing in range(_PROFILE_SETS):
+                for outcome in Outcome:
+                    counts[finding(bool(refusing & profile.bit), outcome)] += int(cube[position, refusing, outcome])
+            rows.append(Row(category, profile, counts))
+    return tuple(rows)

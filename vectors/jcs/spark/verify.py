@@ -1,0 +1,392 @@
+"""`holdfast vectors verify`: one SDK over all rows, and what that shows. This is the driver's side; see `judge`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
+from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
+from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
+from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
+from holdfast.vectors.jcs.spark.manifest import KitFaultError, Manifest, OutputError
+from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.shrink import Shrinker, Shrunk
+from holdfast.vectors.jcs.spark.storage import StorageError, Store
+from holdfast.vectors.jcs.spark.tally import CELLS, Finding, Row, disagreement, table
+from holdfast.vectors.jcs.spark.tasks import block_of
+from holdfast.vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ANSWERS = "answers"
+# What Spark itself puts beside the answers.
+_SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
+# What a run wrote carries its token: two runs of one name would otherwise read each other's answers.
+_WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
+# Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
+SAMPLED_BLOCKS = 4
+# Of what a process said at its end, so many characters are shown.
+_SHOWN_WORDS = 500
+# A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
+_SHRINK_DEADLINE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Rows constructed while they are needed."""
+
+    seed: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows that `generate` wrote: a complete folder."""
+
+    folder: Store
+    manifest: Manifest
+
+    @property
+    def seed(self) -> int:
+        """The seed they were generated from."""
+        return self.manifest.seed
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.manifest.count
+
+
+Source = Generated | Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An SDK under test. What is not known of it is an empty text."""
+
+    name: str
+    language: str
+    library: str
+    version: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to verify, in which profile, how many mismatches of each cell to keep of a partition.
+
+    `reference` is the command of the reference in that profile; it is asked what is expected of shrunk documents, for
+    at most `shrink_s` seconds in all.
+    """
+
+    target: Target
+    source: Source
+    profile: Profile
+    reference: Command
+    kept: int = 1000
+    shrink_s: float = 30.0
+    partitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The shortest departing row of a cell, and what became of it."""
+
+    category: Category
+    finding: Finding
+    rows: int
+    index: int
+    document: bytes
+    expected: Answered
+    answered: Answered
+    shrunk: Shrunk | None
+
+    @property
+    def smallest(self) -> bytes:
+        """The document to look at."""
+        return self.document if self.shrunk is None else self.shrunk.document
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run showed. `missing` rows were counted nowhere; `failure` says why the runner never started.
+
+    `restarts` processes died, hung or talked nonsense although each of their documents was answered when it was asked
+    again, so that no row shows it; `restarted` says how the first of them ended.
+    """
+
+    target: Target
+    profile: Profile
+    stream: str
+    seed: int
+    count: int
+    root: str | None
+    rows: tuple[Row, ...]
+    missing: int
+    counterexamples: tuple[Counterexample, ...]
+    mismatches: str
+    failure: str | None
+    seconds: float
+    restarts: int = 0
+    restarted: str = ""
+
+    def row(self, category: Category, profile: Profile | None = None) -> Row:
+        """The line of the table for `category`, in the run's own profile unless another is given."""
+        wanted = profile or self.profile
+        return next(row for row in self.rows if row.category is category and row.profile is wanted)
+
+    @property
+    def lines(self) -> tuple[Row, ...]:
+        """The table in the run's own profile, with a line for every category."""
+        return tuple(row for row in self.rows if row.profile is self.profile)
+
+    def own(self) -> tuple[Row, ...]:
+        """The lines that have rows."""
+        return tuple(row for row in self.lines if row.rows)
+
+    @property
+    def without_rows(self) -> tuple[Category, ...]:
+        """The categories of which no row was judged: nothing is proven about them."""
+        return tuple(row.category for row in self.lines if not row.rows)
+
+    @property
+    def unaccounted(self) -> tuple[str, ...]:
+        """What no row of the table shows, in words: missing rows, processes that died of nothing in particular.
+
+        With any of it no category is proven, for nobody knows whose the rows were, or what the processes died of.
+        """
+        words = [f"{self.missing} rows missing"] if self.missing else []
+        if self.restarts:
+            words.append(
+                f"{self.restarts} processes of the runner failed on no document in particular, the first: "
+                f"{self.restarted[:_SHOWN_WORDS]}"
+            )
+        return tuple(words)
+
+    def total(self, finding: Finding) -> int:
+        """Rows with `finding` in the run's own profile."""
+        return sum(row.counts[finding] for row in self.own())
+
+    @property
+    def answered(self) -> int:
+        """Rows for which the SDK itself gave an answer."""
+        return sum(row.rows - row.counts[Finding.NO_VERDICT] for row in self.own())
+
+
+def verify(spark: SparkSession, request: Request, out: str, *, listener: Listener = silent) -> Result:
+    """Run the SDK over all rows; mismatches go to `out`/answers/kind=mismatch as Parquet.
+
+    Raises OutputError when stored rows are not what their manifest says or another run writes to `out` as well,
+    StorageError when `out` cannot be used, KitFaultError when the table does not add up.
+    """
+    from pyspark.sql.functions import lit
+
+    began = time.monotonic()
+    _expectations_are_ours(request.source)
+    store = Store(spark, out)
+    _make_room(store)
+    token = secrets.token_hex(16)
+    frame = _judged(spark, request).withColumn("run", lit(token))
+    title = f"verifying {request.target.name}"
+    where = store.at(_ANSWERS)
+    watched(spark, title, lambda: frame.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
+    said = spark.read.schema(_WRITTEN_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
+    # Each task writes a row, so that none at all were removed by somebody.
+    if not said or any(row["run"] != token for row in said):
+        raise OutputError(f"{store.uri}: another run writes there at the same time; name another --out")
+    failures = [row for row in said if row["kind"] == "failed"]
+    blocks = [row for row in said if row["kind"] == "block"]
+    shortest = [row for row in said if row["kind"] == "shortest"]
+    restarted = [row for row in said if row["kind"] == "restarted"]
+    cells, leaves, missing = _counted(blocks, request.source.count)
+    rows = table(cells)
+    _same_rows(request.source, leaves, rows)
+    result = Result(
+        target=request.target,
+        profile=request.profile,
+        stream=stream_version(),
+        seed=request.source.seed,
+        count=request.source.count,
+        root=root(leaves) if not missing and leaves is not None else None,
+        rows=rows,
+        missing=missing,
+        counterexamples=tuple(_counterexamples(request, rows, shortest)),
+        mismatches=f"{where}/kind=mismatch",
+        failure=failures[0]["reason"] if failures else None,
+        seconds=time.monotonic() - began,
+        restarts=sum(row["rows"] for row in restarted),
+        restarted=restarted[0]["reason"] if restarted else "",
+    )
+    _adds_up(result)
+    return result
+
+
+def _make_room(store: Store) -> None:
+    """That the answers of an earlier run, and nothing else, are in their place. Raises StorageError."""
+    store.make()
+    alien = [name for name in store.names(_ANSWERS) if not name.startswith("kind=") and name not in _SPARKS_OWN]
+    if alien:
+        raise StorageError(
+            f"{store.at(_ANSWERS)}: expected answers of an earlier run or nothing, found {alien[0]!r}, which is left "
+            "alone: name another --out"
+        )
+
+
+def _judged(spark: SparkSession, request: Request) -> DataFrame:
+    source = request.source
+    judge = partial(
+        Judge, command=request.target.command, profile=request.profile, count=source.count, kept=request.kept
+    )
+    if isinstance(source, Stored):
+        parts = source.manifest.parts
+        files = source.folder.files_here([part.path for part in parts])
+        if files is not None:
+            # Through the JVM every row would be taken apart and put together again on its way to the worker.
+            return spark.range(0, len(files), 1, len(files)).mapInArrow(judge(files=files), ANSWER_SCHEMA)
+        largest = max((part.size for part in parts), default=0)
+        frame = whole_files(spark, source.folder, [part.path for part in parts], largest)
+        return frame.mapInArrow(judge(), ANSWER_SCHEMA)
+    work = split(spark, 0, block_count(source.count), request.partitions)
+    return work.range(spark).mapInArrow(judge(seed=source.seed, units=work.units), ANSWER_SCHEMA)
+
+
+def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None, int]:
+    """The cells of all blocks, their digests in order (None if one is missing), and how many rows are missing."""
+    cells = np.zeros(CELLS, dtype=np.int64)
+    leaves: dict[int, bytes] = {}
+    seen = 0
+    for row in blocks:
+        number = row["block"]
+        if number in leaves:
+            raise OutputError(f"block {number} was judged twice; the counts would be wrong. Run it again")
+        held = unpacked(bytes(row["cells"]), cells)
+        if not held == row["rows"] == block_rows(number, count):
+            raise OutputError(f"block {number} has {block_rows(number, count)} rows, {held} were judged; run it again")
+        leaves[number] = bytes(row["leaf"])
+        seen += held
+    due = range(block_count(count))
+    ordered = [leaves[number] for number in due] if all(number in leaves for number in due) else None
+    return cells, ordered, count - seen
+
+
+def _expectations_are_ours(source: Source) -> None:
+    """That stored rows are of this stream and their seed, shown by making some blocks again, whichever they may be.
+
+    Rows carry what is expected of them, and a manifest that fits other rows is easily written. Whoever made both must
+    not choose what an SDK is held against. Of many blocks that were forged one is found here, of few perhaps none:
+    only rows that are constructed while they are needed are proven to be ours.
+    """
+    if not isinstance(source, Stored):
+        return
+    manifest = source.manifest
+    if manifest.stream != stream_version():
+        raise OutputError(
+            f"{source.folder.uri}: expected rows of stream {stream_version()}, which this holdfast makes, got stream "
+            f"{manifest.stream}; generate again"
+        )
+    blocks = range(block_count(manifest.count))
+    listed = [one for part in manifest.parts for one in part.leaves]
+    # In order, because neighbours are made from one stock.
+    for number in sorted(secrets.SystemRandom().sample(blocks, min(len(blocks), SAMPLED_BLOCKS))):
+        if leaf(block_of(manifest.seed, number, manifest.count).rows).hex() != listed[number]:
+            raise OutputError(
+                f"{source.folder.uri}: block {number} is not what seed {manifest.seed} gives; the folder is damaged, "
+                "or of something else: remove it and generate again"
+            )
+
+
+def _same_rows(source: Source, leaves: list[bytes] | None, rows: Sequence[Row]) -> None:
+    if leaves is None or not isinstance(source, Stored):
+        return
+    found = {row.category.value: row.rows for row in rows if row.profile is Profile.CORE and row.rows}
+    if found != {name: number for name, number in source.manifest.categories.items() if number}:
+        raise OutputError(
+            f"{source.folder.uri}: the manifest counts other rows by category than there are; the folder is damaged: "
+            "remove it and generate again"
+        )
+    listed = [one for part in source.manifest.parts for one in part.leaves]
+    differing = [number for number, (a, b) in enumerate(zip(leaves, listed, strict=True)) if a.hex() != b]
+    if differing or root(leaves) != source.manifest.root:
+        raise OutputError(
+            f"{source.folder.uri}: the rows of block {differing[0] if differing else '?'} are not those of the "
+            "manifest; the folder is damaged: remove it and generate again"
+        )
+
+
+def _adds_up(result: Result) -> None:
+    """Every row stands in every profile's table exactly once, or is missing. Raises KitFaultError."""
+    for profile in Profile:
+        shown = sum(row.rows for row in result.rows if row.profile is profile)
+        if shown + result.missing != result.count:
+            raise KitFaultError(
+                f"expected {result.count} rows in the table of {profile.value}, got {shown} and {result.missing} "
+                "missing; this is a fault of the kit, please report it"
+            )
+
+
+def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[Any]) -> Iterator[Counterexample]:
+    """One for each cell, the open ones shrunk first; all from the shortest row over all partitions."""
+    best: dict[tuple[Category, Finding], Any] = {}
+    for row in shortest:
+        cell = (Category(row["category"]), Finding(row["finding"]))
+        if cell not in best or (len(row["document"]), row["index"]) < (
+            len(best[cell]["document"]),
+            best[cell]["index"],
+        ):
+            best[cell] = row
+    counts = {row.category: row.counts for row in rows if row.profile is request.profile}
+    order = sorted(best, key=lambda cell: (list(Finding).index(cell[1]), list(Category).index(cell[0])))
+    with _shrinker(request) as shrinker:
+        for category, found in order:
+            row = best[category, found]
+            document = bytes(row["document"])
+            expected = expected_of(row, request.profile)
+            answered = Answered(Status(row["status"]), bytes(row["answer"] or b""))
+            assert disagreement(expected, answered) is found
+            yield Counterexample(
+                category=category,
+                finding=found,
+                rows=counts[category][found],
+                index=row["index"],
+                document=document,
+                expected=expected,
+                answered=answered,
+                # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
+                shrunk=None if found is Finding.NO_VERDICT else _shrunk(shrinker, document, expected, category),
+            )
+
+
+def _shrunk(shrinker: Shrinker, document: bytes, expected: Answered, category: Category) -> Shrunk | None:
+    try:
+        return shrinker.shrink(document, expected, category)
+    except StartError:
+        # The runner is gone since; what it answered stands.
+        return None
+
+
+def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:
+    """What the construction expects of a row in `profile`; a refusal has the contract's reason as its body."""
+    if row["refused_by"] & profile.bit:
+        return Answered(Status.REFUSED, str(row["reason"]).encode())
+    return Answered(Status.CANONICAL, bytes(row["canonical"]))
+
+
+@contextmanager
+def _shrinker(request: Request) -> Iterator[Shrinker]:
+    def dialogue(command: Command) -> Dialogue:
+        environment = {**scrubbed_environment(), **command.environment}
+        deadline = min(command.deadline, _SHRINK_DEADLINE_S)
+        return Dialogue(command.words, deadline=deadline, start=command.start, env=environment)
+
+    with dialogue(request.reference) as oracle, dialogue(request.target.command) as sdk:
+        yield Shrinker(oracle, sdk, until=time.monotonic() + request.shrink_s)

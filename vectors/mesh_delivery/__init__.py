@@ -1,0 +1,1 @@
+"""Vectors of mesh-delivery: expected fingerprints."""

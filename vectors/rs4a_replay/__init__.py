@@ -1,0 +1,1 @@
+"""Vectors of rs4a-replay: expected keys."""
