@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.process import Deadlines, scrubbed_environment
+from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
+from holdfast.servers.environment import scrubbed_environment
+from holdfast.servers.janitor import Janitor
 from holdfast.specs.strictjson import canonical
 
 ECHO = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"

@@ -1,6 +1,6 @@
 """The command line of the reference, run as `python -P -m`.
 
-`adapter`, `frames`, `launch`, `server`, `provision`, `mutants`, and what contracts have for their operators.
+`adapter`, `frames`, `launch`, `provision`, `mutants`, and what contracts have for their operators.
 """
 
 from __future__ import annotations
@@ -51,23 +51,17 @@ def _frames(options: argparse.Namespace) -> None:
 
 
 def _launch(options: argparse.Namespace) -> None:
-    from holdfast.reference_impl.launching import Launched, Nothing, Wanted, run
+    from holdfast.servers.lines import Request
+    from holdfast.servers.serving import Launched, Nothing, run
 
-    def start(wanted: Wanted) -> Launched:
-        package = package_of(wanted.contract)
+    def start(request: Request) -> Launched:
+        package = package_of(request.contract)
         if find_spec(f"{package}.launch") is None:
             return Nothing()
         launched: Launched = import_module(f"{package}.launch").launch(
-            wanted.config, parent=wanted.folder, stores=wanted.stores, mutant=options.mutant
+            request.config, parent=Path(request.folder), stores=request.stores, mutant=options.mutant
         )
         return launched
-
-    run(start)
-
-
-def _server(_options: argparse.Namespace) -> None:
-    from holdfast.reference_impl.bare_server import start
-    from holdfast.reference_impl.launching import run
 
     run(start)
 
@@ -116,7 +110,6 @@ def _parser() -> argparse.ArgumentParser:
     frames.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
     launch = command("launch", _launch, "Provision what one JSON line on standard input asks for, until end of file.")
     launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
-    command("server", _server, "Run an empty PostgreSQL server with the settings of one JSON line, until end of file.")
     provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
     provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
     provision.add_argument("--contract", choices=provisioned, default=provisioned[0])

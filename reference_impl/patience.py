@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from holdfast.reference_impl.deadlines import scaled
+from holdfast.servers.environment import scaled
 
 # docs/adapter-protocol.md: an operation has 2 s, of which the machine and the pipe need theirs.
 PATIENCE_S = scaled(1.4)

@@ -15,9 +15,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ConnStatus, PollingStatus
 from psycopg.pq.abc import PGconn
 
-from holdfast.reference_impl.deadlines import scaled
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres_pipeline import Pipeline, SilentError
+from holdfast.servers.environment import scaled
 
 Connection = psycopg.Connection[tuple[object, ...]]
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from holdfast.reference_impl.deadlines import scaled
+from holdfast.servers.environment import scaled
 
 # The protocol lets an implementation give up after this long.
 HOLD_GIVE_UP_S = scaled(20.0)

@@ -1,1 +1,4 @@
-"""Starting and ending of processes and servers, for the harness and the references."""
+"""Starting and ending of processes, folders and PostgreSQL servers, for the harness and for the reference.
+
+It imports nothing else of the kit.
+"""

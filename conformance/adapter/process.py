@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TypeVar
 
-from holdfast.conformance.adapter.janitor import Janitor, JanitorLostError
 from holdfast.conformance.adapter.loaded import files_of_group
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
 from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor, JanitorLostError
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
@@ -30,12 +31,6 @@ GONE_S = 1.0
 _POLL_S = 0.002
 # Answers come one for each request, so more waiting lines than this are a flood.
 MAX_WAITING_LINES = 64
-# Variables an adapter may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
-PASSED_ENVIRONMENT = (
-    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
-    "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
-).split()
-
 Came = TypeVar("Came")
 
 
@@ -54,25 +49,6 @@ class Deadlines:
         return Deadlines(
             self.start * factor, self.op * factor, self.session * factor, self.quit * factor, self.terminate * factor
         )
-
-
-class StartError(Exception):
-    """The adapter's command cannot be started; the text says what was tried and what to do."""
-
-
-def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
-    """The environment an adapter gets: the variables programs need to run, and those named in `passed`."""
-    names = {*PASSED_ENVIRONMENT, *passed}
-    return {name: value for name, value in os.environ.items() if name in names}
-
-
-# The variable in which an adapter and a launcher find the factor on every deadline, for the limits of their own.
-SLOW_VARIABLE = "HOLDFAST_SLOW"
-
-
-def adapter_environment(passed: Sequence[str] = (), *, slow: float = 1.0) -> dict[str, str]:
-    """The environment of an adapter or a launcher: the scrubbed one, and the factor `slow` (the option --slow)."""
-    return {**scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
 
 
 class AdapterProcess:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast import __version__
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
-from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, StartError
+from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
 
 
 @dataclass(frozen=True, slots=True)

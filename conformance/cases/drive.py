@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.conformance.adapter.folders import remove_tree
 from holdfast.conformance.adapter.messages import Event, Reply
-from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
 from holdfast.conformance.adapter.worker import Exhausted, GreetingError, Worker, WorkerPool
 from holdfast.conformance.cases.action import Action, Verb
@@ -20,6 +18,8 @@ from holdfast.conformance.cases.request import located
 from holdfast.conformance.cases.seen import content_of, written
 from holdfast.conformance.inspection import store
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.servers.errors import StartError
+from holdfast.servers.folders import remove_tree
 from holdfast.specs.errors import StrictJsonError
 
 # How often a stop point's file is looked for.

@@ -18,8 +18,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.adapter.folders import temp_folders_in
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
@@ -34,6 +32,8 @@ from holdfast.conformance.faults.report import Finding, Layer, Report, Trial
 from holdfast.conformance.faults.story import draw
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit
+from holdfast.servers.folders import temp_folders_in
+from holdfast.servers.janitor import Janitor
 
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.

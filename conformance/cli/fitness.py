@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from holdfast.conformance.adapter.janitor import JanitorLostError
 from holdfast.conformance.cli.console import Format, err, print_lines, stop
 from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.verdict import Exit
+from holdfast.servers.janitor import JanitorLostError
 
 # typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]

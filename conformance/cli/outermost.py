@@ -11,13 +11,13 @@ from typing import NoReturn
 import typer
 from typer.main import get_command
 
-from holdfast.conformance.adapter.janitor import JanitorLostError
 from holdfast.conformance.cli import current_folder, was_interrupted
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.cli.streams import lost
 from holdfast.conformance.verdict import Exit, gravest
 from holdfast.reports.plain import plain
+from holdfast.servers.janitor import JanitorLostError
 
 # What typer has for wrong words on the command line; click is within typer or beside it, as its version goes.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]

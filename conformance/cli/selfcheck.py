@@ -18,7 +18,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.adapter.janitor import Janitor, JanitorLostError
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.cli.mutants import Mutant, planted
@@ -26,6 +25,7 @@ from holdfast.conformance.cli.target import Target, reference_target
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
 from holdfast.conformance.verdict import Exit, Verdict, worst
 from holdfast.reports.evidence import Run, read_evidence
+from holdfast.servers.janitor import Janitor, JanitorLostError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof

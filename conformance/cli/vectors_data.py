@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.vectors_sdk import looked_up
 from holdfast.conformance.cli.vectors_verify import runnable
 from holdfast.conformance.verdict import Exit, gravest
+from holdfast.servers.janitor import Janitor
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:

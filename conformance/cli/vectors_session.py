@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.vectors_failures import JobError, words_kept
 from holdfast.conformance.cli.vectors_sdk import looked_up
 from holdfast.conformance.verdict import Exit
+from holdfast.servers.janitor import Janitor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Judgement
@@ -30,6 +29,7 @@ from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
+from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 
 DEFAULT_EVIDENCE = Path(EVIDENCE)

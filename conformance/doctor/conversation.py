@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
 
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.launcher import Launcher
 from holdfast.conformance.adapter.messages import Event, Reply
-from holdfast.conformance.adapter.process import Deadlines, StartError, adapter_environment
+from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import (
     AdapterCommand,
     Exhausted,
@@ -30,6 +28,10 @@ from holdfast.conformance.doctor.bytes_sent import strictness
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.launcher import Launcher
 from holdfast.specs import Contract, contract_names, load_contract
 
 

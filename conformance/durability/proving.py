@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases import expect as ex
@@ -33,6 +32,7 @@ from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
 from holdfast.specs.model import FaultCase, FaultLayer, FaultWorkload
 from holdfast.specs.model import Promise as Judged

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
-from holdfast.conformance.adapter.process import Deadlines, StartError
+from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Record
@@ -27,6 +27,7 @@ from holdfast.conformance.faults.subject import (
     SubjectPartlyError,
 )
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
 from holdfast.specs.model import FaultWorkload
 

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.fitness import sqlite
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
@@ -46,6 +45,7 @@ from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.proof import Examination, unproven_everywhere
 from holdfast.conformance.fitness.server import unidentified
 from holdfast.conformance.fitness.target import Target, target_of
+from holdfast.servers.janitor import Janitor
 
 # What of it is kept for reading the catalogue again, however long the clone takes: a tenth, and no more than that.
 _KEPT_S = 15.0

@@ -26,7 +26,7 @@ from holdfast.conformance.gate.model import (
     Requirement,
 )
 from holdfast.conformance.gate.run import foreign_results, of_baseline, of_contract, of_file, of_name, of_run
-from holdfast.conformance.run.recorder import kit_digest
+from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.verdict import Exit, gravest
 from holdfast.reports.evidence import KitIdentity, Run
 from holdfast.specs import SpecError, load_contract

@@ -12,10 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from holdfast.conformance.adapter.folders import temp_folders_in
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.launcher import Launcher, Stores
-from holdfast.conformance.adapter.process import Deadlines, StartError, adapter_environment
+from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret
@@ -24,12 +21,18 @@ from holdfast.conformance.cases.reading import worker_count
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.conformance.run.filesystems import VOLATILE, default_parent, filesystem_of
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import SurfaceLine
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.filesystems import VOLATILE, default_parent, filesystem_of
+from holdfast.servers.folders import temp_folders_in
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.launcher import Launcher
+from holdfast.servers.lines import Stores
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import FaultCase, Kind
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +17,7 @@ from holdfast.conformance.cases.record import Record, Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
 from holdfast.conformance.run.engine import CaseResult, RunSettings
+from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.run.plan import plan_of
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -42,30 +39,6 @@ from holdfast.reports.evidence import (
     VerdictLine,
 )
 from holdfast.specs import Contract
-
-_CODE = (".py", ".yaml", ".json", ".jsonl")
-
-
-@cache
-def kit_digest() -> str:
-    """A digest over the code and data of the installed kit, the reference left out: it is tested, it does not test."""
-    state = hashlib.sha256()
-    for package in ("conformance", "reports", "specs", "vectors"):
-        for name, data in sorted(_files(files(f"holdfast.{package}"), package)):
-            state.update(f"{name}\x00{len(data)}\x00".encode() + data)
-    return "sha256:" + state.hexdigest()
-
-
-def _files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
-    found = []
-    for entry in folder.iterdir():
-        path = f"{name}/{entry.name}"
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                found += _files(entry, path)
-        elif entry.name.endswith(_CODE):
-            found.append((path, entry.read_bytes()))
-    return found
 
 
 def pin_of(contract: Contract) -> ContractPin:

@@ -13,7 +13,7 @@ from typing import Any
 
 import holdfast
 from holdfast.reference_impl.calyx_replay.timing import written
-from holdfast.reference_impl.deadlines import scaled
+from holdfast.servers.environment import scaled
 
 # docs/adapter-protocol.md: the adapter has 2 s for its answer.
 GIVE_UP_S = scaled(1.8)

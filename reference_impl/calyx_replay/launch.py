@@ -8,8 +8,9 @@ from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
-from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
 from holdfast.reference_impl.mutants import find
+from holdfast.servers.lines import Stores
+from holdfast.servers.serving import FolderTemplate, Launched
 
 
 def launch(
@@ -22,7 +23,8 @@ def launch(
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
     settings = blueprint.settings(config)
-    template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent)))
+    folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
+    template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
         blueprint.provisioner(blueprint.schema()).make(blueprint.location(template.folder, settings))
     except BaseException:

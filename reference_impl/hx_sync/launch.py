@@ -8,10 +8,11 @@ from pathlib import Path
 
 from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
-from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
 from holdfast.reference_impl.mutants import find
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import StoreError
+from holdfast.servers.lines import Stores
+from holdfast.servers.serving import FolderTemplate, Launched
 
 
 def launch(
@@ -23,7 +24,8 @@ def launch(
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
-    template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent)))
+    folder = Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent))
+    template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
         parts = blueprint.parts(template.folder, config)
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.reference_impl.confined import ConfinedServer
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
@@ -21,6 +20,7 @@ from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, Sqlite
 from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.validator import Validator
 from holdfast.reference_impl.rs4a_replay.verifier import Verifier
+from holdfast.servers.postgres.confined import ConfinedServer
 
 
 def _as_loaded(settings: Settings) -> Settings:

@@ -11,8 +11,6 @@ from typing import ClassVar
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.reference_impl.cluster import ServerError
-from holdfast.reference_impl.confined import ConfinedServer
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.admission import Ports
@@ -29,6 +27,8 @@ from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole, planted
+from holdfast.servers.errors import ServerError
+from holdfast.servers.postgres.confined import ConfinedServer
 from holdfast.specs import load_terms
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
@@ -147,7 +147,7 @@ class Rs4aReplay(Whole):
             raise OpenError(f"config writer: expected the restricted role of the cluster, got nothing; {_LAUNCH}")
         server = self.blueprint.confined_server(request.workdir / CONTRACT, Path(template))
         try:
-            server.open(request.state)
+            server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
             if (request.surface, request.state) == (SurfaceWanted.ABSENT, StateWanted.FRESH):
                 with connect(server.dsn()) as connection:
                     unprovision_postgres(connection)

@@ -17,9 +17,6 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.reference_impl.confined import make_template as make_cluster
-from holdfast.reference_impl.embedded import EmbeddedServer
-from holdfast.reference_impl.launching import Launched, Ready, Stores
 from holdfast.reference_impl.mutants import find
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
@@ -29,6 +26,10 @@ from holdfast.reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTE
 from holdfast.reference_impl.rs4a_replay.postgres_pool import TemplatePool
 from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
+from holdfast.servers.lines import Ready, Stores
+from holdfast.servers.postgres.confined import make_template as make_cluster
+from holdfast.servers.postgres.embedded import EmbeddedServer
+from holdfast.servers.serving import FolderTemplate, Launched
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"
@@ -78,14 +79,14 @@ def make_template(server_dsn: str, blueprint: Blueprint, *, password: str | None
 
 @dataclass(frozen=True, slots=True)
 class OnPostgres:
-    """Implements `launching.Launched` on PostgreSQL, embedded or not."""
+    """Implements `serving.Launched` on PostgreSQL, embedded or not."""
 
     template: PostgresTemplate
     server: EmbeddedServer | None
 
     @property
     def ready(self) -> Ready:
-        """See `launching.Launched`."""
+        """See `serving.Launched`."""
         config = {
             "store": StoreKind.POSTGRES.value,
             "dsn": self.template.dsn,
@@ -100,15 +101,15 @@ class OnPostgres:
             **{part: f"{SCHEMA}.{name}" for part, name in PARTS.items()},
         }
         if self.server is None:
-            return Ready(config, (), (), surface)
+            return Ready(config, surface=surface)
         return Ready(config, (self.server.pid,), (str(self.server.folder),), surface)
 
     def sweep(self) -> None:
-        """See `launching.Launched`."""
+        """See `serving.Launched`."""
         self.template.pool.sweep()
 
     def stop(self) -> None:
-        """See `launching.Launched`."""
+        """See `serving.Launched`."""
         if self.server is not None:
             self.template.pool.close()
             self.server.stop()
@@ -116,37 +117,17 @@ class OnPostgres:
             self.template.drop()
 
 
-@dataclass(frozen=True, slots=True)
-class OnFiles:
-    """Implements `launching.Launched` where sessions have their own copies of a folder, which the config names."""
-
-    folder: Path
-    config: Mapping[str, str]
-
-    @property
-    def ready(self) -> Ready:
-        """See `launching.Launched`."""
-        return Ready(self.config, (), (str(self.folder),))
-
-    def sweep(self) -> None:
-        """See `launching.Launched`. Sessions live in their workdirs."""
-
-    def stop(self) -> None:
-        """See `launching.Launched`."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _sqlite_template(parent: Path, blueprint: Blueprint) -> OnFiles:
+def _sqlite_template(parent: Path, blueprint: Blueprint) -> FolderTemplate:
     folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
     try:
         provision_sqlite(folder, blueprint.settings({}).relations, dialect=blueprint.sqlite_dialect())
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return OnFiles(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
+    return FolderTemplate(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
 
 
-def _cluster_template(parent: Path, blueprint: Blueprint) -> OnFiles:
+def _cluster_template(parent: Path, blueprint: Blueprint) -> FolderTemplate:
     relations, dialect = blueprint.settings({}).relations, blueprint.postgres_dialect()
 
     def provision(dsn: str) -> None:
@@ -156,7 +137,7 @@ def _cluster_template(parent: Path, blueprint: Blueprint) -> OnFiles:
 
     folder = make_cluster(parent, provision)
     config = {"store": StoreKind.POSTGRES.value, "cluster": str(folder), "writer": _CLUSTER_WRITER}
-    return OnFiles(folder, config)
+    return FolderTemplate(folder, config)
 
 
 def launch(

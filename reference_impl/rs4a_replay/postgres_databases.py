@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from holdfast.reference_impl.deadlines import scaled
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Link, connect, describe, with_database
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
+from holdfast.servers.environment import scaled
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"

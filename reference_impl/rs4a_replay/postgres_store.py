@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
-from holdfast.reference_impl.deadlines import scaled
 from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
 from holdfast.reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
 from holdfast.reference_impl.postgres_pipeline import Pipeline, Step
@@ -37,6 +36,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from holdfast.reference_impl.stops import AbortedError
+from holdfast.servers.environment import scaled
 
 _T = TypeVar("_T")
 

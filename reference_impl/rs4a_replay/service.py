@@ -9,7 +9,6 @@ from enum import Enum, unique
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
-from holdfast.reference_impl.confined import ConfinedServer
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
@@ -34,6 +33,7 @@ from holdfast.reference_impl.rs4a_replay.terms import (
 )
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
 from holdfast.reference_impl.rs4a_replay.verifier import Verifier
+from holdfast.servers.postgres.confined import ConfinedServer
 from holdfast.specs import Contract, Relation
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain

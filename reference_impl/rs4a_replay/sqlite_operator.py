@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from holdfast.reference_impl.deadlines import scaled
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.ddl import quoted
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
@@ -15,6 +14,7 @@ from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.sqlite_store import broken_constraint, plain
 from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
 from holdfast.reference_impl.session import SurfaceWanted
+from holdfast.servers.environment import scaled
 from holdfast.specs import Relation
 
 _NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64

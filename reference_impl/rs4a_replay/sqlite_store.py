@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.reference_impl.deadlines import scaled
 from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
 from holdfast.reference_impl.rs4a_replay.ddl import quoted
 from holdfast.reference_impl.rs4a_replay.settings import Settings
@@ -30,6 +29,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
 from holdfast.reference_impl.stops import AbortedError
+from holdfast.servers.environment import scaled
 from holdfast.specs import Relation
 
 _T = TypeVar("_T")

@@ -19,8 +19,8 @@ from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Ok,
 from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
 from holdfast.reference_impl.calyx_replay.launch import launch
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.servers.serving import Launched
 from holdfast.specs.strictjson import canonical
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

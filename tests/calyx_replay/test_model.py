@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
+from holdfast.servers.serving import Launched
 from tests.calyx_replay.conftest import NOW, Box, envelope, key_of
 
 WINDOW, DAY = timedelta(seconds=300), timedelta(hours=24)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.reference_impl.launching import Launched
+from holdfast.servers.serving import Launched
 from tests.calyx_replay.conftest import NOW, b64, envelope, key_of, text
 
 ROOT = Path(__file__).resolve().parents[2]

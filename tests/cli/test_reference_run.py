@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.run.plan import plan_of
-from holdfast.reference_impl.embedded import EmbeddedServer
 from holdfast.reports.evidence import read_evidence
+from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.specs import contract_names, load_contract
 
 # One worker runs it once for all tests; two at the same time would also be too much for two cores.

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.reference_impl import cluster
-from holdfast.reference_impl.cluster import Ending, Programs, server_account
+from holdfast.servers.postgres.cluster import Ending, Programs, server_account
 
 # Where the packages lie that were fetched; the environment of tox names it.
 VARIABLE = "HOLDFAST_POSTGRESQL_RELEASES"

@@ -21,7 +21,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.cli.fitness import fitness
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -38,6 +37,7 @@ from holdfast.conformance.fitness.postgres.reading import reading
 from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.target import target_of
+from holdfast.servers.errors import StartError
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
 from tests.fitness.relays import relay
@@ -251,7 +251,7 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path, clones: Scratch, d
 
 _DUMPING = """
 import sys
-from holdfast.conformance.adapter.janitor import Janitor
+from holdfast.servers.janitor import Janitor
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.postgres.clone import _run
 with Janitor() as janitor:

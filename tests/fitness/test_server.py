@@ -26,9 +26,6 @@ from holdfast.conformance.fitness.server import Server, server_of
 from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
 from holdfast.conformance.fitness.tie import untied
 from holdfast.conformance.gate.decision import installed_kit
-from holdfast.reference_impl.cluster import Ending, Programs
-from holdfast.reference_impl.cluster import Server as Running
-from holdfast.reference_impl.embedded import EmbeddedServer
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
 from holdfast.reference_impl.rs4a_replay.provision import (
@@ -38,6 +35,9 @@ from holdfast.reference_impl.rs4a_replay.provision import (
     sqlite_paths,
 )
 from holdfast.reference_impl.session import OpenRefusedError
+from holdfast.servers.postgres.cluster import Ending, Programs
+from holdfast.servers.postgres.cluster import Server as Running
+from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.specs import load_contract, load_terms
 from tests.fitness.documented import DOCUMENTED, line_of, surface_ddl
 from tests.fitness.lives import LiveServer

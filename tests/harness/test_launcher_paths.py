@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.adapter.folders import remove_tree
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.launcher import Launcher
-from holdfast.conformance.adapter.process import StartError
+from holdfast.servers.errors import StartError
+from holdfast.servers.folders import remove_tree
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.launcher import Launcher
 
 # Reads the request, makes `path` as the test says, names it, and leaves everything as it is when it ends.
 SCRIPT = """

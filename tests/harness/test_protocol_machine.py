@@ -22,9 +22,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.adapter.messages import MAX_LINE, KitFaultError, Reply
-from holdfast.conformance.adapter.process import GONE_S, Deadlines, StartError, scrubbed_environment
+from holdfast.conformance.adapter.process import GONE_S, Deadlines
 from holdfast.conformance.adapter.worker import (
     MAX_DEAD_IN_A_ROW,
     AdapterCommand,
@@ -33,6 +32,9 @@ from holdfast.conformance.adapter.worker import (
     Worker,
     WorkerPool,
 )
+from holdfast.servers.environment import scrubbed_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
 
 FAKE = str(Path(__file__).resolve().parent / "fake_adapter.py")
 # Scaled so that silence costs little. A loaded machine may be late by SLACK_S and still be right.

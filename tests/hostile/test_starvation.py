@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.adapter.messages import Event
-from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, adapter_environment
+from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
 from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat
 from holdfast.conformance.adapter.worker import AdapterCommand, WorkerPool
 from holdfast.conformance.cases import expect as ex
@@ -25,6 +24,8 @@ from holdfast.conformance.cases.action import Action, Verb
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.janitor import Janitor
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
 
 ADAPTERS = HERE / "adapters"

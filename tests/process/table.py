@@ -241,7 +241,7 @@ def _listens(pid: int) -> bool:
 def _killed_janitor(temp: Path) -> bool:
     for process in processes_of(temp):
         with contextlib.suppress(psutil.Error):
-            if "holdfast.conformance.adapter.janitor" in process.cmdline():
+            if "holdfast.servers.janitor" in process.cmdline():
                 # It has something to clean up by then.
                 until(lambda: any(temp.iterdir()), within=2.0)
                 process.kill()

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.launcher import Launcher
-from holdfast.conformance.adapter.process import Deadlines, StartError
+from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.inspection.helper import HELPER, LIMIT_S
 from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.launcher import Launcher
 
 LIMITS = """
 import json
-from reference_impl import cluster, confined, patience, stops
+from holdfast.reference_impl import patience, stops
+from holdfast.servers.postgres import cluster, confined
 from holdfast.reference_impl.calyx_replay import command_line as calyx
 from holdfast.reference_impl.hx_sync import command_line as hx
 from holdfast.reference_impl.rs4a_replay import postgres_store, sqlite_store

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from holdfast.reference_impl.answers import Accepted, Answer, Ok, Refused
-from holdfast.reference_impl.launching import Launched, Stores
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.rs4a_replay.launch import launch
 from holdfast.reference_impl.rs4a_replay.store import StoreError
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.servers.lines import Stores
+from holdfast.servers.serving import Launched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HASH = "ab" * 32

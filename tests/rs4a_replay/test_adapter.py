@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.registry import contract_names
+from holdfast.servers.serving import Launched
 from holdfast.specs import schema
 from tests.rs4a_replay.conftest import WINDOW, submission
 

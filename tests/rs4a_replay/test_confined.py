@@ -17,10 +17,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.entry import implementation
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
+from holdfast.servers.serving import Launched
 from holdfast.specs.schema import explain, published_validator
 from tests.rs4a_replay.conftest import NOW, WINDOW, Desk, submission
 from tests.rs4a_replay.test_launcher import ROOT, is_running
@@ -310,8 +310,9 @@ def _parent(process: Path) -> int:
 
 
 def test_the_kit_asks_for_confined_stores_in_a_line_that_fits_its_schema(tmp_path: Path) -> None:
-    from holdfast.conformance.adapter.janitor import Janitor
-    from holdfast.conformance.adapter.launcher import Launcher, Stores
+    from holdfast.servers.janitor import Janitor
+    from holdfast.servers.launcher import Launcher
+    from holdfast.servers.lines import Stores
 
     script = "import sys; open(sys.argv[1], 'w').write(sys.stdin.readline()); print('{\"config\": {}}', flush=True)"
     for stores in Stores:

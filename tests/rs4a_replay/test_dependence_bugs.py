@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
+from holdfast.servers.serving import Launched
 from tests.rs4a_replay.conftest import submission
 from tests.rs4a_replay.test_confined import EXISTING, FRESH, opened, postmaster
 from tests.rs4a_replay.test_lost_stores import OP_S, Past, go_on, missing, server_processes, stopped

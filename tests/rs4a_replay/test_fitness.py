@@ -17,7 +17,6 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.answers import Accepted, Fault, Ok
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
@@ -32,6 +31,7 @@ from holdfast.reference_impl.session import (
     StateWanted,
     SurfaceWanted,
 )
+from holdfast.servers.serving import Launched
 from holdfast.specs import load_terms, strictjson
 
 from .conftest import NOW, WINDOW, Desk, submission

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
+from holdfast.servers.serving import Launched
 from tests.rs4a_replay.conftest import NOW
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Ok, Refused
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.store import RolledBackError, StoreError
 from holdfast.reference_impl.session import OpenError
+from holdfast.servers.serving import Launched
 from tests.rs4a_replay.conftest import WINDOW, Desk, submission
 from tests.rs4a_replay.test_confined import EXISTING, FRESH, await_end, opened, postmaster
 

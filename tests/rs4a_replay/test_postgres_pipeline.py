@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import Link
 from holdfast.reference_impl.postgres_pipeline import Step
+from holdfast.servers.serving import Launched
 
 ADD = "INSERT INTO pg_temp.kept (name) VALUES (%s) RETURNING name"
 

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from holdfast.reference_impl.launching import Launched
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.demo import provision
 from holdfast.reference_impl.rs4a_replay.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.provision import ProvisionError, sqlite_paths
+from holdfast.servers.serving import Launched
 
 RELATIONS = ("registration", "nonce_issue", "nonce_consume", "verification", "compensation", "tombstone", "audit")
 

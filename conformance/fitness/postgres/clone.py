@@ -17,7 +17,6 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Row, Snapshot, Surface
@@ -29,6 +28,7 @@ from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.sessions import Session, opened
 from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.target import HIDDEN, Target
+from holdfast.servers.janitor import Janitor
 from holdfast.specs.fitness import load_queries
 from holdfast.specs.strictjson import canonical
 

@@ -15,15 +15,15 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from holdfast.conformance.adapter.janitor import Janitor
-from holdfast.conformance.adapter.launcher import READY_S, Launcher
-from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.launcher import READY_S, Launcher
 
-# The same process boundary as everywhere: the harness starts the server by a command line, and never imports it.
-_COMMAND = (sys.executable, "-P", "-m", "holdfast.reference_impl", "server")
+# A process of its own: it takes the server down at end of file, so also when this process is killed.
+_COMMAND = (sys.executable, "-P", "-m", "holdfast.servers.postgres.bare")
 # Clones are made in it and dropped there, never the other way round, so that it stays what initdb made.
 MAINTENANCE = "template1"
 _BOOTSTRAP = "postgres"
@@ -92,7 +92,7 @@ def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> I
         janitor = stack.enter_context(Janitor())
         launcher = Launcher(
             _COMMAND,
-            contract="rs4a-replay",
+            contract="postgresql",
             folder=janitor.make_folder(),
             config=settings,
             janitor=janitor,

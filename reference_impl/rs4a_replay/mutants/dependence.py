@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Ok, Refused
-from holdfast.reference_impl.confined import ConfinedServer
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mutants.planting import also, part
 from holdfast.reference_impl.patience import Patience
@@ -20,6 +19,7 @@ from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Sight
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
+from holdfast.servers.postgres.confined import ConfinedServer
 
 
 class SyncLeftOut(SqliteStore):

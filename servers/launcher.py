@@ -16,32 +16,21 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from enum import Enum, unique
 from pathlib import Path
 from typing import IO
 
-from holdfast.conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
-from holdfast.conformance.adapter.process import StartError, adapter_environment
-from holdfast.specs import schema, strictjson
-from holdfast.specs.errors import StrictJsonError
+from msgspec import UNSET
+
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, Place
+from holdfast.servers.lines import Ready, Request, Stores, decode, encode
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0
 # Folders of launchers that are not in the one that the kit gave them.
 _PREFIX = "holdfast-"
 _COMMON_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - to see whose a folder is, nothing is made there
-
-
-@unique
-class Stores(Enum):
-    """Where the stores of a launcher's sessions may lie.
-
-    `CONFINED`: each in the workdir of its session as a whole, the database server included, so that the folder may be
-    copied, rebuilt and opened elsewhere, and everything killed. A launcher need not know of it: who asked must look.
-    """
-
-    ANYWHERE = "anywhere"
-    CONFINED = "confined"
 
 
 class Launcher:
@@ -84,23 +73,23 @@ class Launcher:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         try:
             janitor.watch_launcher(self._child.pid)
-            confined = stores is Stores.CONFINED
-            self._ask({"contract": contract, "dir": str(folder), "config": dict(config), "confined": confined})
+            self._ask(Request(contract, str(folder), config, confined=stores is Stores.CONFINED))
+            ready = self._ready()
             # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
-            self.surface: Mapping[str, object] | None = None
-            self.config = {**config, **self._ready()}
+            self.surface: Mapping[str, object] | None = None if ready.surface is UNSET else ready.surface
+            self.config = {**config, **ready.config}
         except BaseException:
             self.close()
             raise
 
-    def _ask(self, request: Mapping[str, object]) -> None:
+    def _ask(self, request: Request) -> None:
         assert self._child.stdin is not None
         # A launcher that is gone already will be noticed by its missing answer.
         with contextlib.suppress(OSError):
-            self._child.stdin.write(strictjson.canonical(request) + b"\n")
+            self._child.stdin.write(encode(request))
             self._child.stdin.flush()
 
-    def _ready(self) -> Mapping[str, str]:
+    def _ready(self) -> Ready:
         assert self._child.stdout is not None
         line = _first_line(self._child.stdout, timeout=self._ready_s)
         if not line.endswith(b"\n"):
@@ -111,21 +100,18 @@ class Launcher:
             said = self._log.read()[-2000:].decode("utf-8", "replace").strip()
             raise StartError(f"the launcher did not become ready: {said or 'it said nothing'}")
         try:
-            said_json = strictjson.loads(line)
-            problem = schema.explain(schema.published_validator("launcher"), said_json)
-            if problem is not None:
-                raise StartError(f"the launcher's line does not fit launcher.schema.json {problem}")
-            self.surface = said_json.get("surface")
-            config = dict(said_json["config"])
-            for process in said_json.get("processes", ()):
-                self._janitor.watch_process(int(process))
-            for text in said_json.get("paths", ()):
-                place = self._own_place(Path(text))
-                if place is not None:
-                    self._janitor.watch_place(place)
-        except (StrictJsonError, KeyError, TypeError, ValueError) as error:
-            raise StartError(f"expected one JSON line with `config` from the launcher, got {line[:200]!r}") from error
-        return config
+            ready = decode(line, Ready)
+        except ValueError as error:
+            raise StartError(
+                f"expected one JSON line of launcher.schema.json from the launcher, got {line[:200]!r}: {error}"
+            ) from error
+        for process in ready.processes:
+            self._janitor.watch_process(process)
+        for path in ready.paths:
+            place = self._own_place(Path(path))
+            if place is not None:
+                self._janitor.watch_place(place)
+        return ready
 
     def _own_place(self, path: Path) -> Place | None:
         """The folder that a launcher names as its own; None if it goes with the folder that the kit gave it.

@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.reference_impl.cluster import (
+from holdfast.servers.errors import ServerError
+from holdfast.servers.postgres.cluster import (
     SOCKET_FOLDER_MAX,
     SUPERUSER,
     Ending,
     Programs,
-    ServerError,
     reachable_by_others,
     server_account,
 )

@@ -12,28 +12,27 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 import psycopg
+from psycopg import sql
 
-from holdfast.reference_impl.cluster import (
+from holdfast.servers.environment import scaled
+from holdfast.servers.errors import ServerError
+from holdfast.servers.postgres.cluster import (
     SOCKET_FOLDER_MAX,
     SUPERUSER,
     Ending,
     Programs,
     Server,
-    ServerError,
     dsn_at,
     reachable_by_others,
     runs_on,
 )
-from holdfast.reference_impl.deadlines import scaled
-from holdfast.reference_impl.embedded import new_home
-from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.postgres import connect
-from holdfast.reference_impl.session import StateWanted
+from holdfast.servers.postgres.embedded import new_home
 
 # The one database of the cluster; initdb makes it.
 DATABASE = "postgres"
@@ -43,6 +42,8 @@ _PREDECESSOR_S = scaled(5.0)
 # `close` is an operation, and has 2 s as a whole.
 _STOP_S = scaled(1.5)
 _POLL_S = 0.01
+# libpq's least.
+_CONNECT_S = 2
 # PostgreSQL's least: 16 MB would be most of what is copied for each state of the disk.
 _SEGMENT_MB = 1
 # For the template alone: nobody needs one that survives the machine.
@@ -64,7 +65,7 @@ def make_template(parent: Path, provision: Callable[[str], object]) -> Path:
         try:
             _leave_one_database(server.dsn(DATABASE))
             provision(server.dsn(DATABASE))
-            with connect(server.dsn(DATABASE)) as connection:
+            with _connected(server.dsn(DATABASE)) as connection:
                 # Otherwise each session's first look at a row would write down that its transaction is over.
                 connection.execute("VACUUM (FREEZE)")
         finally:
@@ -79,10 +80,10 @@ def make_template(parent: Path, provision: Callable[[str], object]) -> Path:
 
 def _leave_one_database(dsn: str) -> None:
     """Drop the templates, from which nobody will clone: two thirds of the cluster."""
-    with connect(dsn) as connection:
+    with _connected(dsn) as connection:
         connection.execute("UPDATE pg_database SET datistemplate = false")
         for name in ("template0", "template1"):
-            connection.execute(f"DROP DATABASE {name}")
+            connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
 
 
 class ConfinedServer:
@@ -127,15 +128,45 @@ class ConfinedServer:
         """DSN of the session's database."""
         return dsn_at(self._socket, DATABASE, user=user)
 
-    def open(self, state: StateWanted) -> None:
-        """Have a server: on a copy of the template, or on what is in the folder. Raises ServerError or OSError."""
+    def open_fresh(self) -> None:
+        """Have a server on a copy of the template. Raises ServerError, OSError."""
+        with self._closed_on_failure():
+            deadline = time.monotonic() + _PREDECESSOR_S
+            if not self._lock("owner.lock"):
+                raise self._taken()
+            self._await_last_server(deadline)
+            self._copy_template()
+            self._start()
+
+    def open_existing(self) -> None:
+        """Have a server on what is in the folder, or be the guest of the session that has one.
+
+        Raises ServerError, OSError.
+        """
+        with self._closed_on_failure():
+            deadline = time.monotonic() + _PREDECESSOR_S
+            while not self._lock("owner.lock"):
+                if _answers(self.dsn()):
+                    return
+                if time.monotonic() > deadline:
+                    raise self._taken()
+                time.sleep(_POLL_S)
+            self._await_last_server(deadline)
+            if not self._data.is_dir():
+                raise ServerError(f"expected a cluster in {self._data}, found none; open it `fresh` first")
+            self._start()
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
         self._check_place()
         try:
-            if self._become_owner(state):
-                self._start(state)
+            yield
         except BaseException:
             self.close()
             raise
+
+    def _taken(self) -> ServerError:
+        return ServerError(f"expected to be alone on {self._folder}, but another session has it; close it first")
 
     def _check_place(self) -> None:
         if not (self._template / _DATA).is_dir():
@@ -162,20 +193,13 @@ class ConfinedServer:
                 f"`chmod o+x {closed}`, or use another --workdir"
             )
 
-    def _become_owner(self, state: StateWanted) -> bool:
-        """Whether the server is ours to start; not if another session has one, whose guest we then are.
+    def _await_last_server(self, deadline: float) -> None:
+        """Wait until no process of the last server runs on the folder, whose owner we are. Raises ServerError.
 
         Two locks, because they end differently: `owner.lock` with the adapter, `server.lock` with the last process of
-        its server, which inherits it. A copy of the folder has locks of its own. So whoever holds both knows that no
-        server runs here, whatever a postmaster.pid says and whoever has the process id in it by now.
+        its server, which inherits it. A copy of the folder has locks of its own. So a holder of both knows that no
+        server runs here, whichever process id a postmaster.pid names.
         """
-        deadline = time.monotonic() + _PREDECESSOR_S
-        while not self._lock("owner.lock"):
-            if state is StateWanted.EXISTING and _answers(self.dsn()):
-                return False
-            if state is StateWanted.FRESH or time.monotonic() > deadline:
-                raise ServerError(f"expected to be alone on {self._folder}, but another session has it; close it first")
-            time.sleep(_POLL_S)
         while not self._lock("server.lock"):
             if time.monotonic() > deadline:
                 raise ServerError(
@@ -186,7 +210,6 @@ class ConfinedServer:
         stranger = runs_on(self._data)
         if stranger is not None:
             raise ServerError(f"expected no server on {self._data}, but process {stranger} is one; stop it first")
-        return True
 
     def _lock(self, name: str) -> bool:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -198,16 +221,12 @@ class ConfinedServer:
         self._locks.append(descriptor)
         return True
 
-    def _start(self, state: StateWanted) -> None:
-        if state is StateWanted.FRESH:
-            self._copy_template()
-        elif not self._data.is_dir():
-            raise ServerError(f"expected a cluster in {self._data}, found none; open it `fresh` first")
+    def _start(self) -> None:
         programs = Programs.within_reach(self._template)
         # Files of a copy belong to whoever made it.
         programs.give_all(self._data)
         self._data.chmod(stat.S_IRWXU)
-        # What a killed server has left, or what was copied from a running one; see `_become_owner` for why it is stale.
+        # Left by a killed server, or copied from a running one: no server runs here, see `_await_last_server`.
         (self._data / "postmaster.pid").unlink(missing_ok=True)
         shutil.rmtree(self._socket, ignore_errors=True)
         self._socket.mkdir(mode=stat.S_IRWXU)
@@ -231,7 +250,11 @@ class ConfinedServer:
             os.close(self._locks.pop())
 
 
+def _connected(dsn: str) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(dsn, autocommit=True, connect_timeout=_CONNECT_S)
+
+
 def _answers(dsn: str) -> bool:
-    with contextlib.suppress(psycopg.Error), connect(dsn, patience=Patience()):
+    with contextlib.suppress(psycopg.Error), _connected(dsn):
         return True
     return False

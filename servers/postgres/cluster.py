@@ -21,7 +21,8 @@ from typing import IO
 
 from psycopg.conninfo import make_conninfo
 
-from holdfast.reference_impl.deadlines import scaled
+from holdfast.servers.environment import scaled
+from holdfast.servers.errors import ServerError
 
 VERSION = 18
 # The superuser that initdb makes; authentication is `trust`, and the folder of the socket is closed to others.
@@ -48,10 +49,6 @@ SETTINGS: Mapping[str, str] = {
     "max_wal_senders": "0",
     "jit": "off",
 }
-
-
-class ServerError(Exception):
-    """A server cannot be started; the text says what it said, and what to do."""
 
 
 @unique

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from holdfast.conformance.adapter.folders import remove_tree
+from holdfast.servers.folders import remove_tree
 
 # How long a launcher gets to take its server down by itself after end of file.
 LAUNCHER_GRACE_S = 8.0
@@ -102,7 +102,7 @@ class Janitor:
         self._charges = _Charges()
         self._closing = self._lost = False
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "holdfast.conformance.adapter.janitor", self.mark[MARK]],
+            [sys.executable, "-P", "-m", "holdfast.servers.janitor", self.mark[MARK]],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

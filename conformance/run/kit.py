@@ -1,0 +1,68 @@
+"""The identity of the kit: one digest over everything that can move a verdict.
+
+That is every file of the installed package, whatever its suffix, and the versions of the libraries that it requires.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from holdfast.specs import strictjson
+
+_PACKAGE = "holdfast"
+# The reference is judged and does not judge. What Python compiles for itself follows from the sources.
+_LEFT_OUT = frozenset({"reference_impl", "__pycache__"})
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+@cache
+def kit_digest() -> str:
+    """The digest of the installed kit; equal for an editable installation and a wheel of the same tree."""
+    return digest_of(files_of(files(_PACKAGE)), libraries_of(_PACKAGE))
+
+
+def digest_of(code: Mapping[str, str], libraries: Mapping[str, str]) -> str:
+    """The digest over files, as `files_of` gives them, and the versions of libraries by name."""
+    return strictjson.digest({"files": dict(code), "libraries": dict(libraries)})
+
+
+def files_of(package: Traversable) -> dict[str, str]:
+    """The SHA-256 of every file below `package` by its path from there; folders may be links."""
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in _walk(package, "")}
+
+
+def _walk(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+    for entry in folder.iterdir():
+        if entry.is_file():
+            yield above + entry.name, entry
+        elif entry.name not in _LEFT_OUT:
+            yield from _walk(entry, f"{above}{entry.name}/")
+
+
+def libraries_of(distribution: str) -> dict[str, str]:
+    """The installed version of every distribution that `distribution` requires, extras left out.
+
+    Raises PackageNotFoundError if it is not installed itself.
+    """
+    return {name: _installed(name) for text in requires(distribution) or () for name in _required(text)}
+
+
+def _required(requirement: str) -> Iterator[str]:
+    name, _, marker = requirement.partition(";")
+    found = _NAME.match(name)
+    if found is not None and "extra" not in marker:
+        yield re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        # A marker of its requirement excludes it here, or somebody removed it.
+        return "absent"

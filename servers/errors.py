@@ -1,0 +1,11 @@
+"""What cannot be started."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """A command cannot be started, or does not become ready; the text says what was tried and what to do."""
+
+
+class ServerError(Exception):
+    """A server cannot be started; the text says what it said, and what to do."""

@@ -1,0 +1,22 @@
+"""The contracts of import-linter name every member of the harness, so that a new one is forbidden too."""
+
+from __future__ import annotations
+
+import pkgutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from holdfast import conformance
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("member", ["faults", "fitness"])
+def test_a_part_that_may_not_use_the_harness_may_use_no_member_of_it(member: str) -> None:
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (contract,) = (each for each in linter["contracts"] if each["source_modules"] == [f"holdfast.conformance.{member}"])
+    members = {f"holdfast.conformance.{found.name}" for found in pkgutil.iter_modules(conformance.__path__)}
+    forbidden = {name for name in contract["forbidden_modules"] if name.startswith("holdfast.conformance.")}
+    assert forbidden == members - {f"holdfast.conformance.{member}"}
