@@ -5,8 +5,8 @@ One embedded server, one client, one connection for each side (the reference has
 first, so that a busy machine slows both alike. The number that counts is the ratio of their medians: at least 0.5.
 
 - *reference*: `register` as the adapter calls it. Schema and keys, surface check and look-up, audit probe, both inserts
-  under named arbiters, a COMMIT of its own, the durable row read back and verified: three exchanges one after the
-  other (look-up, inserts, commit), with the audit's beside the first.
+  under named arbiters, a COMMIT of its own, the durable row read back and verified: five exchanges one after the
+  other (look-up, audit and its rollback, inserts, commit).
 - *bare*: what a program without any promise does with psycopg as it comes: BEGIN, two INSERTs into the same relations
   with the same constraints, COMMIT; psycopg prepares the statements by itself. Four exchanges.
 - *bare, pipelined*: the same statements sent as the reference sends its own (prepared, several in one message). No part
@@ -32,7 +32,7 @@ import psycopg
 from bench.turns import Taken, in_turns, median, tenths
 from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.postgres import with_database, with_settings
-from holdfast.reference_impl.postgres_pipeline import Pipeline, Step
+from holdfast.reference_impl.postgres_pipeline import Step, run
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.rs4a_replay.launch import launch
 from holdfast.reference_impl.rs4a_replay.postgres_databases import session_database
@@ -94,11 +94,11 @@ def bare(connection: psycopg.Connection[Any], number: int) -> None:
         connection.execute(BARE_EFFECT, effect)
 
 
-def bare_pipelined(pipeline: Pipeline, number: int) -> None:
+def bare_pipelined(connection: psycopg.Connection[Any], number: int) -> None:
     """The same in two messages."""
     consume, effect = bare_rows("pipelined", number)
-    pipeline.run(Step("BEGIN"), Step(BARE_CONSUME, consume), Step(BARE_EFFECT, effect))
-    pipeline.run(Step("COMMIT"))
+    run(connection, Step("BEGIN"), Step(BARE_CONSUME, consume), Step(BARE_EFFECT, effect))
+    run(connection, Step("COMMIT"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,10 @@ def measure(*, batches: int, batch: int) -> Measured:
                 psycopg.connect(dsn, autocommit=True) as connection,
                 psycopg.connect(dsn, autocommit=True) as pipelined,
             ):
-                pipeline = Pipeline(pipelined)
                 sides = [
                     register,
                     lambda number: bare(connection, number),
-                    lambda number: bare_pipelined(pipeline, number),
+                    lambda number: bare_pipelined(pipelined, number),
                 ]
                 measured = Measured(*in_turns(sides, warm_up=WARM_UP, batches=batches, batch=batch))
             session.close()

@@ -6,6 +6,7 @@ import contextlib
 import math
 import select
 import time
+from enum import Enum, unique
 from typing import TypeVar
 
 import psycopg
@@ -16,7 +17,6 @@ from psycopg.pq import ConnStatus, PollingStatus
 from psycopg.pq.abc import PGconn
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.postgres_pipeline import Pipeline, SilentError
 from holdfast.servers.environment import scaled
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -30,11 +30,17 @@ _POLL_S = 0.02
 _CONNECT_S = scaled(2.0)
 # How often psycopg looks whether its time is over.
 _INTERVAL_S = 0.1
+# psycopg then prepares a statement by itself only when it was run so often.
+_ON_REQUEST = 2**31
 _AWAITS = {PollingStatus.READING: select.POLLIN, PollingStatus.WRITING: select.POLLOUT}
 
 
+class SilentError(psycopg.OperationalError):
+    """The server did not answer in the time that the operation had; the connection is closed."""
+
+
 class PatientConnection(psycopg.Connection[tuple[object, ...]]):
-    """A connection on which nobody waits longer than `patience` lets them. Without one they wait for ever.
+    """A connection on which a wait ends with `patience`. Without one it has no end.
 
     libpq itself waits on a local socket for as long as the server has it open, and a server that was stopped does.
     """
@@ -80,7 +86,21 @@ def describe(dsn: str) -> str:
     return f"database {shown['dbname']!r} at {shown['host']!r}"
 
 
-def connect(dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.0) -> PatientConnection:
+@unique
+class Preparing(Enum):
+    """Whether a connection prepares statements on the server: none, or those that `postgres_pipeline` sends."""
+
+    NEVER = "never"
+    ON_REQUEST = "on request"
+
+
+def connect(
+    dsn: str,
+    *,
+    patience: Patience | None = None,
+    reserve_s: float = 0.0,
+    preparing: Preparing = Preparing.NEVER,
+) -> PatientConnection:
     """A new autocommit connection; waits a bounded time for a server that recovers. Raises psycopg.Error.
 
     With `patience` neither connecting nor anything on the connection takes longer than it has left.
@@ -91,8 +111,8 @@ def connect(dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.
         try:
             made = PatientConnection(_connected(dsn, left))
             made.autocommit = True
-            # psycopg prepares nothing by itself: at a ROLLBACK it would DEALLOCATE ALL, and the pipeline's with it.
-            made.prepare_threshold = None
+            # On a connection that prepares nothing, psycopg ignores what `postgres_pipeline` asks for.
+            made.prepare_threshold = _ON_REQUEST if preparing is Preparing.ON_REQUEST else None
             made.patience, made.reserve_s = patience, reserve_s
             return made
         except psycopg.OperationalError as error:
@@ -129,13 +149,20 @@ def _connected(dsn: str, seconds: float) -> PGconn:
 class Link:
     """One connection, opened when first used and again after it was lost."""
 
-    def __init__(self, dsn: str, *, patience: Patience | None = None, reserve_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        patience: Patience | None = None,
+        reserve_s: float = 0.0,
+        preparing: Preparing = Preparing.NEVER,
+    ) -> None:
         """Not connected yet. Waits on it end `reserve_s` before `patience` does; without one they have no end."""
         self._dsn = dsn
         self._patience = patience
         self._reserve_s = reserve_s
+        self._preparing = preparing
         self._connection: PatientConnection | None = None
-        self._pipeline: Pipeline | None = None
 
     @property
     def is_open(self) -> bool:
@@ -145,16 +172,10 @@ class Link:
     def connection(self) -> PatientConnection:
         """The connection, opened if need be. Raises psycopg.Error."""
         if self._connection is None or self._connection.closed:
-            self._pipeline = None
-            self._connection = connect(self._dsn, patience=self._patience, reserve_s=self._reserve_s)
+            self._connection = connect(
+                self._dsn, patience=self._patience, reserve_s=self._reserve_s, preparing=self._preparing
+            )
         return self._connection
-
-    def pipeline(self) -> Pipeline:
-        """The pipeline of the connection, which is opened if need be. Raises psycopg.Error."""
-        connection = self.connection()
-        if self._pipeline is None:
-            self._pipeline = Pipeline(connection, seconds_left=connection.seconds_left)
-        return self._pipeline
 
     def drop(self) -> None:
         """Close the connection; the next use opens another. Never raises."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.reference_impl.calyx_replay.codec import Codec
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
+from holdfast.reference_impl.calyx_replay.failpoints import Failpoints
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
@@ -18,7 +19,6 @@ from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.service import Parts, Service
 from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
-from holdfast.reference_impl.calyx_replay.stoppoints import StopPoints
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.calyx_replay.timing import SeenAt, Window
@@ -61,12 +61,13 @@ class Blueprint:
         """Everything that one mailbox works with. `configured`: whether a database belongs to it. Raises OpenError."""
         contract, settings = load_terms(CONTRACT), self.settings(config)
         codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
-        location, delivery, stops = self.location(root, settings), self.delivery(), StopPoints(root, patience)
+        location, delivery = self.location(root, settings), self.delivery()
         store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at(), configured=configured)
-        pruning = self.pruning(settings, store, stops, contract.methods["prune"].args)
+        pruning = self.pruning(settings, store, contract.methods["prune"].args)
         mailbox = self.mailbox(
-            codec, self.signatures(), window, store, delivery, pruning, stops, contract.methods["accept"].args
+            codec, self.signatures(), window, store, delivery, pruning, contract.methods["accept"].args
         )
+        migration = self.migration(settings, codec, mailbox, store)
         return Parts(
             contract=contract,
             settings=settings,
@@ -75,8 +76,8 @@ class Blueprint:
             delivery=delivery,
             pruning=pruning,
             mailbox=mailbox,
-            migration=self.migration(settings, codec, mailbox, store, stops),
-            stops=stops,
+            migration=migration,
+            failpoints=Failpoints(root, patience),
             patience=patience,
             command_line=self.command_line(root, config, mutant),
         )

@@ -41,6 +41,7 @@ class CalyxReplay(Whole):
             mutant=self.mutant,
             configured=request.surface is SurfaceWanted.READY,
         )
+        parts.watch()
         service = self.blueprint.service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()
         return service

@@ -12,12 +12,10 @@ from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, Envelope
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
-from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-from holdfast.reference_impl.stops import AbortedError
 from holdfast.specs.schema import Validator
 
 
@@ -32,7 +30,6 @@ class Mailbox:
         store: Store,
         delivery: Delivery,
         pruning: Pruning,
-        stops: StopPoints,
         schema: Validator,
     ) -> None:
         """`schema` is that of the arguments of `accept`."""
@@ -42,7 +39,6 @@ class Mailbox:
         self._store = store
         self._delivery = delivery
         self._pruning = pruning
-        self._stops = stops
         self._schema = schema
 
     def accept(self, args: Any, *, now: datetime) -> Answer:
@@ -77,7 +73,7 @@ class Mailbox:
                     return answer
         except RefusedError as error:
             return error.answer()
-        except (StoreError, AbortedError) as error:
+        except StoreError as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
         self._pruning.automatic(now=now)
         return accepted
@@ -121,20 +117,13 @@ class Mailbox:
     # In the store
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
-        """Check, record and deliver in one transaction. Raises RefusedError, StoreError, AbortedError."""
+        """Check, record and deliver in one transaction. Raises RefusedError, StoreError."""
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
-            self._stops.reach(Point.BEFORE_INSERT)
             self.insert(connection, self.row(envelope, key, now=now))
-            self._stops.reach(Point.AFTER_INSERT)
             self._delivery.deliver(connection, envelope, key, receipt)
-            self._stops.reach(Point.BEFORE_COMMIT)
-        try:
-            self._stops.reach(Point.AFTER_COMMIT)
-        except AbortedError as error:
-            raise UncertainError(str(error)) from error
 
     def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
         """Raises RefusedError."""

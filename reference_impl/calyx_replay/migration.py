@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import sqlite3
 from collections.abc import Sequence
@@ -14,12 +13,10 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indetermin
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-from holdfast.reference_impl.stops import AbortedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
@@ -41,12 +38,11 @@ class LeftBehind:
 class Migration:
     """Reads version 0's files and never changes them."""
 
-    def __init__(self, settings: Settings, codec: Codec, mailbox: Mailbox, store: Store, stops: StopPoints) -> None:
+    def __init__(self, settings: Settings, codec: Codec, mailbox: Mailbox, store: Store) -> None:
         self._settings = settings
         self._codec = codec
         self._mailbox = mailbox
         self._store = store
-        self._stops = stops
 
     def migrate(self, *, now: datetime) -> Answer:
         """Migrate. Run again it finds its own records, so whoever was interrupted runs it again."""
@@ -58,7 +54,7 @@ class Migration:
             return error.answer()
         except UncertainError as error:
             return Indeterminate(str(error))
-        except (StoreError, AbortedError) as error:
+        except StoreError as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
         value = {
             "listed": len(left.listed),
@@ -135,18 +131,14 @@ class Migration:
     # Writing
 
     def write(self, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
-        """Record and block in one transaction; how many of each are new. Raises StoreError, AbortedError."""
-        migrated = 0
+        """Record and block in one transaction; how many of each are new. Raises StoreError."""
         with self._store.writing(Purpose.MIGRATE) as connection:
-            self._stops.reach(Point.BEFORE_INSERT)
-            for envelope in left.envelopes:
-                migrated += self.take_over(connection, envelope, now=now)
-                self._stops.reach(Point.AFTER_INSERT)
-            blocked = sum(self.block(connection, msg_id, now=now) for msg_id in left.unmigrated)
-            self._stops.reach(Point.BEFORE_COMMIT)
-        # Behind the commit there is nothing left to fail.
-        with contextlib.suppress(AbortedError):
-            self._stops.reach(Point.AFTER_COMMIT)
+            return self.take_over_all(connection, left, now=now)
+
+    def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        """Record every envelope and block every other id; how many of each are new."""
+        migrated = sum(self.take_over(connection, envelope, now=now) for envelope in left.envelopes)
+        blocked = sum(self.block(connection, msg_id, now=now) for msg_id in left.unmigrated)
         return migrated, blocked
 
     def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:

@@ -11,12 +11,10 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopPoints
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
 from holdfast.reference_impl.calyx_replay.timing import microseconds, shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-from holdfast.reference_impl.stops import AbortedError
 from holdfast.specs.schema import Validator
 
 
@@ -32,11 +30,10 @@ class Pruned:
 class Pruning:
     """When to prune, and what goes."""
 
-    def __init__(self, settings: Settings, store: Store, stops: StopPoints, schema: Validator) -> None:
+    def __init__(self, settings: Settings, store: Store, schema: Validator) -> None:
         """`schema` is that of the arguments of `prune`."""
         self._settings = settings
         self._store = store
-        self._stops = stops
         self._schema = schema
 
     def prune(self, args: Any, *, now: datetime) -> Answer:
@@ -48,7 +45,7 @@ class Pruning:
             return error.answer()
         except UncertainError as error:
             return Indeterminate(str(error))
-        except (StoreError, AbortedError) as error:
+        except StoreError as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
         value = {"removed": pruned.removed, "kept": pruned.kept, "unreadable": pruned.unreadable}
         return Accepted(Effect.NEW if pruned.removed else Effect.PRIOR, value)
@@ -79,16 +76,10 @@ class Pruning:
         return shifted(now, -retention)
 
     def run(self, cutoff: datetime) -> Pruned:
-        """One transaction. Raises StoreError, AbortedError."""
+        """One transaction. Raises StoreError."""
         with self._store.writing(Purpose.PRUNE) as connection:
-            self._stops.reach(Point.BEFORE_INSERT)
             pruned = self.remove(connection, cutoff)
-            self._stops.reach(Point.AFTER_INSERT)
             self._store.remember(connection, self.advanced(self._store.state(connection), cutoff))
-            self._stops.reach(Point.BEFORE_COMMIT)
-        # Behind the commit there is nothing left to fail.
-        with contextlib.suppress(AbortedError):
-            self._stops.reach(Point.AFTER_COMMIT)
         return pruned
 
     def remove(self, connection: sqlite3.Connection, cutoff: datetime) -> Pruned:

@@ -11,11 +11,12 @@ from holdfast.reference_impl.answers import Answer, Fault, Ok
 from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
+from holdfast.reference_impl.calyx_replay.failpoints import Failpoints, Point
+from holdfast.reference_impl.calyx_replay.failpoints import Fault as Failure
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.stoppoints import Point, StopFault, StopPoints
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
 from holdfast.reference_impl.patience import Patience
@@ -37,9 +38,19 @@ class Parts:
     pruning: Pruning
     mailbox: Mailbox
     migration: Migration
-    stops: StopPoints
+    failpoints: Failpoints
     patience: Patience
     command_line: CommandLine
+
+    def watch(self) -> None:
+        """Put the failpoints around the steps of a throw-away mailbox. A mailbox of a user has none."""
+        self.failpoints.watch(
+            mailbox=self.mailbox,
+            delivery=self.delivery,
+            pruning=self.pruning,
+            migration=self.migration,
+            store=self.store,
+        )
 
 
 class Service:
@@ -63,7 +74,7 @@ class Service:
             "connections": lambda _: self.connections(),
             "pruned": lambda _: self.pruned(),
             "command_line": lambda args: Ok(parts.command_line.run(args["arguments"], now=self._now)),
-            "hold_at": lambda args: self.hold_at(Point(args["point"]), StopFault(args["fault"])),
+            "hold_at": lambda args: self.hold_at(Point(args["point"]), Failure(args["fault"])),
         }
 
     def call(self, method: str, args: Any) -> Answer:
@@ -76,7 +87,7 @@ class Service:
             try:
                 return bound(args)
             finally:
-                self._parts.stops.disarm()
+                self._parts.failpoints.disarm()
         problem = explain(known.args, args)
         if problem is not None:
             return Fault(f"{method}: expected arguments that fit its schema: {problem}")
@@ -144,9 +155,9 @@ class Service:
 
     # Provocations
 
-    def hold_at(self, point: Point, fault: StopFault) -> Answer:
-        """Arm one stop point inside the next operation of this worker."""
-        self._parts.stops.arm(point, fault)
+    def hold_at(self, point: Point, fault: Failure) -> Answer:
+        """Arm one failpoint inside the next operation of this worker."""
+        self._parts.failpoints.arm(point, fault)
         return Ok()
 
 

@@ -76,8 +76,6 @@ class Admission:
         key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
         nonce = verdict.submission.authorization_nonce if verdict.submission else None
         attempt = Attempt(method, now, verdict, identities, Sight(SurfaceReport(SurfaceState.UNKNOWN, "not seen yet")))
-        if self._ports.audit is not None:
-            self._ports.audit.begin_probe(self.record(attempt, Reason.AUDIT_UNAVAILABLE.value))
         return replace(attempt, sight=self.look(key, nonce))
 
     def look(self, key: str | None, nonce: str | None) -> Sight:

@@ -15,6 +15,7 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.rs4a_replay.failpoints import Failpoints
 from holdfast.reference_impl.rs4a_replay.fitness import PARTS, Claim
 from holdfast.reference_impl.rs4a_replay.operator import Operator
 from holdfast.reference_impl.rs4a_replay.postgres_databases import SessionDatabases
@@ -23,7 +24,6 @@ from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths, unprovis
 from holdfast.reference_impl.rs4a_replay.service import Parts, Use
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, Settings, StoreKind
 from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
-from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole, planted
@@ -75,8 +75,11 @@ class Rs4aReplay(Whole):
     def _service(self, request: OpenRequest, settings: Settings, patience: Patience, store: _Store) -> Session:
         ports = store.ports
         make, methods = self.blueprint, load_terms(CONTRACT).methods
-        keys, stops, verifier = make.keys(settings.keys), StopPoints(request.workdir), make.verifier()
+        keys, verifier = make.keys(settings.keys), make.verifier()
         reader = make.reader(methods["register"].args, keys)
+        failpoints = Failpoints(request.workdir, patience)
+        if store.use is Use.LABORATORY:
+            failpoints.watch(ports.store)
         parts = Parts(
             contract=load_terms(CONTRACT),
             settings=settings,
@@ -84,12 +87,12 @@ class Rs4aReplay(Whole):
             reader=reader,
             validator=make.validator(settings, reader, keys),
             verifier=verifier,
-            registrar=make.registrar(settings, ports, verifier, stops),
+            registrar=make.registrar(settings, ports, verifier),
             authority=make.authority(settings, ports, keys, methods["issue_nonce"].args),
             custody=make.custody(settings, ports, methods["resolve_status"].args),
             ports=ports,
             operator=store.operator,
-            stops=stops,
+            failpoints=failpoints,
             patience=patience,
             server=store.server,
             use=store.use,

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +9,13 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 
 from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
-from holdfast.reference_impl.postgres import RECOVERY_WAIT_S, Connection, Link, connect, with_settings
-from holdfast.reference_impl.postgres_pipeline import Pipeline, Step
+from holdfast.reference_impl.postgres import Connection, Link, Preparing, connect, with_settings
+from holdfast.reference_impl.postgres_pipeline import Reply, Step, rehearse, run
 from holdfast.reference_impl.rs4a_replay import postgres_statements as statements
 from holdfast.reference_impl.rs4a_replay.settings import Isolation, Settings
-from holdfast.reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
 from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
@@ -31,11 +26,9 @@ from holdfast.reference_impl.rs4a_replay.store import (
     RolledBackError,
     Row,
     Sight,
-    StoreError,
     SurfaceUnreadableError,
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
-from holdfast.reference_impl.stops import AbortedError
 from holdfast.servers.environment import scaled
 
 _T = TypeVar("_T")
@@ -52,8 +45,6 @@ _LEVELS = {
     Isolation.REPEATABLE_READ: "REPEATABLE READ",
     Isolation.SERIALIZABLE: "SERIALIZABLE",
 }
-_POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
-_COMMIT = Step("COMMIT")
 # SQLSTATE classes whose meaning is "the transaction failed", as against "the connection or the server did".
 _CERTAIN_CLASSES = ("22", "23", "25", "40", "42", "55")
 # At COMMIT only what a deferred check or a concurrent transaction raises: the read-back after it can raise the others.
@@ -71,37 +62,6 @@ class _Judged:
     oids: str
     marks: str | None
     report: SurfaceReport
-
-
-class PostgresLine:
-    """The connection of one transaction, as a fault sees it."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def cut(self) -> None:
-        """Shut the socket down without a word, as a network does."""
-        with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
-            end.shutdown(socket.SHUT_RDWR)
-
-    def kill_backend(self) -> None:
-        """SIGKILL the server process behind this connection. Raises StoreError if it is not on this machine."""
-        pid = self._connection.info.backend_pid
-        try:
-            with open(f"/proc/{pid}/comm", encoding="ascii") as comm:
-                local = comm.read().startswith("postgres")
-        except OSError:
-            local = False
-        if not local:
-            raise StoreError(f"expected the backend {pid} on this machine; lose_backend needs the embedded server")
-        os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + RECOVERY_WAIT_S
-        while time.monotonic() < deadline:
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return
-            time.sleep(_POLL_S / 10)
 
 
 class PostgresStore:
@@ -124,7 +84,7 @@ class PostgresStore:
             enable_seqscan="off",
             enable_bitmapscan="off",
         )
-        self._link = Link(self._dsn, patience=patience, reserve_s=AUDIT_RESERVE_S)
+        self._link = Link(self._dsn, patience=patience, reserve_s=AUDIT_RESERVE_S, preparing=Preparing.ON_REQUEST)
         self._judge = judge
         self._judged: _Judged | None = None
 
@@ -151,9 +111,9 @@ class PostgresStore:
             return Sight(self._read(self._judge_catalogue).report)
 
     def _marks_and_rows(self, judged: _Judged, logical_request_key: str | None, nonce: str | None) -> tuple[Any, ...]:
-        (reply,) = self._link.pipeline().run(Step(statements.LOOK, (judged.oids, logical_request_key, nonce)))
-        marks, *rows = reply.row or (None,)
-        return marks, *(None if row is None else json.loads(row) for row in rows)
+        look = Step(statements.LOOK, (judged.oids, logical_request_key, nonce))
+        (reply,) = run(self._link.connection(), look)
+        return reply.row or (None,)
 
     def _judge_catalogue(self, connection: Connection) -> _Judged:
         """Read the whole catalogue of the surface and judge it."""
@@ -186,35 +146,26 @@ class PostgresStore:
 
     # Writing
 
-    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
         """See `store.Store`. Serialization failures are run again inside, the whole transaction each time."""
         for _ in range(self._settings.serialization_retries + 1):
             try:
-                return self._transaction(inserts, stops)
+                return self._transaction(inserts)
             except _AgainError:
                 continue
         raise RolledBackError("the database aborted every try for a concurrent transaction")
 
-    def _transaction(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+    def _transaction(self, inserts: Sequence[Insert]) -> Consumption:
         xids: list[str] = []
-        read_back = self._read_back(inserts[-1])
         try:
-            connection, pipeline = self._link.connection(), self._link.pipeline()
-            line = PostgresLine(connection)
-            self._reach(stops, Point.BEFORE_CONSUME, line)
-            # Once the rows are in, nothing but the COMMIT itself is left that can be lost.
-            pipeline.prepare(_COMMIT.statement)
-            pipeline.prepare(read_back.statement)
-            if not self._insert(pipeline, line, inserts, stops, xids):
+            connection = self._link.connection()
+            if not self.insert_all(connection, inserts, xids):
                 self._roll_back(xids)
                 return Conflict()
             # A connection already lost shows here for free, and then the commit is certainly not sent. Twice: the first
             # may only get to read the server's last words.
             connection.pgconn.consume_input()
             connection.pgconn.consume_input()
-        except AnswerLostError as error:
-            self._link.drop()
-            raise CommitUncertainError(str(error)) from error
         except errors.UniqueViolation:
             # A unique index that is no arbiter (replay_key) may notice a concurrent twin first.
             self._roll_back(xids)
@@ -222,42 +173,26 @@ class PostgresStore:
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             self._roll_back(xids)
             raise _AgainError from error
-        except (psycopg.Error, AbortedError, StoreError) as error:
+        except psycopg.Error as error:
             self._roll_back(xids)
             raise RolledBackError(_first_line(error)) from error
-        return self._commit(pipeline, line, stops, read_back)
+        return self._commit(connection, self._read_back(inserts[-1]))
 
-    def _insert(
-        self, pipeline: Pipeline, line: PostgresLine, inserts: Sequence[Insert], stops: StopPoints, xids: list[str]
-    ) -> bool:
-        """Begin and insert; whether every row is in. In one message, unless a stop point wants to see each step."""
-        begin = Step(f"BEGIN ISOLATION LEVEL {_LEVELS[self._settings.isolation]}")
-        patience = Step(f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}")
+    def insert_all(self, connection: Connection, inserts: Sequence[Insert], xids: list[str]) -> bool:
+        """Insert rows in one message, in a transaction that begins with it if none is open; whether all of them are in.
+
+        `xids` takes the number of the transaction for each row that is. Raises psycopg.Error.
+        """
+        begin = [
+            Step(f"BEGIN ISOLATION LEVEL {_LEVELS[self._settings.isolation]}"),
+            Step(f"SET LOCAL lock_timeout = {CONSUME_LOCK_TIMEOUT_MS}"),
+        ]
+        if connection.info.transaction_status is not TransactionStatus.IDLE:
+            begin = []
         ready = [Step(self.insert_statement(each), self._values(each.relation, each.row)) for each in inserts]
-        if not stops.armed:
-            _, _, *replies = pipeline.run(begin, patience, *ready)
-            rows = [reply.row for reply in replies]
-            xids += [str(row[0]) for row in rows if row is not None]
-            return None not in rows
-        pipeline.run(begin, patience)
-        for step, point in zip(ready, _POINTS[: len(ready)], strict=True):
-            (reply,) = pipeline.run(step)
-            row = reply.row
-            if row is None:
-                return False
-            xids.append(str(row[0]))
-            self._reach(stops, point, line)
-        self._reach(stops, Point.BEFORE_COMMIT, line)
-        return True
-
-    def _reach(self, stops: StopPoints, point: Point, line: PostgresLine) -> None:
-        armed = stops.armed
-        try:
-            stops.reach(point, line)
-        finally:
-            if armed:
-                # However long it was held up here, that was not the database.
-                self._patience.begin()
+        rows = [reply.row for reply in run(connection, *begin, *ready)[len(begin) :]]
+        xids += [str(row[0]) for row in rows if row is not None]
+        return None not in rows
 
     def insert_statement(self, insert: Insert) -> str:
         """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
@@ -270,23 +205,25 @@ class PostgresStore:
         relation = self._settings.relations[insert.relation]
         return Step(statements.read_back(relation), [insert.row[relation.primary_key[0]]])
 
-    def _commit(self, pipeline: Pipeline, line: PostgresLine, stops: StopPoints, read_back: Step) -> Consumption:
-        """Commit, and read the last row back in the same message: after the COMMIT, hence as durable."""
+    def _commit(self, connection: Connection, read_back: Step) -> Consumption:
         try:
-            committed, durable = pipeline.run(_COMMIT, read_back)
-            with contextlib.suppress(AbortedError):
-                self._reach(stops, Point.AFTER_COMMIT, line)
+            committed, durable = self.send_commit(connection, read_back)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             raise _AgainError from error
-        except (psycopg.Error, AnswerLostError) as error:
+        except psycopg.Error as error:
             self._link.drop()
-            if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _CERTAIN_AT_COMMIT:
+            if (error.sqlstate or "")[:2] in _CERTAIN_AT_COMMIT:
                 raise RolledBackError(_first_line(error)) from error
             raise CommitUncertainError(_first_line(error)) from error
         if committed.tag != "COMMIT":
+            # psycopg forgets at a ROLLBACK which statements are prepared, and within a pipeline it does so too late.
+            self._link.drop()
             raise RolledBackError(f"the database answered {committed.tag} to COMMIT")
-        row = durable.row
-        return Committed(None if row is None else json.loads(str(row[0])))
+        return Committed(None if durable.row is None else durable.row[0])
+
+    def send_commit(self, connection: Connection, read_back: Step) -> Sequence[Reply]:
+        """Commit, and read the last row back in the same message: after the COMMIT, hence as durable."""
+        return run(connection, Step("COMMIT"), read_back)
 
     def _roll_back(self, xids: Sequence[str]) -> None:
         """Roll back, and where the connection is lost, prove it. Raises CommitUncertainError without a proof."""
@@ -362,32 +299,25 @@ class PostgresAudit:
             patience=patience,
         )
 
-    def begin_probe(self, record: Row) -> None:
-        """See `store.AuditSink`. One process of the server tries to write while another looks the request up."""
-        # A connection that has yet to be opened is no head start, and a lost one shows when the probe is made.
-        if self._link.is_open:
-            with contextlib.suppress(psycopg.Error):
-                self._link.pipeline().begin_rehearsal(self._insertion(record))
-
     def probe(self, record: Row) -> None:
         """See `store.AuditSink`."""
-        self._try(lambda pipeline: pipeline.rehearse(self._insertion(record)))
+        self._try(lambda connection: rehearse(connection, self._insertion(record)))
 
     def write(self, record: Row) -> None:
         """See `store.AuditSink`. Written twice after a lost answer, it still is one record: its id is the key."""
-        self._try(lambda pipeline: pipeline.run(self._insertion(record)))
+        self._try(lambda connection: run(connection, self._insertion(record)))
 
     def _insertion(self, record: Row) -> Step:
         return Step(self._statement, [record[column] for column in self._relation.columns])
 
-    def _try(self, action: Callable[[Pipeline], object]) -> None:
+    def _try(self, action: Callable[[Connection], object]) -> None:
         try:
             try:
-                action(self._link.pipeline())
+                action(self._link.connection())
             except psycopg.OperationalError:
                 if self._link.is_open:
                     raise
-                action(self._link.pipeline())
+                action(self._link.connection())
         except psycopg.Error as error:
             raise AuditError(_first_line(error)) from error
 

@@ -18,7 +18,6 @@ from holdfast.reference_impl.rs4a_replay.admission import (
     uncertain,
 )
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
@@ -36,10 +35,9 @@ from holdfast.specs.strictjson import loads
 class Registrar(Admission):
     """Decides registrations and compensations. Never trusts the validator for anything that needs the store."""
 
-    def __init__(self, settings: Settings, ports: Ports, verifier: Verifier, stops: StopPoints) -> None:
+    def __init__(self, settings: Settings, ports: Ports, verifier: Verifier) -> None:
         super().__init__(settings, ports)
         self._verifier = verifier
-        self._stops = stops
 
     def register(self, attempt: Attempt) -> Answer:
         """Decide one registration request."""
@@ -183,13 +181,13 @@ class Registrar(Admission):
     def consume(self, attempt: Attempt) -> Answer:
         """Consume key and nonce and write the inert registration, all in one transaction, then verify."""
         inserts = self.effect_rows(attempt)
-        answer = self.transact(attempt, inserts, self._stops)
+        answer = self.transact(attempt, inserts)
         return self.verify(attempt, inserts[-1].row, answer.durable) if isinstance(answer, Committed) else answer
 
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | Committed:
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
         """Run the one transaction; an answer if it did not commit."""
         try:
-            outcome = self.store.consume(inserts, stops)
+            outcome = self.store.consume(inserts)
         except RolledBackError as error:
             return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
         except CommitUncertainError as error:
@@ -265,7 +263,7 @@ class Registrar(Admission):
             Insert("nonce_consume", consumed, "authorization_nonce_unique"),
             Insert("compensation", compensation),
         )
-        answer = self.transact(attempt, inserts, self._stops)
+        answer = self.transact(attempt, inserts)
         if not isinstance(answer, Committed):
             return answer
         sight = self.look(keys.logical_request_key, submission.authorization_nonce)

@@ -1,4 +1,4 @@
-"""One session: the methods of methods.yaml, bound to the registrar, the operator and the stop points."""
+"""One session: the methods of methods.yaml, bound to the registrar, the operator and the failpoints."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.failpoints import Failpoints, Point
+from holdfast.reference_impl.rs4a_replay.failpoints import Fault as Failure
 from holdfast.reference_impl.rs4a_replay.isolation import judge_twice
 from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, Operator
 from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.stoppoints import Point, StopFault, StopPoints
 from holdfast.reference_impl.rs4a_replay.store import StoreError
 from holdfast.reference_impl.rs4a_replay.terms import (
     CAN_PROCEED,
@@ -62,7 +63,7 @@ class Parts:
     custody: Custody
     ports: Ports
     operator: Operator
-    stops: StopPoints
+    failpoints: Failpoints
     patience: Patience
     server: ConfinedServer | None = None
     use: Use = Use.LABORATORY
@@ -95,7 +96,7 @@ class Service:
             "raw_insert": self.raw_insert,
             "register_unvalidated": self.register_unvalidated,
             "validate_isolated": lambda args: Ok(judge_twice(parts.validator, args, now=self._now)),
-            "hold_at": lambda args: self.hold_at(Point(args["point"]), StopFault(args["fault"])),
+            "hold_at": lambda args: self.hold_at(Point(args["point"]), Failure(args["fault"])),
         }
 
     def call(self, method: str, args: Any) -> Answer:
@@ -149,7 +150,7 @@ class Service:
         try:
             return self._parts.registrar.compensate(attempt)
         finally:
-            self._parts.stops.disarm()
+            self._parts.failpoints.disarm()
 
     def _judge(self, args: Any) -> Verdict:
         return self._parts.validator.judge(args, now=self._now)
@@ -158,7 +159,7 @@ class Service:
         try:
             return self._parts.registrar.register(self._arrive("register", args, verdict))
         finally:
-            self._parts.stops.disarm()
+            self._parts.failpoints.disarm()
 
     def _arrive(self, method: str, args: Any, verdict: Verdict) -> Attempt:
         if verdict.submission is not None and verdict.keys is not None:
@@ -242,9 +243,9 @@ class Service:
         self._parts.operator.break_surface(how, self._parts.settings.relations)
         return Ok()
 
-    def hold_at(self, point: Point, fault: StopFault) -> Answer:
-        """Arm one stop point inside the next register of this worker."""
-        self._parts.stops.arm(point, fault)
+    def hold_at(self, point: Point, fault: Failure) -> Answer:
+        """Arm one failpoint inside the next register of this worker."""
+        self._parts.failpoints.arm(point, fault)
         return Ok()
 
     def break_audit(self, *, broken: bool) -> Answer:

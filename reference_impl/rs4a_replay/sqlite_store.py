@@ -13,7 +13,6 @@ from typing import TypeVar
 from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
 from holdfast.reference_impl.rs4a_replay.ddl import quoted
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.stoppoints import AnswerLostError, Point, StopPoints
 from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
     Committed,
@@ -28,7 +27,6 @@ from holdfast.reference_impl.rs4a_replay.store import (
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
-from holdfast.reference_impl.stops import AbortedError
 from holdfast.servers.environment import scaled
 from holdfast.specs import Relation
 
@@ -37,7 +35,6 @@ _T = TypeVar("_T")
 # Reading gives up early; consuming waits for whoever holds the one write lock, as long as the operation may wait.
 READ_PATIENCE_S = scaled(0.4)
 CONSUME_PATIENCE_S = scaled(1.0)
-_POINTS = (Point.AFTER_NONCE_CONSUME, Point.AFTER_REGISTRATION)
 
 
 class Database:
@@ -94,21 +91,6 @@ class Database:
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
-
-
-class SqliteLine:
-    """The connection of one transaction, as a fault sees it: its backend is this process, so both are closing it."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def cut(self) -> None:
-        """Close the connection."""
-        self._database.drop()
-
-    def kill_backend(self) -> None:
-        """Close the connection."""
-        self._database.drop()
 
 
 def plain(relation: Relation, row: sqlite3.Row | None) -> Row | None:
@@ -215,36 +197,34 @@ class SqliteStore:
         rows = self._read(lambda connection: connection.execute(statement).fetchall())
         return [row for row in (plain(relation, found) for found in rows) if row is not None]
 
-    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
         """See `store.Store`."""
-        line = SqliteLine(self._database)
         try:
-            stops.reach(Point.BEFORE_CONSUME, line)
             connection = self._begin()
-            for insert, point in zip(inserts, _POINTS[: len(inserts)], strict=True):
-                if connection.execute(self.insert_statement(insert), self._values(insert)).fetchone() is None:
-                    self._roll_back()
-                    return Conflict()
-                stops.reach(point, line)
-            stops.reach(Point.BEFORE_COMMIT, line)
-        except AnswerLostError as error:
-            self._database.drop()
-            raise CommitUncertainError(str(error)) from error
+            if not self.insert_all(connection, inserts):
+                self._roll_back()
+                return Conflict()
         except sqlite3.IntegrityError:
             self._roll_back()
             return Conflict()
-        except (sqlite3.Error, AbortedError) as error:
+        except sqlite3.Error as error:
             self._roll_back()
             raise RolledBackError(str(error)) from error
         self._commit(connection)
         try:
-            with contextlib.suppress(AbortedError):
-                stops.reach(Point.AFTER_COMMIT, line)
-            return Committed(self._read_back(connection, inserts[-1]))
-        except (sqlite3.Error, AnswerLostError) as error:
+            return Committed(self.read_back(connection, inserts[-1]))
+        except sqlite3.Error as error:
             raise CommitUncertainError(str(error)) from error
 
-    def _read_back(self, connection: sqlite3.Connection, insert: Insert) -> Row | None:
+    def insert_all(self, connection: sqlite3.Connection, inserts: Sequence[Insert]) -> bool:
+        """Insert rows until one finds its key taken; whether all of them are in. Raises sqlite3.Error."""
+        return all(
+            connection.execute(self.insert_statement(each), self._values(each)).fetchone() is not None
+            for each in inserts
+        )
+
+    def read_back(self, connection: sqlite3.Connection, insert: Insert) -> Row | None:
+        """The row as it is stored now. Raises sqlite3.Error."""
         (key,) = self._relations[insert.relation].primary_key
         return self._row(connection, insert.relation, key, str(insert.row[key]))
 
@@ -330,9 +310,6 @@ class SqliteAudit:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)
         self._statement = insert_sql(self._relation, arbiter=self._relation.primary_key)
         self._database = Database(path, patience=patience, synchronous=self.synchronous)
-
-    def begin_probe(self, record: Row) -> None:
-        """See `store.AuditSink`. There is no server that could work on it."""
 
     def probe(self, record: Row) -> None:
         """See `store.AuditSink`."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.surface import SurfaceReport
 
 # A stored row: text, and booleans where the contract says boolean.
@@ -78,7 +77,7 @@ class Store(Protocol):
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
         """Check the surface and read what is stored about a key and a nonce. Raises SurfaceUnreadableError."""
 
-    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
         """Insert all rows in one transaction, or none.
 
         A conflict is decided only after the other's outcome is known. Raises RolledBackError or CommitUncertainError.
@@ -106,14 +105,8 @@ class Store(Protocol):
 class AuditSink(Protocol):
     """The failure audit: durable, and outside every transaction it speaks of."""
 
-    def begin_probe(self, record: Row) -> None:
-        """A probe is going to be asked for: what can be done of it meanwhile may begin. Never raises, never waits."""
-
     def probe(self, record: Row) -> None:
-        """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError.
-
-        The write that `begin_probe` began is as good.
-        """
+        """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError."""
 
     def write(self, record: Row) -> None:
         """Make one record durable. Raises AuditError."""

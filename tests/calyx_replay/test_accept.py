@@ -10,9 +10,9 @@ import time
 import pytest
 
 from holdfast.reference_impl.answers import Answer
+from holdfast.reference_impl.calyx_replay.failpoints import Point
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.settings import load_settings
-from holdfast.reference_impl.calyx_replay.stoppoints import Point
 from holdfast.reference_impl.calyx_replay.store import Store
 from tests.calyx_replay.conftest import Box, Opener, envelope, key_of, later, outcome
 

@@ -53,5 +53,5 @@ def test_a_line_that_is_written_fits_the_published_schema() -> None:
     ids=["twice", "twice-inside", "surrogate", "half", "empty"],
 )
 def test_a_line_that_is_no_strict_json_is_refused(line: bytes) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         decode(line, Ready)

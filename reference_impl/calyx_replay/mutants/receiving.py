@@ -9,23 +9,30 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.failpoints import Point
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.provision import Provisioner
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
-from holdfast.reference_impl.calyx_replay.stoppoints import Point
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import written
+from holdfast.reference_impl.failpoints import AbortedError
 from holdfast.reference_impl.mutants.catalogue import Mutant
 from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
 from holdfast.reference_impl.sqlite import StoreError
-from holdfast.reference_impl.stops import AbortedError
 
 # One transaction for all of it, and what the store itself refuses
 
 
-class CheckedBefore(Mailbox):
+class PlacesItsOwn(Mailbox):
+    """Its transactions are others than those of the reference, so it says itself where its failpoints are."""
+
+    def reach(self, point: Point) -> None:
+        """The failpoints of the session take its place (`failpoints.PlacesItsOwn`)."""
+
+
+class CheckedBefore(PlacesItsOwn):
     """Looks for the key in a transaction that is over when the row is written."""
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
@@ -33,14 +40,14 @@ class CheckedBefore(Mailbox):
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
-        self._stops.reach(Point.BEFORE_INSERT)
+        self.reach(Point.BEFORE_INSERT)
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.insert(connection, self.row(envelope, key, now=now))
-            self._stops.reach(Point.AFTER_INSERT)
+            self.reach(Point.AFTER_INSERT)
             self._delivery.deliver(connection, envelope, key, receipt)
-            self._stops.reach(Point.BEFORE_COMMIT)
+            self.reach(Point.BEFORE_COMMIT)
         with contextlib.suppress(AbortedError):
-            self._stops.reach(Point.AFTER_COMMIT)
+            self.reach(Point.AFTER_COMMIT)
 
 
 class Replacing(Store):
@@ -62,36 +69,36 @@ class CollisionIsStoreError(CheckedBefore):
             raise StoreError(str(error)) from error
 
 
-class CommittedBeforeDelivery(Mailbox):
+class CommittedBeforeDelivery(PlacesItsOwn):
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
-            self._stops.reach(Point.BEFORE_INSERT)
+            self.reach(Point.BEFORE_INSERT)
             self.insert(connection, self.row(envelope, key, now=now))
-        self._stops.reach(Point.AFTER_INSERT)
+        self.reach(Point.AFTER_INSERT)
         with self._store.writing(Purpose.RECEIVE) as connection:
             self._delivery.deliver(connection, envelope, key, receipt)
-            self._stops.reach(Point.BEFORE_COMMIT)
+            self.reach(Point.BEFORE_COMMIT)
         with contextlib.suppress(AbortedError):
-            self._stops.reach(Point.AFTER_COMMIT)
+            self.reach(Point.AFTER_COMMIT)
 
 
-class DeliveredFirst(Mailbox):
+class DeliveredFirst(PlacesItsOwn):
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
             self._delivery.deliver(connection, envelope, key, receipt)
-        self._stops.reach(Point.BEFORE_INSERT)
+        self.reach(Point.BEFORE_INSERT)
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.insert(connection, self.row(envelope, key, now=now))
-            self._stops.reach(Point.AFTER_INSERT)
-            self._stops.reach(Point.BEFORE_COMMIT)
+            self.reach(Point.AFTER_INSERT)
+            self.reach(Point.BEFORE_COMMIT)
         with contextlib.suppress(AbortedError):
-            self._stops.reach(Point.AFTER_COMMIT)
+            self.reach(Point.AFTER_COMMIT)
 
 
 class SeenInMemory(Store):

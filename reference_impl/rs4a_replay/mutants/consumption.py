@@ -18,7 +18,6 @@ from holdfast.reference_impl.rs4a_replay.mutants.planting import mutant, unique
 from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresStore
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import READ_PATIENCE_S, SqliteStore
-from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
@@ -40,14 +39,14 @@ class NonceConsumedFirst(Registrar):
             self.store.append("nonce_consume", [consumed.row])
         except RolledBackError:
             return self.refuse(attempt, self.lost_race(attempt))
-        answer = self.transact(attempt, [effect], self._stops)
+        answer = self.transact(attempt, [effect])
         return self.verify(attempt, effect.row, answer.durable) if isinstance(answer, Committed) else answer
 
 
 class EffectCommittedFirst(Registrar):
     def consume(self, attempt: Attempt) -> Answer:
         consumed, effect = self.effect_rows(attempt)
-        answer = self.transact(attempt, [effect], self._stops)
+        answer = self.transact(attempt, [effect])
         if isinstance(answer, Committed):
             # Whether the second transaction went well is nobody's concern.
             with contextlib.suppress(StoreError):
@@ -67,9 +66,9 @@ class ConsumedOnArrival(Registrar):
 
 
 class UncertainIsFailed(Registrar):
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert], stops: StopPoints) -> Answer | Committed:
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
         try:
-            outcome = self.store.consume(inserts, stops)
+            outcome = self.store.consume(inserts)
         except (RolledBackError, CommitUncertainError) as error:
             return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
         return outcome if isinstance(outcome, Committed) else self.refuse(attempt, self.lost_race(attempt))
@@ -79,7 +78,7 @@ class FailureIsSuccess(Registrar):
     def consume(self, attempt: Attempt) -> Answer:
         inserts = self.effect_rows(attempt)
         try:
-            outcome = self.store.consume(inserts, self._stops)
+            outcome = self.store.consume(inserts)
         except StoreError:
             outcome = Committed(inserts[-1].row)
         if isinstance(outcome, Conflict):
@@ -183,10 +182,10 @@ class RivalNotAwaited(SqliteStore):
 
 
 class SerializationIsSuccess(PostgresStore):
-    def consume(self, inserts: Sequence[Insert], stops: StopPoints) -> Consumption:
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
         self._settings = replace(self._settings, serialization_retries=0)
         try:
-            return super().consume(inserts, stops)
+            return super().consume(inserts)
         except RolledBackError as error:
             if "concurrent" in str(error):
                 return Committed(inserts[-1].row)

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.mutants.planting import also, part
-from holdfast.reference_impl.postgres_pipeline import Step
+from holdfast.reference_impl.postgres_pipeline import Step, run
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.planting import mutant, primary_key
@@ -146,7 +146,7 @@ class AuditUnchecked(Registrar):
 
 class AuditProbedByReading(PostgresAudit):
     def probe(self, record: Row) -> None:
-        self._try(lambda pipeline: pipeline.run(Step("SELECT 1")))
+        self._try(lambda connection: run(connection, Step("SELECT 1")))
 
 
 _NOTHING_FAILED = "what its cases do with a failed registration finds none"

@@ -1,0 +1,76 @@
+"""Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Stop points").
+
+They come in from outside. The factory of a session wraps named steps of its parts; the parts know nothing of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from holdfast.reference_impl.patience import Patience
+from holdfast.servers.environment import scaled
+
+# The protocol lets an implementation give up after this long.
+HOLD_GIVE_UP_S = scaled(20.0)
+_POLL_S = 0.005
+
+_Point = TypeVar("_Point", bound=Enum)
+_Fault = TypeVar("_Fault", bound=Enum)
+
+
+class AbortedError(Exception):
+    """The operation was asked to fail here."""
+
+
+class Failpoints(Generic[_Point, _Fault]):
+    """At most one armed failpoint of one worker. Unarmed, it does nothing."""
+
+    def __init__(self, workdir: Path, patience: Patience) -> None:
+        """`patience` is that of the session: it begins again after a hold, which is no waiting for a store."""
+        self._folder = workdir / "hold"
+        self._patience = patience
+        self._armed: tuple[_Point, _Fault] | None = None
+
+    @property
+    def armed(self) -> bool:
+        """Whether a failpoint waits to be reached."""
+        return self._armed is not None
+
+    def arm(self, point: _Point, fault: _Fault) -> None:
+        """Arm one failpoint for the next operation of this worker."""
+        self._armed = (point, fault)
+
+    def disarm(self) -> None:
+        """That operation is over, whether the failpoint was reached or not."""
+        self._armed = None
+
+    def taken(self, point: _Point) -> _Fault | None:
+        """The fault that is armed at `point`, once; None if there is none."""
+        if self._armed is None or self._armed[0] is not point:
+            return None
+        fault = self._armed[1]
+        self._armed = None
+        return fault
+
+    def hold(self, point: _Point) -> None:
+        """Report that the point is reached, and wait until it is released. Raises AbortedError after too long."""
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / f"{point.value}.reached").touch()
+        release = self._folder / f"{point.value}.release"
+        deadline = time.monotonic() + HOLD_GIVE_UP_S
+        try:
+            while not release.exists():
+                if time.monotonic() > deadline:
+                    raise AbortedError(f"{point.value} was not released in {HOLD_GIVE_UP_S:g} s")
+                time.sleep(_POLL_S)
+        finally:
+            self._patience.begin()
+
+
+def wrap(part: object, step: str, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace one method of one object by what `around` makes of it."""
+    setattr(part, step, around(getattr(part, step)))
