@@ -32,7 +32,7 @@ from pathlib import Path
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.reference_impl.answers import Accepted
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.vectors.derive import derive

@@ -31,8 +31,8 @@ from nacl import bindings
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.reference_impl.answers import Accepted, Effect
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE
 from holdfast.reference_impl.hx_sync.envelope import Envelope
+from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.terms import Kind

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 from holdfast.reference_impl.mutants import find
 from holdfast.specs import version_of
 
-_Blueprint = TypeVar("_Blueprint")
+_Factory = TypeVar("_Factory")
 
 
 class Whole:
@@ -31,9 +31,9 @@ class Whole:
         """See `session.Implementation`. Sessions leave nothing behind."""
 
 
-def planted(reference: _Blueprint, mutant: str | None) -> _Blueprint:
-    """The blueprint, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
+def planted(reference: _Factory, mutant: str | None) -> _Factory:
+    """The factory, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
     if mutant is None:
         return reference
-    changed: _Blueprint = find(mutant).apply(reference)
+    changed: _Factory = find(mutant).apply(reference)
     return changed

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
@@ -24,30 +24,30 @@ _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config th
 
 @dataclass(frozen=True, slots=True)
 class CalyxReplay(Whole):
-    """Implements `session.Implementation`. `mutant` is the name of the bug in the blueprint, for other processes."""
+    """Implements `session.Implementation`. `mutant` is the name of the bug in the factory, for other processes."""
 
     contract: ClassVar[str] = CONTRACT
-    blueprint: Blueprint = REFERENCE
+    factory: Factory = REFERENCE
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. A database that cannot be asked is found out by the first call."""
-        settings = self.blueprint.settings(request.config)
+        settings = self.factory.settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
-        parts = self.blueprint.parts(
+        parts = self.factory.parts(
             request.workdir,
             request.config,
             mutant=self.mutant,
             configured=request.surface is SurfaceWanted.READY,
         )
         parts.watch()
-        service = self.blueprint.service(parts, now=request.now, closing=live_in(settings.timezone))
+        service = self.factory.service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()
         return service
 
     def _start_afresh(self, request: OpenRequest, settings: Settings) -> None:
-        location = self.blueprint.location(request.workdir, settings)
+        location = self.factory.location(request.workdir, settings)
         for path in location.files():
             path.unlink(missing_ok=True)
         if request.surface is SurfaceWanted.ABSENT:
@@ -56,7 +56,7 @@ class CalyxReplay(Whole):
         if not template:
             raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
         try:
-            self.blueprint.provisioner(self.blueprint.schema()).copy(Path(template), location, settings.database_path)
+            self.factory.provisioner(self.factory.schema()).copy(Path(template), location, settings.database_path)
         except (OSError, StoreError, shutil.Error) as error:
             raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
 from holdfast.reference_impl.mutants import find
 from holdfast.servers.lines import Stores
@@ -21,12 +21,12 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
-    settings = blueprint.settings(config)
+    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    settings = factory.settings(config)
     folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
-        blueprint.provisioner(blueprint.schema()).make(blueprint.location(template.folder, settings))
+        factory.provisioner(factory.schema()).make(factory.location(template.folder, settings))
     except BaseException:
         template.stop()
         raise

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.reference_impl.answers import Answer
-    from holdfast.reference_impl.calyx_replay.blueprint import Blueprint
+    from holdfast.reference_impl.calyx_replay.factory import Factory
     from holdfast.reference_impl.calyx_replay.service import Parts
 
 NAME = "calyx"
@@ -75,11 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.root.is_dir():
             return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
         now = _clock(options.clock)
-        blueprint = _blueprint(options.mutant)
-        parts = blueprint.parts(options.root, json.loads(options.config))
+        factory = _factory(options.mutant)
+        parts = factory.parts(options.root, json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
         return _complain(str(error), _USAGE)
-    options.blueprint = blueprint
+    options.factory = factory
     try:
         status: int = options.run(options, parts, now)
     finally:
@@ -95,8 +95,8 @@ def _clock(text: str | None) -> datetime:
     return parse_instant(text)
 
 
-def _blueprint(mutant: str | None) -> Blueprint:
-    from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
+def _factory(mutant: str | None) -> Factory:
+    from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 
     if mutant is None:
         return REFERENCE
@@ -125,9 +125,9 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
     from holdfast.reference_impl.calyx_replay.provision import ProvisionError
 
-    blueprint: Blueprint = options.blueprint
+    factory: Factory = options.factory
     try:
-        blueprint.provisioner(blueprint.schema()).make(parts.store.location)
+        factory.provisioner(factory.schema()).make(parts.store.location)
     except ProvisionError as error:
         return _complain(str(error))
     print(f"made {parts.store.location.database}")

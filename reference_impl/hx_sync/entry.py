@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.hx_sync.terms import CONTRACT
@@ -19,24 +19,24 @@ _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config th
 
 @dataclass(frozen=True, slots=True)
 class HxSync(Whole):
-    """Implements `session.Implementation`. `mutant` is the name of the bug in the blueprint, for other processes."""
+    """Implements `session.Implementation`. `mutant` is the name of the bug in the factory, for other processes."""
 
     contract: ClassVar[str] = CONTRACT
-    blueprint: Blueprint = REFERENCE
+    factory: Factory = REFERENCE
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. What cannot be asked is found out by the first call."""
         config = {name: value for name, value in request.config.items() if name != TEMPLATE_KEY}
-        parts = self.blueprint.parts(request.workdir, config, mutant=self.mutant)
+        parts = self.factory.parts(request.workdir, config, mutant=self.mutant)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, parts)
-        service = self.blueprint.service(parts, now=request.now)
+        service = self.factory.service(parts, now=request.now)
         service.begin()
         return service
 
     def _start_afresh(self, request: OpenRequest, parts: Parts) -> None:
-        provisioner = self.blueprint.provisioner(parts.settings, parts.layout)
+        provisioner = self.factory.provisioner(parts.settings, parts.layout)
         try:
             provisioner.clear(request.workdir)
         except OSError as error:

@@ -16,8 +16,8 @@ from typing import Any
 from uuid import uuid4
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.hx_sync.commands import Commands
+from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.s3 import split_url
@@ -56,8 +56,8 @@ class Home:
         """Raises KeyError for an unknown mutant."""
         self._folder = folder
         self._mutant = mutant
-        self._blueprint: Blueprint = REFERENCE if mutant is None else planted(REFERENCE, mutant)
-        self._keys: VaultKeys = self._blueprint.keys()
+        self._factory: Factory = REFERENCE if mutant is None else planted(REFERENCE, mutant)
+        self._keys: VaultKeys = self._factory.keys()
         self._closing: Callable[[], None] = lambda: None
 
     # Using it
@@ -73,11 +73,11 @@ class Home:
         elif node is None:
             raise HomeError("expected --node beside --config")
         else:
-            parts, name = self._blueprint.parts(self._folder, json.loads(config), mutant=self._mutant), node
+            parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), node
         self._closing = parts.close
-        service = self._blueprint.service(parts, now=now)
+        service = self._factory.service(parts, now=now)
         service.begin()
-        return self._blueprint.commands(service, parts, name, now=now)
+        return self._factory.commands(service, parts, name, now=now)
 
     def close(self) -> None:
         """Give back what is open. Never raises."""
@@ -85,7 +85,7 @@ class Home:
 
     def _opened(self, written: Mapping[str, Any]) -> Parts:
         config = {"vault_id": written["vault_id"], "vault_key": self._key(written)}
-        return self._blueprint.parts(self._folder, config, where=self._where(written["store"]))
+        return self._factory.parts(self._folder, config, where=self._where(written["store"]))
 
     def _where(self, store: str) -> str | Path:
         return store if store.startswith(_S3) else Path(store)

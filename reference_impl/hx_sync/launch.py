@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.mutants import find
 from holdfast.reference_impl.session import OpenError
@@ -23,13 +23,13 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
     folder = Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
-        parts = blueprint.parts(template.folder, config)
+        parts = factory.parts(template.folder, config)
         try:
-            provisioner = blueprint.provisioner(parts.settings, parts.layout)
+            provisioner = factory.provisioner(parts.settings, parts.layout)
             provisioner.make(template.folder, parts.store, parts.nodes)
         finally:
             parts.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.reference_impl.jcs.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.jcs.factory import REFERENCE, Factory
 from holdfast.reference_impl.jcs.terms import CONTRACT, Profile
 from holdfast.reference_impl.session import OpenRequest, Session
 from holdfast.reference_impl.whole import Whole, planted
@@ -17,12 +17,12 @@ class Jcs(Whole):
     """Implements `session.Implementation`."""
 
     contract: ClassVar[str] = CONTRACT
-    blueprint: Blueprint = REFERENCE
+    factory: Factory = REFERENCE
 
     def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
         """See `session.Implementation`. Workdir, clock, surface and config mean nothing to this contract."""
-        canonicalisers = {profile: self.blueprint.build(profile) for profile in Profile}
-        return self.blueprint.service(canonicalisers, load_terms(CONTRACT).methods["canonicalise"].args)
+        canonicalisers = {profile: self.factory.build(profile) for profile in Profile}
+        return self.factory.service(canonicalisers, load_terms(CONTRACT).methods["canonicalise"].args)
 
 
 def implementation(*, mutant: str | None = None) -> Jcs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from holdfast.reference_impl.jcs.blueprint import REFERENCE
+from holdfast.reference_impl.jcs.factory import REFERENCE
 from holdfast.reference_impl.jcs.terms import Profile, Refusal
 
 _LENGTH = struct.Struct(">I")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.reference_impl.mesh_delivery.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
 from holdfast.reference_impl.session import OpenRequest, Session
 from holdfast.reference_impl.whole import Whole, planted
@@ -16,11 +16,11 @@ class MeshDelivery(Whole):
     """Implements `session.Implementation`."""
 
     contract: ClassVar[str] = CONTRACT
-    blueprint: Blueprint = REFERENCE
+    factory: Factory = REFERENCE
 
     def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
         """See `session.Implementation`. Workdir, clock, surface and config mean nothing to a fingerprint."""
-        return self.blueprint.build()
+        return self.factory.build()
 
 
 def implementation(*, mutant: str | None = None) -> MeshDelivery:

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.reference_impl.postgres import connect, describe
-from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE
+from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.provision import (
     ProvisionError,
     ensure_writer,

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.admission import Ports
-from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.rs4a_replay.failpoints import Failpoints
 from holdfast.reference_impl.rs4a_replay.fitness import PARTS, Claim
 from holdfast.reference_impl.rs4a_replay.operator import Operator
@@ -50,12 +50,12 @@ class Rs4aReplay(Whole):
     """Implements `session.Implementation`."""
 
     contract: ClassVar[str] = CONTRACT
-    blueprint: Blueprint = REFERENCE
+    factory: Factory = REFERENCE
     databases: SessionDatabases = field(default_factory=SessionDatabases)
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""
-        settings, patience = self.blueprint.settings(request.config), self.blueprint.patience()
+        settings, patience = self.factory.settings(request.config), self.factory.patience()
         if settings.store is StoreKind.SQLITE:
             store = self._sqlite(request, settings, patience)
         elif "cluster" in request.config:
@@ -74,19 +74,18 @@ class Rs4aReplay(Whole):
 
     def _service(self, request: OpenRequest, settings: Settings, patience: Patience, store: _Store) -> Session:
         ports = store.ports
-        make, methods = self.blueprint, load_terms(CONTRACT).methods
+        make, methods = self.factory, load_terms(CONTRACT).methods
         keys, verifier = make.keys(settings.keys), make.verifier()
         reader = make.reader(methods["register"].args, keys)
         failpoints = Failpoints(request.workdir, patience)
         if store.use is Use.LABORATORY:
-            failpoints.watch(ports.store)
+            failpoints.watch(ports.store, verifier)
         parts = Parts(
             contract=load_terms(CONTRACT),
             settings=settings,
             keys=keys,
             reader=reader,
             validator=make.validator(settings, reader, keys),
-            verifier=verifier,
             registrar=make.registrar(settings, ports, verifier),
             authority=make.authority(settings, ports, keys, methods["issue_nonce"].args),
             custody=make.custody(settings, ports, methods["resolve_status"].args),
@@ -115,7 +114,7 @@ class Rs4aReplay(Whole):
     def _connected(
         self, request: OpenRequest, settings: Settings, patience: Patience, admin_dsn: str, writer_dsn: str
     ) -> _Store:
-        make = self.blueprint
+        make = self.factory
         store = make.postgres_store(writer_dsn, settings, make.judge(settings.relations), patience)
         operator = PostgresOperator(
             admin_dsn=admin_dsn,
@@ -138,7 +137,7 @@ class Rs4aReplay(Whole):
         claim = Claim(config.get("fitness"), writer, config.get("surface"))
         try:
             with connect(dsn) as connection:
-                self.blueprint.fitness().admit(claim, load_terms(CONTRACT), connection)
+                self.factory.fitness().admit(claim, load_terms(CONTRACT), connection)
         except psycopg.Error as error:
             # Its own text may hold what the DSN holds.
             raise OpenError(f"config writer_dsn: {describe(dsn)} cannot be reached: {type(error).__name__}") from None
@@ -148,7 +147,7 @@ class Rs4aReplay(Whole):
         template, writer = request.config["cluster"], request.config.get("writer")
         if not writer:
             raise OpenError(f"config writer: expected the restricted role of the cluster, got nothing; {_LAUNCH}")
-        server = self.blueprint.confined_server(request.workdir / CONTRACT, Path(template))
+        server = self.factory.confined_server(request.workdir / CONTRACT, Path(template))
         try:
             server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
             if (request.surface, request.state) == (SurfaceWanted.ABSENT, StateWanted.FRESH):
@@ -161,7 +160,7 @@ class Rs4aReplay(Whole):
         return replace(store, server=server)
 
     def _sqlite(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
-        make, folder = self.blueprint, request.workdir / CONTRACT
+        make, folder = self.factory, request.workdir / CONTRACT
         surface, audit = sqlite_paths(folder)
         if request.state is StateWanted.FRESH:
             shutil.rmtree(folder, ignore_errors=True)

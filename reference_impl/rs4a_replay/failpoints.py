@@ -20,7 +20,15 @@ from holdfast.reference_impl.failpoints import AbortedError, wrap
 from holdfast.reference_impl.postgres import RECOVERY_WAIT_S, Connection
 from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresStore
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
-from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Consumption, Insert, RolledBackError
+from holdfast.reference_impl.rs4a_replay.store import (
+    CommitUncertainError,
+    Consumption,
+    Insert,
+    RolledBackError,
+    Row,
+    Store,
+)
+from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 
 _Step = Callable[..., Any]
 _POLL_S = 0.002
@@ -55,7 +63,10 @@ class AnswerLostError(Exception):
 
 
 class Failpoints(failpoints.Failpoints[Point, Fault]):
-    """Those of one session."""
+    """Those of one session, and the rejection by its verifier."""
+
+    # Whether the verifier rejects the next registration (`fail_verify`).
+    rejecting = False
 
     def reach(self, point: Point, *, cut: Callable[[], None], kill_backend: Callable[[], None]) -> None:
         """The transaction is at `point`. Raises AbortedError or AnswerLostError as armed.
@@ -74,8 +85,9 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
             if point is Point.AFTER_COMMIT or (point is Point.BEFORE_COMMIT and fault is Fault.LOSE_ANSWER):
                 raise AnswerLostError(f"{fault.value} at {point.value}")
 
-    def watch(self, store: object) -> None:
-        """Put the failpoints around the steps of the store of a throw-away session. A live surface has none."""
+    def watch(self, store: Store | None, verifier: Verifier) -> None:
+        """Put the failpoints around the steps of a throw-away session. A live surface has none."""
+        wrap(verifier, "accepts", self._rejecting)
         if isinstance(store, PostgresStore):
             wrap(store, "insert_all", self._insert_on_postgres)
             wrap(store, "send_commit", self._commit_on_postgres)
@@ -85,6 +97,13 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
             wrap(store, "consume", lambda consume: self._consume_on_sqlite(consume, reach))
             wrap(store, "insert_all", lambda insert_all: self._insert_on_sqlite(insert_all, reach))
             wrap(store, "read_back", lambda read_back: self._read_back_on_sqlite(read_back, reach))
+
+    def _rejecting(self, accepts: _Step) -> _Step:
+        def wrapped(written: Row, durable: Row | None) -> bool:
+            rejected, self.rejecting = self.rejecting, False
+            return not rejected and bool(accepts(written, durable))
+
+        return wrapped
 
     def _reach_on_postgres(self, point: Point, connection: Connection) -> None:
         try:

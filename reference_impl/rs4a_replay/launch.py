@@ -19,8 +19,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.reference_impl.mutants import find
 from holdfast.reference_impl.postgres import connect, with_database
-from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
+from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.rs4a_replay.fitness import PARTS
 from holdfast.reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
 from holdfast.reference_impl.rs4a_replay.postgres_pool import TemplatePool
@@ -52,14 +52,14 @@ class PostgresTemplate:
             connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(self.writer)))
 
 
-def make_template(server_dsn: str, blueprint: Blueprint, *, password: str | None) -> PostgresTemplate:
+def make_template(server_dsn: str, factory: Factory, *, password: str | None) -> PostgresTemplate:
     """Provision a template database and a restricted writer role. Raises psycopg.Error or ProvisionError."""
     suffix = secrets.token_hex(4)
     name, writer = f"holdfast_template_{suffix}", f"holdfast_writer_{suffix}"
     maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or MAINTENANCE)
     dsn = with_database(maintenance, name)
     login = {"user": writer} if password is None else {"user": writer, "password": password}
-    relations, dialect = blueprint.settings({}).relations, blueprint.postgres_dialect()
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
 
     def provision(into: str) -> object:
         return provision_postgres(into, relations, writer=writer, dialect=dialect)
@@ -117,18 +117,18 @@ class OnPostgres:
             self.template.drop()
 
 
-def _sqlite_template(parent: Path, blueprint: Blueprint) -> FolderTemplate:
+def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
     folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
     try:
-        provision_sqlite(folder, blueprint.settings({}).relations, dialect=blueprint.sqlite_dialect())
+        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect())
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return FolderTemplate(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
 
 
-def _cluster_template(parent: Path, blueprint: Blueprint) -> FolderTemplate:
-    relations, dialect = blueprint.settings({}).relations, blueprint.postgres_dialect()
+def _cluster_template(parent: Path, factory: Factory) -> FolderTemplate:
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
 
     def provision(dsn: str) -> None:
         with connect(dsn) as connection:
@@ -147,20 +147,20 @@ def launch(
 
     Confined stores are always files. Somebody who names a server with `dsn` wants it there, and gets it there.
     """
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
     if store not in {kind.value for kind in StoreKind}:
         kinds = ", ".join(kind.value for kind in StoreKind)
         raise ValueError(f"config store: expected one of {kinds}, got {store!r}")
     if StoreKind(store) is StoreKind.SQLITE:
-        return _sqlite_template(parent, blueprint)
+        return _sqlite_template(parent, factory)
     if stores is Stores.CONFINED and dsn is None:
-        return _cluster_template(parent, blueprint)
+        return _cluster_template(parent, factory)
     if dsn is not None:
-        return OnPostgres(make_template(dsn, blueprint, password=secrets.token_urlsafe(24)), None)
+        return OnPostgres(make_template(dsn, factory, password=secrets.token_urlsafe(24)), None)
     server = EmbeddedServer(parent=parent)
     try:
-        return OnPostgres(make_template(server.dsn("postgres"), blueprint, password=None), server)
+        return OnPostgres(make_template(server.dsn("postgres"), factory, password=None), server)
     except BaseException:
         server.stop()
         raise

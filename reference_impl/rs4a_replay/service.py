@@ -33,7 +33,6 @@ from holdfast.reference_impl.rs4a_replay.terms import (
     SurfaceState,
 )
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
-from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 from holdfast.servers.postgres.confined import ConfinedServer
 from holdfast.specs import Contract, Relation
 from holdfast.specs.model import Group
@@ -57,7 +56,6 @@ class Parts:
     keys: Keys
     reader: Reader
     validator: Validator
-    verifier: Verifier
     registrar: Registrar
     authority: Authority
     custody: Custody
@@ -235,7 +233,7 @@ class Service:
 
     def fail_verify(self) -> Answer:
         """The verifier rejects the next registration."""
-        self._parts.verifier.reject_next()
+        self._parts.failpoints.rejecting = True
         return Ok()
 
     def break_surface(self, how: Breakage) -> Answer:

@@ -16,8 +16,8 @@ import pytest
 from nacl.signing import SigningKey
 
 from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Ok, Refused
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.launch import launch
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
@@ -150,10 +150,10 @@ def opener(template: Launched, tmp_path: Path) -> Iterator[Opener]:
         fresh: bool = False,
         **config: str,
     ) -> Box:
-        blueprint: Blueprint = replace(REFERENCE, **(parts or {}))
+        factory: Factory = replace(REFERENCE, **(parts or {}))
         state = StateWanted.EXISTING if opened and not fresh else StateWanted.FRESH
         request = OpenRequest(state, surface, tmp_path, now, {**template.ready.config, **config})
-        opened.append(CalyxReplay(blueprint).open(request))
+        opened.append(CalyxReplay(factory).open(request))
         return Box(opened[-1], tmp_path)
 
     yield open_one

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
 from holdfast.reference_impl.calyx_replay.codec import EnvelopeError
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
 from tests.calyx_replay.conftest import Opener, b64

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.reference_impl.answers import Fault, Indeterminate, Refused
-from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 from holdfast.reference_impl.calyx_replay.provision import ProvisionError
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose

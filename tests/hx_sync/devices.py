@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.reference_impl.answers import Accepted, Answer, Ok, Refused, to_message
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
+from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.service import Parts, Service
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -131,13 +131,13 @@ class Devices:
 
 
 @contextmanager
-def opened(root: Path, blueprint: Blueprint = REFERENCE, **config: str) -> Iterator[Devices]:
+def opened(root: Path, factory: Factory = REFERENCE, **config: str) -> Iterator[Devices]:
     """A session on a folder; a store and three devices are made where there is nothing."""
-    parts = blueprint.parts(root, config)
+    parts = factory.parts(root, config)
     try:
         if not (root / "nodes").exists():
-            blueprint.provisioner(parts.settings, parts.layout).make(root, parts.store, parts.nodes)
-        service = blueprint.service(parts, now=NOW)
+            factory.provisioner(parts.settings, parts.layout).make(root, parts.store, parts.nodes)
+        service = factory.service(parts, now=NOW)
         service.begin()
         yield Devices(parts, service)
     finally:

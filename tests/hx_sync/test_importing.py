@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE
+from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.patience import Patience
 from holdfast.specs.strictjson import canonical

@@ -13,7 +13,7 @@ from moto.backends import get_backend
 from moto.server import ThreadedMotoServer
 
 from holdfast.reference_impl.hx_sync import operate
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE
+from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.s3 import S3Store, connected, split_url
 from holdfast.reference_impl.hx_sync.storage import Put, TooLargeError

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.reference_impl.answers import Accepted, Effect, Indeterminate
-from holdfast.reference_impl.hx_sync.blueprint import REFERENCE
+from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.index import Index
 from holdfast.reference_impl.sqlite import UncertainError
 from tests.hx_sync.devices import at, event, opened, uuid

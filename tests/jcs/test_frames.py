@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.reference_impl.answers import Accepted, Effect, Fault, Refused
 from holdfast.reference_impl.jcs import frames
-from holdfast.reference_impl.jcs.blueprint import Blueprint
 from holdfast.reference_impl.jcs.entry import implementation
+from holdfast.reference_impl.jcs.factory import Factory
 from holdfast.reference_impl.jcs.service import spelt
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
@@ -91,7 +91,7 @@ class Broken(Writer):
 
 
 def test_an_internal_error_is_never_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "REFERENCE", Blueprint(writer=Broken))
+    monkeypatch.setattr(frames, "REFERENCE", Factory(writer=Broken))
     given = io.BytesIO()
     with pytest.raises(RuntimeError, match="internal"):
         frames.serve(Profile.CORE, io.BytesIO(framed(b"[01]", b"[]", b"[]")), given)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.reference_impl.jcs.blueprint import REFERENCE
+from holdfast.reference_impl.jcs.factory import REFERENCE
 from holdfast.reference_impl.jcs.terms import Profile, Reason, Refusal, check_reasons, load_limits
 from holdfast.reference_impl.jcs.writer import Writer
 from holdfast.reference_impl.terms import TermsError

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.reference_impl.answers import Accepted, Fault, Refused
 from holdfast.reference_impl.mesh_delivery import terms
-from holdfast.reference_impl.mesh_delivery.blueprint import REFERENCE
 from holdfast.reference_impl.mesh_delivery.entry import implementation
+from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
 from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
 from holdfast.reference_impl.mutants import all_mutants
 from holdfast.reference_impl.session import OpenError

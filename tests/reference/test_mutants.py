@@ -22,17 +22,17 @@ from holdfast.specs.schema import explain, published_validator
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = all_mutants()
 CONTRACTS = contract_names()
-# How the values that a blueprint has loaded are looked at, for the contracts whose mutants change one.
+# How the values that a factory has loaded are looked at, for the contracts whose mutants change one.
 LOADED: Mapping[str, Callable[[Any], Any]] = {
-    "rs4a-replay": lambda blueprint: blueprint.settings({}),
-    "jcs": lambda blueprint: blueprint.limits(),
-    "calyx-replay": lambda blueprint: blueprint.settings({}),
+    "rs4a-replay": lambda factory: factory.settings({}),
+    "jcs": lambda factory: factory.limits(),
+    "calyx-replay": lambda factory: factory.settings({}),
 }
 
 
 def reference(contract: str) -> Any:
-    """The blueprint without a bug."""
-    return import_module(f"{package_of(contract)}.blueprint").REFERENCE
+    """The factory without a bug."""
+    return import_module(f"{package_of(contract)}.factory").REFERENCE
 
 
 # How many methods a bug may take. The store of calyx-replay checks what its receiver does, so that a bug in one has to

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.reference_impl.jcs.blueprint import REFERENCE
+from holdfast.reference_impl.jcs.factory import REFERENCE
 from holdfast.reference_impl.jcs.terms import Profile, Refusal
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.mutants.planting import mutant

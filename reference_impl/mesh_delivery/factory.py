@@ -1,11 +1,11 @@
-"""The parts that an implementation is built from. A mutant is a blueprint with one part changed."""
+"""The parts that an implementation is built from. A mutant is a factory with one part changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.reference_impl.jcs.blueprint import REFERENCE as JCS
+from holdfast.reference_impl.jcs.factory import REFERENCE as JCS
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Terms, read_terms
@@ -17,7 +17,7 @@ def _as_loaded(terms: Terms) -> Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class Factory:
     """One class for each part, and what is done to the terms after loading. The defaults are the reference."""
 
     fingerprinter: type[Fingerprinter] = Fingerprinter
@@ -31,4 +31,4 @@ class Blueprint:
         return self.service(fingerprinter, load_terms(CONTRACT).methods["fingerprint"].args)
 
 
-REFERENCE = Blueprint()
+REFERENCE = Factory()

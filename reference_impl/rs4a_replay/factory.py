@@ -1,4 +1,4 @@
-"""The parts that a session is built from. A mutant is a blueprint with one part changed."""
+"""The parts that a session is built from. A mutant is a factory with one part changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class Factory:
     """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
 
     keys: type[Keys] = Keys
@@ -56,4 +56,4 @@ class Blueprint:
         return self.loaded(load_settings(config))
 
 
-REFERENCE = Blueprint()
+REFERENCE = Factory()

@@ -1,4 +1,4 @@
-"""The parts that a mailbox is built from. A mutant is a blueprint with one part changed."""
+"""The parts that a mailbox is built from. A mutant is a factory with one part changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class Factory:
     """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
 
     codec: type[Codec] = Codec
@@ -83,4 +83,4 @@ class Blueprint:
         )
 
 
-REFERENCE = Blueprint()
+REFERENCE = Factory()

@@ -1,4 +1,4 @@
-"""The parts that a canonicaliser is built from. A mutant is a blueprint with one part changed."""
+"""The parts that a canonicaliser is built from. A mutant is a factory with one part changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _as_loaded(limits: Limits) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class Factory:
     """One class for each part, and what is done to the limits after loading. The defaults are the reference."""
 
     reader: type[Reader] = Reader
@@ -35,4 +35,4 @@ class Blueprint:
         return self.loaded(load_limits())
 
 
-REFERENCE = Blueprint()
+REFERENCE = Factory()

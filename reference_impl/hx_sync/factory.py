@@ -1,4 +1,4 @@
-"""The parts that a device is built from. A mutant is a blueprint with one part changed."""
+"""The parts that a device is built from. A mutant is a factory with one part changed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class Factory:
     """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
 
     instants: type[Instants] = Instants
@@ -133,4 +133,4 @@ class Blueprint:
         )
 
 
-REFERENCE = Blueprint()
+REFERENCE = Factory()
