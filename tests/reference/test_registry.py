@@ -17,7 +17,7 @@ import json, sys
 from holdfast.reference_impl.mutants import find
 from holdfast.reference_impl.registry import Deferred, contract_names
 {does}
-heads = ["reference_impl." + name.replace("-", "_") for name in contract_names()]
+heads = ["holdfast.reference_impl." + name.replace("-", "_") for name in contract_names()]
 print(json.dumps([head for head in heads if head + ".terms" in sys.modules]))
 """
 
