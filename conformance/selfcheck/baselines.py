@@ -1,4 +1,4 @@
-"""What mindless implementations score on a plan: one accepts everything, one refuses everything.
+"""What the baseline adapters score on a plan: one accepts everything, one refuses everything.
 
 A count of passed cases says little beside nothing; it stands beside these. The scores are measured, not computed: the
 two are adapters like any other, and `holdfast selfcheck --baselines` writes what they got to
@@ -33,7 +33,7 @@ _SAMPLES = (
 
 @unique
 class Policy(Enum):
-    """The two mindless implementations."""
+    """The two baseline adapters."""
 
     ACCEPT_ALL = "accept-all"
     REFUSE_ALL = "refuse-all"

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.reference_impl.calyx_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
 from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 
 
 def launch(
@@ -20,7 +20,7 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    blueprint: Blueprint = planted(REFERENCE, mutant)
     settings = blueprint.settings(config)
     template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent)))
     try:

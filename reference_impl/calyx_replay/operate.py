@@ -100,7 +100,7 @@ def _blueprint(mutant: str | None) -> Blueprint:
 
     if mutant is None:
         return REFERENCE
-    from holdfast.reference_impl.whole import planted
+    from holdfast.reference_impl.planting import planted
 
     return planted(REFERENCE, mutant)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.reference_impl.hx_sync.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.launching import FolderTemplate, Launched, Stores
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import StoreError
 
@@ -22,7 +22,7 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    blueprint: Blueprint = planted(REFERENCE, mutant)
     template = FolderTemplate(TEMPLATE_KEY, Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent)))
     try:
         parts = blueprint.parts(template.folder, config)

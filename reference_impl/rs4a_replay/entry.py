@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.reference_impl.cluster import ServerError
 from holdfast.reference_impl.confined import ConfinedServer
 from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
@@ -28,7 +29,7 @@ from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from holdfast.reference_impl.rs4a_replay.stoppoints import StopPoints
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 from holdfast.specs import load_terms
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.reference_impl.confined import make_template as make_cluster
 from holdfast.reference_impl.embedded import EmbeddedServer
 from holdfast.reference_impl.launching import Launched, Ready, Stores
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.blueprint import REFERENCE, Blueprint
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
@@ -166,7 +166,7 @@ def launch(
 
     Confined stores are always files. Somebody who names a server with `dsn` wants it there, and gets it there.
     """
-    blueprint: Blueprint = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    blueprint: Blueprint = planted(REFERENCE, mutant)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
     if store not in {kind.value for kind in StoreKind}:
         kinds = ", ".join(kind.value for kind in StoreKind)

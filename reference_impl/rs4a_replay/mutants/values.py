@@ -1,4 +1,4 @@
-"""How a bug is planted in rs4a-replay, and the values that several of its bugs change."""
+"""The loaded values that several bugs of rs4a-replay change."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast.reference_impl.mutants.planting import Bug, Planting
+from holdfast.reference_impl.planting import Change, value
 from holdfast.reference_impl.rs4a_replay.settings import KeySpec, Settings
-from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
-
-_PLANTING: Planting[Settings] = Planting(CONTRACT, prefix="RS4A-", store="sqlite")
-mutant, value = _PLANTING.mutant, _PLANTING.value
 
 
-def key_fields(key: str, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Bug:
+def key_fields(key: str, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Change:
     """Change the list of fields that one key is derived from."""
 
     def changed(settings: Settings) -> Settings:
@@ -24,17 +20,17 @@ def key_fields(key: str, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -
     return value(changed)
 
 
-def unique(relation: str, constraints: Mapping[str, tuple[str, ...]]) -> Bug:
+def unique(relation: str, constraints: Mapping[str, tuple[str, ...]]) -> Change:
     """Change the unique constraints of one relation, in the surface and in what the registrar expects of it."""
     return _altered(relation, unique=dict(constraints))
 
 
-def primary_key(relation: str, columns: tuple[str, ...]) -> Bug:
+def primary_key(relation: str, columns: tuple[str, ...]) -> Change:
     """Change the primary key of one relation, in the surface and in what the registrar expects of it."""
     return _altered(relation, primary_key=columns)
 
 
-def _altered(relation: str, **members: Any) -> Bug:
+def _altered(relation: str, **members: Any) -> Change:
     def changed(settings: Settings) -> Settings:
         altered = replace(settings.relations[relation], **members)
         return replace(settings, relations={**settings.relations, relation: altered})
