@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
-from holdfast.vectors.committed.envelopes_page import (
+from holdfast.vectors.calyx_replay.committed.page import (
     ALICE,
     ALICE_FP,
     ALICE_KEY,
@@ -25,6 +24,7 @@ from holdfast.vectors.committed.envelopes_page import (
     record,
     spelled,
 )
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 
 MALFORMED, UNSIGNED = ("ENVELOPE_MALFORMED",), ("SIGNATURE_INVALID",)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.vectors.committed.page import Page
+from holdfast.vectors.jcs.committed.page import Page
 from holdfast.vectors.record import Vector
 from holdfast.vectors.taxonomy import Category, Profile
 

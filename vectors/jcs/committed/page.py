@@ -1,16 +1,13 @@
-"""How records are written down: documents and requests as they are, beside the bytes that are expected of them.
+"""How records are written down: documents as they are, beside the bytes that are expected of them.
 
 Nothing here computes a canonical form. A page only saves repeating what its records have in common.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from holdfast.vectors.fingerprints.record import Fingerprint
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -107,40 +104,6 @@ class Page:
             kills=(),
             source=source or self.source,
             twin=twin,
-            note=note,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RequestPage:
-    """A contract, and what the ids of its records begin with; names are ids without it."""
-
-    contract: str
-    prefix: str
-
-    def record(
-        self,
-        name: str,
-        key: str,
-        clause: str,
-        request: Mapping[str, Any],
-        preimage: bytes | None,
-        note: str,
-        *,
-        same_as: str | None = None,
-        twin: str | None = None,
-    ) -> Fingerprint:
-        """A request and the bytes that are hashed for it; None if it must be refused, beside the name of its twin."""
-        return Fingerprint(
-            id=f"{self.prefix}-{name}",
-            key=key,
-            contract=self.contract,
-            clause=clause,
-            request=request,
-            preimage=preimage,
-            sha256=None if preimage is None else hashlib.sha256(preimage).hexdigest(),
-            same_as=None if same_as is None else f"{self.prefix}-{same_as}",
-            twin=None if twin is None else f"{self.prefix}-{twin}",
             note=note,
         )
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from holdfast.vectors.committed.page import RequestPage
-from holdfast.vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.fingerprints.lint import lint_fingerprints
+from holdfast.vectors.fingerprints.page import RequestPage
+from holdfast.vectors.fingerprints.record import FILE, Fingerprint, read, write
 
+__all__ = ["OTHERS", "files", "problems", "read", "records"]
+
+# Keys that the tests of the derivations compare.
+OTHERS = frozenset({"keys.json"})
 _PAGE = RequestPage("rs4a-replay", "rs4a")
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _OTHER_HASH = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
@@ -22,6 +27,16 @@ def records() -> Iterator[Fingerprint]:
     yield from _logical()
     yield from _replay()
     yield from _refused()
+
+
+def files() -> Mapping[str, bytes]:
+    """See `holdfast.vectors.committed.Source`."""
+    return {FILE: write(records())}
+
+
+def problems() -> Iterable[str]:
+    """See `holdfast.vectors.committed.Source`."""
+    return lint_fingerprints(list(records()))
 
 
 def _logical() -> Iterator[Fingerprint]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from holdfast.vectors.committed.page import RequestPage
-from holdfast.vectors.fingerprints.record import Fingerprint
+from holdfast.vectors.fingerprints.lint import lint_fingerprints
+from holdfast.vectors.fingerprints.page import RequestPage
+from holdfast.vectors.fingerprints.record import FILE, Fingerprint, read, write
 
+__all__ = ["OTHERS", "files", "problems", "read", "records"]
+
+OTHERS = frozenset[str]()
 _PAGE, _KEY = RequestPage("mesh-delivery", "mesh"), "mesh.fingerprint"
 _BROKER_ID = "0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f"
 # The same 128 bits in Crockford's alphabet.
@@ -29,6 +33,16 @@ def records() -> Iterator[Fingerprint]:
     yield from _metas()
     yield from _bodies()
     yield from _refused()
+
+
+def files() -> Mapping[str, bytes]:
+    """See `holdfast.vectors.committed.Source`."""
+    return {FILE: write(records())}
+
+
+def problems() -> Iterable[str]:
+    """See `holdfast.vectors.committed.Source`."""
+    return lint_fingerprints(list(records()))
 
 
 def _framing() -> Iterator[Fingerprint]:

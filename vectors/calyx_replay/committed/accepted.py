@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
-from holdfast.vectors.committed import envelopes_refused
-from holdfast.vectors.committed.envelopes_page import (
+from holdfast.vectors.calyx_replay.committed import refused
+from holdfast.vectors.calyx_replay.committed.page import (
     ALICE,
     AT,
     BOB,
@@ -20,12 +19,13 @@ from holdfast.vectors.committed.envelopes_page import (
     record,
     spelled,
 )
+from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 
 
 def records() -> Iterator[EnvelopeVector]:
     """What is accepted, other spellings of `plain`, what is malformed under a good signature, and bad signatures."""
     yield from _accepted()
-    yield from envelopes_refused.records()
+    yield from refused.records()
 
 
 def _keyed(name: str, clause: str, text: str, of: Mapping[str, Any], note: str) -> EnvelopeVector:
