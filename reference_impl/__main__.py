@@ -28,7 +28,7 @@ _PROFILES = ("core", "i-json-strict", "safe-int")
 
 def _adapter(options: argparse.Namespace) -> None:
     from holdfast.reference_impl.adapter import serve_stdio
-    from holdfast.reference_impl.mutants import find
+    from holdfast.reference_impl.planting import find
 
     planted = None if options.mutant is None else find(options.mutant)
     serve_stdio(
@@ -74,25 +74,27 @@ def _provision(options: argparse.Namespace) -> None:
 
 
 def _mutants(options: argparse.Namespace) -> None:
-    from holdfast.reference_impl.mutants import all_mutants
+    from holdfast.specs.mutants import load_mutants
 
     listed = [
         {
             "name": each.name,
-            "contract": each.contract,
+            "contract": name,
             "title": each.title,
-            "store": each.store,
-            "must_fail": dict(each.must_fail),
-            "may_fail": dict(each.may_fail),
-            "faults": dict(each.faults),
+            "store": declared.store_of(each),
+            "must_fail": each.must_fail,
+            "may_fail": dict(each.reasons),
+            "faults": each.faults,
         }
-        for each in all_mutants()
+        for name in contract_names()
+        for declared in (load_mutants(name),)
+        for each in declared.mutants
     ]
     if options.json:
         print(json.dumps({"mutants": listed}, indent=1))
         return
-    for each in all_mutants():
-        print(f"{each.name:<36} {each.title} [{', '.join(each.must_fail)}]")
+    for line in listed:
+        print(f"{line['name']:<36} {line['title']} [{', '.join(line['must_fail'])}]")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,14 +1,11 @@
-"""What implementations have in common that claim all of their contract, and where a planted bug enters them."""
+"""What implementations have in common that claim all of their contract."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from holdfast.reference_impl.mutants import find
 from holdfast.specs import version_of
-
-_Factory = TypeVar("_Factory")
 
 
 class Whole:
@@ -29,11 +26,3 @@ class Whole:
 
     def shut_down(self) -> None:
         """See `session.Implementation`. Sessions leave nothing behind."""
-
-
-def planted(reference: _Factory, mutant: str | None) -> _Factory:
-    """The factory, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    if mutant is None:
-        return reference
-    changed: _Factory = find(mutant).apply(reference)
-    return changed

@@ -5,23 +5,14 @@ Each check returns problems as text; none of them stops at the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from holdfast.specs.model import Basis, Case, Contract, FaultCase, Kind, Level, Proof
+from holdfast.specs.mutants import Mutants
 
 
-@dataclass(frozen=True, slots=True)
-class MutantNote:
-    """What a linter must know of a planted bug: its name and the clauses it must break."""
-
-    name: str
-    must_fail: tuple[str, ...]
-
-
-def lint_contract(
-    contract: Contract, *, mutants: Sequence[MutantNote], suite_clauses: Mapping[str, tuple[str, ...]]
-) -> list[str]:
+def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Every problem of a contract with its cases and mutants.
 
     `suite_clauses` maps the plan id of each suite test to the clauses it proves.
@@ -31,6 +22,7 @@ def lint_contract(
         *_refusals(contract),
         *_digests(contract),
         *_mutants(contract, mutants),
+        *_teeth(contract, mutants),
         *_suites(contract, suite_clauses),
     ]
 
@@ -97,25 +89,38 @@ def _digests(contract: Contract) -> Iterable[str]:
             yield f"case {case.id}: has a digest of clause {name}, which it does not prove"
 
 
-def _mutants(contract: Contract, mutants: Sequence[MutantNote]) -> Iterable[str]:
-    by_name = {mutant.name: mutant for mutant in mutants}
-    for mutant in mutants:
-        for clause_id in mutant.must_fail:
+def _mutants(contract: Contract, declared: Mutants) -> Iterable[str]:
+    faults = {fault.id for fault in contract.faults}
+    for name, count in Counter(mutant.name for mutant in declared.mutants).items():
+        if count > 1:
+            yield f"mutant {name}: stands there {count} times"
+    for mutant in declared.mutants:
+        for clause_id in (*mutant.must_fail, *mutant.reasons):
             clause = contract.clauses.get(clause_id)
             if clause is None:
-                yield f"mutant {mutant.name}: must break clause {clause_id}, which does not exist"
-            elif mutant.name not in clause.mutants:
-                yield f"clause {clause_id}: does not name the mutant {mutant.name}, which must break it"
+                yield f"mutant {mutant.name}: breaks clause {clause_id}, which does not exist"
+            elif clause.proof is not Proof.RUN:
+                yield f"mutant {mutant.name}: breaks clause {clause_id}, which no run proves"
+        for clause_id, why in mutant.reasons.items():
+            if clause_id in mutant.must_fail:
+                yield f"mutant {mutant.name}: must break clause {clause_id} and may break it; drop one of the two"
+            if not why:
+                yield f"mutant {mutant.name}: may break clause {clause_id} for no reason; write one behind `why`"
+        for fault_id in mutant.faults.keys() - faults:
+            yield f"mutant {mutant.name}: has the fault {fault_id}, which does not exist"
+    for clause_id in declared.unbreakable:
+        if clause_id not in contract.clauses:
+            yield f"clause {clause_id}: is called unbreakable in mutants.yaml and does not exist"
+        elif declared.breaking(clause_id):
+            yield f"clause {clause_id}: is called unbreakable in mutants.yaml, yet a mutant breaks it"
+
+
+def _teeth(contract: Contract, declared: Mutants) -> Iterable[str]:
+    guarded = {clause for mutant in declared.mutants for clause in mutant.must_fail} | declared.unbreakable.keys()
     for clause in contract.clauses.values():
-        for name in clause.mutants:
-            if name not in by_name:
-                yield f"clause {clause.id}: names the mutant {name}, which does not exist"
-            elif clause.id not in by_name[name].must_fail:
-                yield f"clause {clause.id}: names the mutant {name}, which is not declared to break it"
         needs = clause.proof is Proof.RUN and clause.basis is Basis.EXPLICIT and clause.level is Level.MUST
-        if needs and not clause.mutants and clause.unbreakable is None and clause.not_testable is None:
-            yield f"clause {clause.id}: no mutant breaks it; plant one, or say `unbreakable: why`"
-    guarded = {clause.id for clause in contract.clauses.values() if clause.mutants or clause.unbreakable}
+        if needs and clause.id not in guarded and clause.not_testable is None:
+            yield f"clause {clause.id}: no mutant breaks it; plant one, or say under `unbreakable` why none can"
     for case in contract.cases:
         if case.kind is not Kind.REFUSAL and not guarded & set(case.clauses):
             yield f"case {case.id}: is no refusal with a twin and no mutant breaks its clauses; nothing shows its teeth"

@@ -140,20 +140,11 @@ def _read(folder: Path, *, with_cases: bool) -> Contract:
         else None,
         stateless=raw.get("stateless"),
         raw=raw,
-        digest=strictjson.digest({"contract": _meaning(raw), "methods": methods_raw}),
+        digest=strictjson.digest({"contract": raw, "methods": methods_raw}),
         cases_digest=strictjson.digest([*(data for _, data in case_files), *([] if faults is None else [faults])]),
     )
     check_consistent(contract)
     return contract
-
-
-def _meaning(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The contract without what only the kit's own teeth need, so that a new planted bug makes no evidence stale."""
-    clauses = [
-        {key: value for key, value in clause.items() if key not in ("mutants", "unbreakable")}
-        for clause in raw["clauses"]
-    ]
-    return {**raw, "clauses": clauses}
 
 
 def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
@@ -239,9 +230,7 @@ def _clauses(raw: Mapping[str, Any], folder: Path) -> dict[str, Clause]:
             text=data["text"],
             harm=data["harm"],
             proof=Proof(data["proof"]),
-            mutants=tuple(data.get("mutants", ())),
             not_testable=data.get("not_testable"),
-            unbreakable=data.get("unbreakable"),
             digest=strictjson.digest(covered),
         )
     return clauses

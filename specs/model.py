@@ -137,9 +137,7 @@ class Clause:
     text: str
     harm: str
     proof: Proof
-    mutants: tuple[str, ...]
     not_testable: str | None
-    unbreakable: str | None
     digest: str
 
 

@@ -1,6 +1,6 @@
 """Committed canonicalisation vectors: the model of a record, and reading and writing its line.
 
-`vectors/data/<set>/<category>.jsonl` holds one JSON object a line; its shape is `specs/schemas/vector.schema.json`.
+`vectors/jcs/data/<category>.jsonl` holds one JSON object a line; its shape is `specs/schemas/vector.schema.json`.
 Bytes travel as lower-case hexadecimal, because half of the documents are not text. A record says what each profile
 answers: canonical bytes, or a refusal and its reason.
 """
@@ -70,19 +70,19 @@ class Vector:
 
 @cache
 def load(name: str = "jcs") -> tuple[Vector, ...]:
-    """Every record of `vectors/data/NAME`, in the order of the categories and of the lines.
+    """Every record of `vectors/NAME/data`, in the order of the categories and of the lines.
 
     Raises SpecError for a line that does not fit the schema, a repeated id, and for a set with no records.
     """
-    folder = files("holdfast.vectors").joinpath("data", name)
+    folder = files("holdfast.vectors").joinpath(name, "data")
     records: list[Vector] = []
     for category in Category:
         resource = folder.joinpath(f"{category.value}.jsonl")
         if resource.is_file():
-            records += read(resource.read_bytes(), place=f"vectors/data/{name}/{category.value}.jsonl")
+            records += read(resource.read_bytes(), place=f"vectors/{name}/data/{category.value}.jsonl")
     if not records:
-        raise SpecError(f"expected vectors in vectors/data/{name}, found none; regenerate them or reinstall holdfast")
-    return with_own_ids(records, f"vectors/data/{name}")
+        raise SpecError(f"expected vectors in vectors/{name}/data, found none; regenerate them or reinstall holdfast")
+    return with_own_ids(records, f"vectors/{name}/data")
 
 
 def read(data: bytes, *, place: str) -> list[Vector]:

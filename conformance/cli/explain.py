@@ -11,11 +11,11 @@ import yaml
 from rich.console import Console
 
 from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
-from holdfast.conformance.cli.mutants import planted
 from holdfast.conformance.run.plan import PlannedCase, plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Case, Clause, Contract, SpecError, contract_names, load_contract
 from holdfast.specs.model import FaultCase, Proof
+from holdfast.specs.mutants import load_mutants
 
 
 def explain(
@@ -46,7 +46,7 @@ def explain(
 
 def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
     cases = [case for case in plan_of(contract) if clause.id in case.clauses]
-    mutants = [mutant for mutant in planted() if clause.id in mutant.must_fail]
+    declared = load_mutants(contract.name)
     data: dict[str, Any] = {
         "clause": clause.id,
         "contract": f"{contract.name} {contract.version}",
@@ -58,9 +58,12 @@ def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
         "harm": clause.harm,
         "digest": clause.digest,
         "not_testable": clause.not_testable,
-        "unbreakable": clause.unbreakable,
+        "unbreakable": declared.unbreakable.get(clause.id),
         "cases": [{"case": case.id, "title": case.title} for case in cases],
-        "mutants": [{"mutant": m.name, "title": m.title, "verdict": m.must_fail[clause.id].value} for m in mutants],
+        "mutants": [
+            {"mutant": mutant.name, "title": mutant.title, "verdict": mutant.must_fail[clause.id]}
+            for mutant in declared.breaking(clause.id)
+        ],
     }
     if format_ is Format.JSON:
         print_json(data)

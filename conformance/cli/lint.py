@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.mutants import planted
 from holdfast.conformance.cli.vectors_data import lint as lint_vectors
 from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
-from holdfast.specs.lint import MutantNote, lint_contract
+from holdfast.specs.lint import lint_contract
 from holdfast.specs.loader import contract_folders
+from holdfast.specs.mutants import load_mutants
 
 
 @unique
@@ -36,7 +36,7 @@ def lint(
     ] = False,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data."""
+    """Check contracts, their cases and their mutants; exit 20 if something is wrong with the kit's own data."""
     if what is What.VECTORS:
         if contract or update:
             stop(Exit.USAGE, "--contract and --update belong to `holdfast lint specs`")
@@ -67,11 +67,8 @@ def lint(
 
 def problems_of(contract: Contract) -> list[str]:
     """What the linter finds in one contract."""
-    mutants = [
-        MutantNote(mutant.name, tuple(mutant.must_fail)) for mutant in planted() if mutant.contract == contract.name
-    ]
     suite = {case.id: case.clauses for case in plan_of(contract) if case.form is Form.SUITE}
-    problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
+    problems = lint_contract(contract, mutants=load_mutants(contract.name), suite_clauses=suite)
     if load_baseline(contract) is None:
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
     if fitness.has_queries(contract.name):

@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 import os
-import shlex
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.lint import problems_of
-from holdfast.conformance.cli.mutants import Mutant, planted
-from holdfast.conformance.cli.target import Target, reference_target
+from holdfast.conformance.cli.target import reference_target
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
-from holdfast.conformance.verdict import Exit, Verdict, worst
-from holdfast.reports.evidence import Run, read_evidence
-from holdfast.servers.janitor import Janitor, JanitorLostError
+from holdfast.conformance.selfcheck.kills import Kill, judge_kill, observed
+from holdfast.conformance.selfcheck.running import Wanted, evidence_of
+from holdfast.conformance.verdict import Exit
+from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
+from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
 
-# One mutant against a whole contract takes about a minute on PostgreSQL; this only ends what hangs for ever.
-RUN_TIMEOUT_S = 900
-# The mindless adapters reach no stop point; waiting for it in full would only take time.
+# The baseline adapters reach no stop point; waiting for it in full would only take time.
 BASELINE_SLOW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
-    """What a run of one mutant showed. `missed` and `stray` are sentences; both empty means killed as declared."""
+class Planted:
+    """A mutant beside what it is a mutant of, and how much of the contract it is run against."""
 
     mutant: Mutant
-    shown: Mapping[str, Verdict]
-    missed: tuple[str, ...]
-    stray: tuple[str, ...]
-
-    @property
-    def as_declared(self) -> bool:
-        """Whether every declared clause failed as declared and nothing else failed."""
-        return not self.missed and not self.stray
+    contract: Contract
+    store: str
+    whole: bool
+    all_faults: bool
 
 
 def selfcheck(
@@ -58,6 +50,10 @@ def selfcheck(
     everything: Annotated[
         bool, typer.Option("--faults", help="with --full: let every fault strike every mutant, for hours")
     ] = False,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="with --full: write what also fails to mutants.yaml"),
+    ] = False,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")
     ] = False,
@@ -65,40 +61,43 @@ def selfcheck(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
+    if update and not full:
+        stop(Exit.USAGE, "--update writes what fails of a whole contract; it needs --full")
     names = contract or list(contract_names())
     try:
         contracts = [load_contract(name) for name in names]
-        mutants = [found for found in planted() if found.contract in names]
+        chosen = [
+            Planted(found, loaded, declared.store_of(found), full, everything and full)
+            for loaded in contracts
+            for declared in (load_mutants(loaded.name),)
+            for found in declared.mutants
+        ]
     except SpecError as error:
         stop(Exit.USAGE if contract else Exit.KIT, str(error))
     if mutant:
-        unknown = set(mutant) - {found.name for found in mutants}
+        unknown = set(mutant) - {found.mutant.name for found in chosen}
         if unknown:
             stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
-        mutants = [found for found in mutants if found.name in mutant]
+        chosen = [found for found in chosen if found.mutant.name in mutant]
     if baselines:
         with Janitor() as janitor:
             for loaded in contracts:
                 _write_baseline(loaded, janitor)
         raise typer.Exit(int(Exit.OK))
-    problems = [f"{loaded.name}: {text}" for loaded in contracts for text in problems_of(loaded)] if not mutant else []
-    if not mutants:
-        problems.append("no mutant was run, so nothing shows that the kit catches anything")
-    by_name = {loaded.name: loaded for loaded in contracts}
     with Janitor() as janitor:
         pool = ThreadPoolExecutor(max_workers=jobs)
         try:
-            kills = list(
-                pool.map(
-                    lambda found: _kill(
-                        found, by_name[found.contract], whole=full, everything=everything and full, janitor=janitor
-                    ),
-                    mutants,
-                )
-            )
+            found = list(pool.map(lambda planted: _kill(planted, janitor), chosen))
         finally:
-            # After Ctrl-C nobody waits for the runs that are under way: the janitor ends them.
+            # After Ctrl-C nothing waits for the runs that are under way: the janitor ends them.
             pool.shutdown(wait=False, cancel_futures=True)
+    kills = [kill for kill, _ in found]
+    if update:
+        for loaded in contracts:
+            _write_observed(loaded.name, {seen.name: seen for _, seen in found})
+    problems = [f"{loaded.name}: {text}" for loaded in contracts for text in problems_of(loaded)] if not mutant else []
+    if not chosen:
+        problems.append("no mutant was run, so nothing shows that the kit catches anything")
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
         print_json(_json(kills, problems, good))
@@ -107,108 +106,41 @@ def selfcheck(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _kill(mutant: Mutant, contract: Contract, *, whole: bool, everything: bool, janitor: Janitor) -> Kill:
-    clauses = () if whole else tuple(mutant.must_fail)
+def _kill(planted: Planted, janitor: Janitor) -> tuple[Kill, Mutant]:
+    """What the run showed, and the mutant with what it breaks besides."""
+    mutant, contract = planted.mutant, planted.contract
+    target = reference_target(mutant=mutant.name)
+    wanted = Wanted(
+        mutant.name,
+        target.adapter,
+        contract.name,
+        target.launcher,
+        planted.store,
+        clauses=() if planted.whole else tuple(mutant.must_fail),
+        faults=None if planted.all_faults else tuple(mutant.faults),
+    )
     try:
-        faults = None if everything else tuple(mutant.faults)
-        run = _verify(reference_target(mutant=mutant.name), contract, mutant.store, clauses, faults, janitor=janitor)
+        run = evidence_of(wanted, janitor)
     except RuntimeError as error:
-        return Kill(mutant, {}, (str(error),), ())
-    kill = judge_kill(mutant, run, whole=whole, everything=everything)
+        return Kill(mutant, {}, (str(error),), ()), mutant
+    plan = {case.id: case.clauses for case in plan_of(contract)}
+    left_out = () if planted.all_faults else {fault.id for fault in contract.faults}
+    kill = judge_kill(mutant, run, due=[case for case in plan if case not in left_out] if planted.whole else ())
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
         err().print(f"    {escape(line)}")
-    return kill
+    return kill, observed(mutant, run, plan)
 
 
-def _verify(
-    target: Target,
-    contract: Contract,
-    store: str,
-    clauses: Sequence[str],
-    faults: Sequence[str] | None,
-    *,
-    janitor: Janitor,
-    slow: float = 1.0,
-) -> Run:
-    """Run `holdfast verify` in a process of its own and read its evidence. Raises RuntimeError if there is none.
-
-    `faults` are those that are let strike, None for all that there are.
-    """
-    with tempfile.TemporaryDirectory(dir=janitor.make_folder()) as scratch:
-        evidence = Path(scratch) / "run.jsonl"
-        words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", contract.name]
-        words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
-        for clause in clauses:
-            words += ["--clause", clause]
-        if faults is not None:
-            words += ["--no-faults", *(word for case in faults for word in ("--case", case))]
-        if target.launcher:
-            words += ["--config", f"store={store}", "--launcher", shlex.join(target.launcher)]
-        words += ["--", *target.adapter]
-        # In a group of its own that the janitor knows, so that it ends with this process, however this one ends.
-        child = subprocess.Popen(
-            words, cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-        )
-        try:
-            janitor.watch_group(child.pid)
-            said = child.communicate(timeout=RUN_TIMEOUT_S)[1].decode(errors="replace").strip()[-600:]
-        except subprocess.TimeoutExpired as error:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
-            raise RuntimeError(f"{target.name}: the run took longer than {RUN_TIMEOUT_S} s") from error
-        except JanitorLostError:
-            os.killpg(child.pid, signal.SIGKILL)
-            raise
-        finally:
-            janitor.forget_group(child.pid)
-        if not evidence.is_file():
-            raise RuntimeError(f"{target.name}: no evidence, exit {child.returncode}: {said}")
-        run = read_evidence(evidence)
-        if run.defects:
-            raise RuntimeError(f"{target.name}: damaged evidence: {run.defects[0]}")
-        return run
-
-
-def judge_kill(mutant: Mutant, run: Run, *, whole: bool, everything: bool = False) -> Kill:
-    """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
-
-    `whole`: every case is due; the faults only with `everything`, else those that the mutant names.
-    """
-    by_clause: dict[str, list[Verdict]] = {}
-    for line in run.verdicts:
-        for clause in line.clauses:
-            by_clause.setdefault(clause, []).append(Verdict(line.verdict))
-    missed = [
-        f"{clause}: expected {wanted.value}, got {_tally(by_clause.get(clause, []))}"
-        for clause, wanted in mutant.must_fail.items()
-        if wanted not in by_clause.get(clause, [])
-    ]
-    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
-    missed += [
-        f"{case}: expected {wanted.value}, got {_tally([by_case[case]] if case in by_case else [])}"
-        for case, wanted in mutant.faults.items()
-        if by_case.get(case) is not wanted
-    ]
-    stray: list[str] = []
-    for line in run.verdicts:
-        verdict = Verdict(line.verdict)
-        allowed = {*mutant.must_fail, *mutant.may_fail}
-        if verdict is Verdict.CONFORMS or allowed & set(line.clauses) or line.case in mutant.faults:
-            continue
-        stray.append(f"{line.case}: {verdict.value}, though its clauses are not declared: {line.detail[:160]}")
-    if whole:
-        ran = {line.case for line in run.verdicts}
-        left_out = set() if everything else {fault.id for fault in load_contract(mutant.contract).faults}
-        gone = [case for case in (run.header.plan if run.header else ()) if case not in ran | left_out]
-        stray += [f"{case}: no result" for case in gone]
-    return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
-
-
-def _tally(verdicts: Sequence[Verdict]) -> str:
-    counts = {verdict: verdicts.count(verdict) for verdict in verdicts}
-    return ", ".join(f"{count} x {verdict.value}" for verdict, count in counts.items()) or "no result"
+def _write_observed(contract: str, seen: Mapping[str, Mutant]) -> None:
+    declared = load_mutants(contract)
+    now = msgspec.structs.replace(declared, mutants=tuple(seen.get(one.name, one) for one in declared.mutants))
+    if now == declared:
+        return
+    (contract_folders()[contract] / FILE).write_text(written(now), encoding="utf-8")
+    load_mutants.cache_clear()
+    err().print(f"wrote {FILE} of {contract}")
 
 
 def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
@@ -217,10 +149,9 @@ def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
     for column in ("mutant", "killed", "must fail", "also failing, declared"):
         table.add_column(column, overflow="fold")
     for kill in kills:
-        also = [c for c, v in kill.shown.items() if v is not Verdict.CONFORMS and c in kill.mutant.may_fail]
-        due = [f"{clause} {verdict.value}" for clause, verdict in kill.mutant.must_fail.items()]
+        due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()]
         mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"
-        table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(also))
+        table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(kill.also_failing))
     console.print(table)
     for kill in kills:
         for line in (*kill.missed, *kill.stray):
@@ -252,7 +183,7 @@ def _write_baseline(contract: Contract, janitor: Janitor) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
-        run = _verify(Target(adapter, (), policy.value), contract, "", (), None, janitor=janitor, slow=BASELINE_SLOW)
+        run = evidence_of(Wanted(policy.value, adapter, contract.name, slow=BASELINE_SLOW), janitor)
         verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")

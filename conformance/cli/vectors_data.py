@@ -234,10 +234,9 @@ def regenerate(
     check: Annotated[bool, typer.Option("--check", help="write nothing; exit 20 if a file would change")] = False,
 ) -> None:
     """Write the committed vectors again from the program that makes them; the files must come out byte for byte."""
-    from holdfast import vectors
-    from holdfast.vectors.committed.build import files
+    from holdfast.vectors.committed import FOLDER, files
 
-    data = folder or Path(next(iter(vectors.__path__))) / "data"
+    data = folder or FOLDER
     changed = []
     try:
         for name, content in files().items():

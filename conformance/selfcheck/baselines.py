@@ -1,4 +1,4 @@
-"""What mindless implementations score on a plan: one accepts everything, one refuses everything.
+"""What the baseline adapters score on a plan: one accepts everything, one refuses everything.
 
 A count of passed cases says little beside nothing; it stands beside these. The scores are measured, not computed: the
 two are adapters like any other, and `holdfast selfcheck --baselines` writes what they got to
@@ -17,7 +17,7 @@ from holdfast.specs import Contract
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.pattern import found
 
-# What the schemas of contracts call for: keys, nonces, instants, versions, names.
+# What the schemas of contracts call for: keys, nonces, instants, versions, names. Others give `examples`.
 _SAMPLES = (
     "sample",
     "0" * 64,
@@ -33,7 +33,7 @@ _SAMPLES = (
 
 @unique
 class Policy(Enum):
-    """The two mindless implementations."""
+    """The two baseline adapters."""
 
     ACCEPT_ALL = "accept-all"
     REFUSE_ALL = "refuse-all"
@@ -84,6 +84,8 @@ def sample(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
+    if "examples" in schema:
+        return schema["examples"][0]
     kind = schema.get("type", "object")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":

@@ -14,9 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.sqlite import StoreError
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 
 _UTC = "UTC"
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"

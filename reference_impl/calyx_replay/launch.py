@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import FolderTemplate, Launched
 
@@ -21,7 +21,7 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    factory: Factory = planted(REFERENCE, mutant)
     settings = factory.settings(config)
     folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})

@@ -100,7 +100,7 @@ def _factory(mutant: str | None) -> Factory:
 
     if mutant is None:
         return REFERENCE
-    from holdfast.reference_impl.whole import planted
+    from holdfast.reference_impl.planting import planted
 
     return planted(REFERENCE, mutant)
 

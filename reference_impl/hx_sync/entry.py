@@ -11,8 +11,9 @@ from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.hx_sync.terms import CONTRACT
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 

@@ -23,8 +23,8 @@ from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.s3 import split_url
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-from holdfast.reference_impl.whole import planted
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
@@ -56,7 +56,7 @@ class Home:
         """Raises KeyError for an unknown mutant."""
         self._folder = folder
         self._mutant = mutant
-        self._factory: Factory = REFERENCE if mutant is None else planted(REFERENCE, mutant)
+        self._factory: Factory = planted(REFERENCE, mutant)
         self._keys: VaultKeys = self._factory.keys()
         self._closing: Callable[[], None] = lambda: None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.servers.lines import Stores
@@ -23,7 +23,7 @@ def launch(
     mutant: str | None,
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    factory: Factory = planted(REFERENCE, mutant)
     folder = Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from holdfast.reference_impl.jcs.factory import REFERENCE, Factory
 from holdfast.reference_impl.jcs.terms import CONTRACT, Profile
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenRequest, Session
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 from holdfast.specs import load_terms
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
@@ -28,10 +28,10 @@ class Factory:
 
     def build(self, profile: Profile) -> Canonicaliser:
         """A canonicaliser for one profile. Raises OpenError, TermsError."""
-        return self.canonicaliser(self.reader(self.limits(), profile), self.writer())
+        return self.canonicaliser(self.reader(self.settings({}), profile), self.writer())
 
-    def limits(self) -> Limits:
-        """The limits that hold. Raises OpenError, TermsError."""
+    def settings(self, _config: Mapping[str, str]) -> Limits:
+        """The limits that hold, with each config. Raises OpenError, TermsError."""
         return self.loaded(load_limits())
 
 

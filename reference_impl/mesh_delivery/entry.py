@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenRequest, Session
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 
 
 @dataclass(frozen=True, slots=True)

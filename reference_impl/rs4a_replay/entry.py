@@ -12,6 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
@@ -26,7 +27,7 @@ from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, Settings, S
 from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.whole import Whole, planted
+from holdfast.reference_impl.whole import Whole
 from holdfast.servers.errors import ServerError
 from holdfast.servers.postgres.confined import ConfinedServer
 from holdfast.specs import load_terms

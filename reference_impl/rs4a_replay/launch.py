@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
@@ -147,7 +147,7 @@ def launch(
 
     Confined stores are always files. Somebody who names a server with `dsn` wants it there, and gets it there.
     """
-    factory: Factory = REFERENCE if mutant is None else find(mutant).apply(REFERENCE)
+    factory: Factory = planted(REFERENCE, mutant)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
     if store not in {kind.value for kind in StoreKind}:
         kinds = ", ".join(kind.value for kind in StoreKind)

@@ -51,7 +51,7 @@ def test_the_reference_conforms_in_every_case(
     assert {line.verdict for line in run.verdicts} == {"conforms"}
 
 
-def test_the_run_prints_every_clause_beside_the_scores_of_the_mindless(
+def test_the_run_prints_every_clause_beside_the_scores_of_the_baselines(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     _, done = verified

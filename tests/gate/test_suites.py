@@ -19,7 +19,7 @@ from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, s
 from holdfast.conformance.run.recorder import exchange_of
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
-from holdfast.specs import load_contract
+from holdfast.specs import contract_names, load_contract
 from holdfast.specs.loader import read_contract
 from tests.gate.conftest import NOW, SEED, Bench
 from tests.harness.suite_play import played, reference
@@ -242,13 +242,13 @@ def test_a_suite_test_that_conforms_is_judged_alike_again(tmp_path: Path) -> Non
 def test_only_what_hypothesis_draws_is_not_judged_again() -> None:
     drawn = {
         function.__name__
-        for contract in ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
+        for contract in contract_names()
         for function, _ in suite_tests(contract)
         if is_drawn(load_contract(contract), planned_of(contract, function.__name__))
     }
     told = {
         function.__name__
-        for contract in ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
+        for contract in contract_names()
         for function, _ in suite_tests(contract)
         if "@given" in inspect.getsource(function)
     }

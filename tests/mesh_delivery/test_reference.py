@@ -15,7 +15,7 @@ from holdfast.reference_impl.mesh_delivery import terms
 from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
 from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
-from holdfast.reference_impl.mutants import all_mutants
+from holdfast.reference_impl.planting import all_bugs
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import TermsError
 from holdfast.specs import load_contract
@@ -134,7 +134,7 @@ def test_a_parameter_that_is_no_text_is_an_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_every_mutant_still_answers_the_plain_request() -> None:
-    for mutant in all_mutants():
-        if mutant.contract == "mesh-delivery":
-            answer = mutant.apply(REFERENCE).build().call("fingerprint", REQUEST)
-            assert isinstance(answer, Accepted), mutant.name
+    for bug in all_bugs():
+        if bug.contract == "mesh-delivery":
+            answer = bug.apply(REFERENCE).build().call("fingerprint", REQUEST)
+            assert isinstance(answer, Accepted), bug.name

@@ -9,16 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl.mutants import all_mutants, find
+from holdfast.reference_impl.planting import all_bugs, find
 from holdfast.reference_impl.registry import Deferred, contract_names, implementation
 
 LOADED = """
 import json, sys
-from holdfast.reference_impl.mutants import find
+from holdfast.reference_impl.planting import find
 from holdfast.reference_impl.registry import Deferred, contract_names
 {does}
 heads = ["holdfast.reference_impl." + name.replace("-", "_") for name in contract_names()]
 print(json.dumps([head for head in heads if head + ".terms" in sys.modules]))
+"""
+DECLARATIONS_READ = """
+import sys
+from holdfast.reference_impl.planting import find
+find('key-of-first-4k')
+print('holdfast.specs.mutants' in sys.modules)
 """
 
 
@@ -38,6 +44,16 @@ def test_a_bug_is_found_without_the_other_contracts() -> None:
     ]
 
 
+def test_a_bug_is_found_without_what_the_contract_says_of_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DECLARATIONS_READ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
+
+
 def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:
     for name in contract_names():
         deferred, whole = Deferred(name), implementation(name)
@@ -45,7 +61,7 @@ def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() ->
 
 
 def test_every_bug_is_found_by_its_name() -> None:
-    assert [find(mutant.name) for mutant in all_mutants()] == list(all_mutants())
+    assert [find(bug.name) for bug in all_bugs()] == list(all_bugs())
 
 
 def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:

@@ -13,7 +13,7 @@ import pytest
 from holdfast.vectors.derive import derive, names
 from holdfast.vectors.rs4a_replay import derive as rs4a
 
-DATA = Path(__file__).resolve().parents[2] / "vectors" / "data" / "rs4a-keys.json"
+DATA = Path(__file__).resolve().parents[2] / "vectors" / "rs4a_replay" / "data" / "keys.json"
 VECTORS: list[dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))["vectors"]
 BY_NAME = {vector["name"]: vector for vector in VECTORS}
 KEYS = ("logical_request_key", "replay_key")

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
-import pytest
-
-from holdfast.conformance.cli.mutants import Mutant, planted
-from holdfast.conformance.cli.selfcheck import judge_kill
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
-from holdfast.conformance.verdict import Verdict
-from holdfast.reports.evidence import Header, Run, VerdictLine
-from holdfast.specs import load_contract, schema
-from holdfast.specs.model import Basis, Proof
-
-# One of each sort: a key with the attempt in it, a record that ends with its request, a state that leaks, a reason
-# that is wrong, an audit that rolls back.
-SLICE = 5
+from holdfast.conformance.selfcheck.kills import judge_kill, observed
+from holdfast.reports.evidence import Run, VerdictLine
+from holdfast.specs import contract_names, load_contract, schema
+from holdfast.specs.mutants import Allowed, Caught, Mutant, load_mutants
 
 
 def verdict_line(case: str, clauses: tuple[str, ...], verdict: str) -> VerdictLine:
@@ -37,9 +25,9 @@ def run_of(*lines: VerdictLine) -> Run:
     return Run(None, (), (), (), lines, None, (), "sha256:" + "0" * 64)
 
 
-def mutant(must: dict[str, Verdict], may: dict[str, str] | None = None) -> Mutant:
+def mutant(must: dict[str, Caught], *may: Allowed) -> Mutant:
     """A mutant with that declaration."""
-    return Mutant("some-bug", "rs4a-replay", "Some bug", must, may or {}, "sqlite")
+    return Mutant("some-bug", "Some bug", must, may)
 
 
 def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -53,18 +41,22 @@ def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_slice_of_the_mutants_is_killed_as_declared(tmp_path: Path) -> None:
-    names = [found.name for found in planted() if found.store in ("sqlite", "none")]
-    # Spread over the list, another part of it every day, so that in time all of them come by here.
-    start = datetime.now(UTC).timetuple().tm_yday
-    chosen = [names[(start + index * len(names) // SLICE) % len(names)] for index in range(SLICE)]
+def test_one_mutant_of_each_contract_is_killed_as_declared(tmp_path: Path) -> None:
+    chosen = [one_of(name) for name in contract_names()]
     words = [word for name in chosen for word in ("--mutant", name)]
     done = selfcheck(*words, "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("selfcheck"), data) is None
-    assert [kill["mutant"] for kill in data["kills"]] == sorted(set(chosen), key=names.index)
+    assert [kill["mutant"] for kill in data["kills"]] == chosen
     assert data["good"], done.stderr
     assert done.returncode == 0
+
+
+def one_of(contract: str) -> str:
+    """A mutant without a server, by the digest of the contract: another one after each change of it."""
+    declared = load_mutants(contract)
+    names = [each.name for each in declared.mutants if declared.store_of(each) in ("sqlite", "none")]
+    return names[int(load_contract(contract).digest.removeprefix("sha256:"), 16) % len(names)]
 
 
 def test_an_unknown_mutant_is_a_usage_error(tmp_path: Path) -> None:
@@ -73,70 +65,90 @@ def test_an_unknown_mutant_is_a_usage_error(tmp_path: Path) -> None:
     assert "no-such-bug" in done.stderr
 
 
+def test_an_update_without_the_whole_contract_is_a_usage_error(tmp_path: Path) -> None:
+    assert selfcheck("--update", "--mutant", "utf8-ignored", folder=tmp_path).returncode == 64
+
+
 def test_a_mutant_that_survives_its_clause_is_reported() -> None:
-    kill = judge_kill(mutant({"C-1": Verdict.FAIL_OPEN}), run_of(verdict_line("a", ("C-1",), "conforms")), whole=False)
+    kill = judge_kill(mutant({"C-1": "fail_open"}), run_of(verdict_line("a", ("C-1",), "conforms")))
     assert not kill.as_declared
     assert "C-1" in kill.missed[0]
 
 
 def test_a_mutant_that_is_caught_with_another_verdict_is_reported() -> None:
-    kill = judge_kill(
-        mutant({"C-1": Verdict.FAIL_OPEN}), run_of(verdict_line("a", ("C-1",), "no_verdict")), whole=False
-    )
+    kill = judge_kill(mutant({"C-1": "fail_open"}), run_of(verdict_line("a", ("C-1",), "no_verdict")))
     assert not kill.as_declared
 
 
 def test_a_mutant_without_any_result_is_reported() -> None:
-    assert not judge_kill(mutant({"C-1": Verdict.FAIL_OPEN}), run_of(), whole=False).as_declared
+    assert not judge_kill(mutant({"C-1": "fail_open"}), run_of()).as_declared
 
 
 def test_a_failure_that_is_not_declared_is_reported() -> None:
-    lines = (verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
-    stray = judge_kill(mutant({"C-1": Verdict.FAIL_OPEN}), run_of(*lines), whole=True)
+    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    stray = judge_kill(mutant({"C-1": "fail_open"}), run)
     assert not stray.as_declared
     assert "b" in stray.stray[0]
-    declared = judge_kill(mutant({"C-1": Verdict.FAIL_OPEN}, {"C-2": "follows"}), run_of(*lines), whole=True)
-    assert declared.as_declared
+    assert judge_kill(mutant({"C-1": "fail_open"}, Allowed("follows", ("C-2",))), run).as_declared
+
+
+def test_a_failure_that_is_declared_without_a_reason_is_reported() -> None:
+    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    kill = judge_kill(mutant({"C-1": "fail_open"}, Allowed("", ("C-2",))), run)
+    assert not kill.as_declared
+    assert "b" in kill.stray[0]
 
 
 def test_a_fault_that_has_to_strike_must_be_there_with_its_verdict_and_is_no_stray() -> None:
-    bug = replace(mutant({"C-1": Verdict.FAIL_OPEN}), faults={"a/faults/kill": Verdict.LOST_DURABILITY})
+    bug = Mutant("some-bug", "Some bug", {"C-1": "fail_open"}, faults={"a/faults/kill": "lost_durability"})
     script = verdict_line("a", ("C-1",), "fail_open")
-    missing = judge_kill(bug, run_of(script), whole=False)
+    missing = judge_kill(bug, run_of(script))
     assert missing.missed == ("a/faults/kill: expected lost_durability, got no result",)
-    survived = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "conforms")), whole=False)
+    survived = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "conforms")))
     assert survived.missed == ("a/faults/kill: expected lost_durability, got 1 x conforms",)
-    struck = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "lost_durability")), whole=False)
+    struck = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "lost_durability")))
     assert struck.as_declared
 
 
-def test_where_every_fault_is_to_strike_each_that_is_missing_is_reported() -> None:
-    contract = load_contract("rs4a-replay")
-    plan = plan_of(contract)
-    faults = {fault.id for fault in contract.faults}
-    lines = [verdict_line(case.id, case.clauses, "conforms") for case in plan if case.id not in faults]
-    # Of a header nothing but the plan is asked for here.
-    header = cast(Header, SimpleNamespace(plan=tuple(case.id for case in plan)))
-    run = replace(run_of(*lines), header=header)
-    assert judge_kill(mutant({}), run, whole=True).stray == ()
-    stray = judge_kill(mutant({}), run, whole=True, everything=True).stray
-    assert set(stray) == {f"{fault}: no result" for fault in faults}
+def test_each_case_that_is_due_and_missing_is_reported() -> None:
+    run = run_of(verdict_line("a", ("C-1",), "fail_open"))
+    assert judge_kill(mutant({"C-1": "fail_open"}), run, due=("a",)).as_declared
+    assert judge_kill(mutant({"C-1": "fail_open"}), run, due=("a", "b", "c")).stray == ("b: no result", "c: no result")
 
 
-@pytest.mark.parametrize(
-    "clause", [c.id for c in load_contract("rs4a-replay").clauses.values() if c.proof is Proof.RUN]
-)
-def test_every_explicit_clause_has_a_mutant_or_says_why_none_can_break_it(clause: str) -> None:
-    found = load_contract("rs4a-replay").clauses[clause]
-    if found.basis is Basis.EXPLICIT:
-        assert any(clause in bug.must_fail for bug in planted()) or found.unbreakable
+PLAN = {"a": ("C-1",), "b": ("C-2", "C-1"), "c": ("C-3",), "a/faults/kill": ("C-4",)}
 
 
-def test_the_mindless_adapters_have_been_measured_on_the_cases_as_they_are() -> None:
+def test_what_fails_besides_is_observed_without_a_reason() -> None:
+    run = run_of(
+        verdict_line("a", ("C-1",), "fail_open"),
+        verdict_line("b", ("C-2", "C-1"), "conforms"),
+        verdict_line("c", ("C-3",), "no_verdict"),
+    )
+    assert observed(mutant({"C-1": "fail_open"}), run, PLAN).may_fail == (Allowed("", ("C-3",)),)
+
+
+def test_what_is_declared_and_fails_keeps_its_reason_and_what_does_not_fail_leaves() -> None:
+    run = run_of(
+        verdict_line("a", ("C-1",), "fail_open"),
+        verdict_line("b", ("C-2", "C-1"), "wrong_reason"),
+        verdict_line("c", ("C-3",), "conforms"),
+    )
+    declared = mutant({"C-1": "fail_open"}, Allowed("follows", ("C-2", "C-3")), Allowed("gone", ("C-3",)))
+    assert observed(declared, run, PLAN).may_fail == (Allowed("follows", ("C-2",)),)
+
+
+def test_a_clause_whose_fault_case_did_not_run_stays() -> None:
+    run = run_of(verdict_line("a", ("C-1",), "fail_open"))
+    declared = mutant({"C-1": "fail_open"}, Allowed("a kill breaks it", ("C-4",)))
+    assert observed(declared, run, PLAN) == declared
+
+
+def test_the_baseline_adapters_have_been_measured_on_the_cases_as_they_are() -> None:
     contract = load_contract("rs4a-replay")
     baseline = load_baseline(contract)
     assert baseline is not None
     planned = {case.id for case in plan_of(contract)}
     for policy in Policy:
         assert set(baseline.verdicts[policy]) == planned
-        assert not any(baseline.conforms(policy, case) for case in planned), "mindlessness must not conform"
+        assert not any(baseline.conforms(policy, case) for case in planned), "a baseline adapter must not conform"

@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.specs.lint import MutantNote, lint_contract
+from holdfast.specs.lint import lint_contract
+from holdfast.specs.mutants import Allowed, Mutant, Mutants
 from tests.specs.conftest import Spoilt
 
 AGAIN = "a-second-put-of-a-key-is-refused"
 SHELF = "a-put-key-stands-on-the-shelf"
 CLAUSES = ("TOY-01", "TOY-02", "TOY-03", "TOY-04", "TOY-05")
-MUTANTS = tuple(MutantNote(f"forgets-{name[-1]}", (name,)) for name in CLAUSES)
+MUTANTS = tuple(Mutant(f"forgets-{name[-1]}", "Forgets", {name: "fail_open"}) for name in CLAUSES)
 
 
 @pytest.fixture
 def clean(toy: Spoilt) -> Spoilt:
     """The toy contract with mutants and digests, in which the linter finds nothing."""
-    for name, mutant in zip(CLAUSES, MUTANTS, strict=True):
-        toy.clause(name)["mutants"] = [mutant.name]
     note_digests(toy)
     return toy
 
@@ -34,11 +33,18 @@ def note_digests(toy: Spoilt) -> None:
 
 def found(
     toy: Spoilt,
-    mutants: Sequence[MutantNote] = MUTANTS,
+    mutants: Sequence[Mutant] = MUTANTS,
     suite: Mapping[str, tuple[str, ...]] | None = None,
+    unbreakable: dict[str, str] | None = None,
 ) -> list[str]:
-    """What the linter says."""
-    return lint_contract(toy.read(), mutants=mutants, suite_clauses=suite or {})
+    """What the linter reports."""
+    declared = Mutants("toy", unbreakable=unbreakable or {}, mutants=tuple(mutants))
+    return lint_contract(toy.read(), mutants=declared, suite_clauses=suite or {})
+
+
+def without(*clauses: str) -> list[Mutant]:
+    """The mutants that break none of these clauses."""
+    return [mutant for mutant in MUTANTS if not mutant.must_fail.keys() & set(clauses)]
 
 
 def one(problems: list[str], *words: str) -> None:
@@ -70,8 +76,8 @@ def test_a_clause_that_is_not_testable_needs_no_case(clean: Spoilt) -> None:
 
 def test_a_clause_that_only_a_live_surface_proves_needs_no_case(clean: Spoilt) -> None:
     clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
-    clean.clause("TOY-03").update(proof="fitness", mutants=[])
-    assert found(clean, [note for note in MUTANTS if note.must_fail != ("TOY-03",)]) == []
+    clean.clause("TOY-03").update(proof="fitness")
+    assert found(clean, without("TOY-03")) == []
 
 
 def test_a_clause_that_is_not_testable_and_covered_is_found(clean: Spoilt) -> None:
@@ -152,8 +158,8 @@ def test_everything_that_a_clause_binds_is_in_its_digest(clean: Spoilt, member: 
 
 
 def test_what_does_not_bind_is_not_in_the_digest(clean: Spoilt) -> None:
-    clean.clause("TOY-02")["unbreakable"] = "says the test"
-    assert found(clean) == []
+    clean.clause("TOY-02")["not_testable"] = "says the test"
+    one(found(clean), "listed as not testable")
 
 
 def test_a_digest_of_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None:
@@ -162,51 +168,67 @@ def test_a_digest_of_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None
     one(found(clean), AGAIN, "has a digest of clause TOY-05, which it does not prove")
 
 
-def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
-    one(found(clean, [*MUTANTS, MutantNote("stray", ("TOY-77",))]), "mutant stray", "TOY-77, which does not exist")
-
-
-def test_a_mutant_that_its_clause_does_not_name_is_found(clean: Spoilt) -> None:
-    one(
-        found(clean, [*MUTANTS, MutantNote("another", ("TOY-01",))]),
-        "clause TOY-01",
-        "does not name the mutant another",
+@pytest.mark.parametrize("may", [False, True])
+def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt, may: bool) -> None:
+    stray = Mutant(
+        "stray",
+        "Stray",
+        {"TOY-01" if may else "TOY-77": "fail_open"},
+        (Allowed("follows", ("TOY-77",)),) if may else (),
     )
+    one(found(clean, [*MUTANTS, stray]), "mutant stray", "TOY-77, which does not exist")
 
 
-def test_a_named_mutant_that_does_not_exist_is_found(clean: Spoilt) -> None:
-    clean.clause("TOY-01")["mutants"].append("ghost")
-    one(found(clean), "clause TOY-01", "names the mutant ghost, which does not exist")
+def test_a_mutant_of_a_clause_that_no_run_proves_is_found(clean: Spoilt) -> None:
+    clean.clause("TOY-03").update(proof="fitness")
+    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    one(found(clean), "mutant forgets-3", "TOY-03, which no run proves")
 
 
-def test_a_named_mutant_that_breaks_another_clause_is_found(clean: Spoilt) -> None:
-    clean.clause("TOY-01")["mutants"].append("forgets-2")
-    one(found(clean), "clause TOY-01", "forgets-2, which is not declared to break it")
+def test_a_mutant_that_stands_there_twice_is_found(clean: Spoilt) -> None:
+    one(found(clean, [*MUTANTS, MUTANTS[0]]), "mutant forgets-1", "2 times")
 
 
-def without_mutant(toy: Spoilt, **changes: Any) -> list[str]:
-    """What is said when TOY-02 has no mutant and these changes."""
-    toy.clause("TOY-02").update({"mutants": [], **changes})
-    note_digests(toy)
-    return found(toy, [note for note in MUTANTS if note.must_fail != ("TOY-02",)])
+def test_a_clause_that_must_break_and_may_is_found(clean: Spoilt) -> None:
+    both = Mutant("both", "Both", {"TOY-01": "fail_open"}, (Allowed("follows", ("TOY-01",)),))
+    one(found(clean, [*MUTANTS, both]), "mutant both", "TOY-01", "drop one of the two")
+
+
+def test_a_clause_that_may_break_for_no_reason_is_found(clean: Spoilt) -> None:
+    unsaid = Mutant("unsaid", "Unsaid", {"TOY-01": "fail_open"}, (Allowed("", ("TOY-02",)),))
+    one(found(clean, [*MUTANTS, unsaid]), "mutant unsaid", "TOY-02", "no reason")
+
+
+def test_a_fault_of_a_mutant_that_does_not_exist_is_found(clean: Spoilt) -> None:
+    struck = Mutant("struck", "Struck", {"TOY-01": "fail_open"}, faults={"toy/faults/none": "lost_durability"})
+    one(found(clean, [*MUTANTS, struck]), "mutant struck", "toy/faults/none")
 
 
 def test_an_explicit_must_that_no_mutant_breaks_is_found(clean: Spoilt) -> None:
-    one(without_mutant(clean), "clause TOY-02", "no mutant breaks it")
+    one(found(clean, without("TOY-02")), "clause TOY-02", "no mutant breaks it")
 
 
-@pytest.mark.parametrize(
-    "changes", [{"unbreakable": "nothing in the reference holds it alone"}, {"level": "SHOULD"}, {"basis": "derived"}]
-)
+@pytest.mark.parametrize("changes", [{"level": "SHOULD"}, {"basis": "derived"}])
 def test_other_clauses_need_no_mutant(clean: Spoilt, changes: dict[str, str]) -> None:
-    assert without_mutant(clean, **changes) == []
+    clean.clause("TOY-02").update(changes)
+    note_digests(clean)
+    assert found(clean, without("TOY-02")) == []
+
+
+def test_a_clause_that_no_bug_can_break_needs_no_mutant(clean: Spoilt) -> None:
+    said = {"TOY-02": "nothing in the reference holds it alone"}
+    assert found(clean, without("TOY-02"), unbreakable=said) == []
+
+
+@pytest.mark.parametrize(("clause", "problem"), [("TOY-02", "a mutant breaks it"), ("TOY-77", "does not exist")])
+def test_a_wrong_word_about_what_no_bug_can_break_is_found(clean: Spoilt, clause: str, problem: str) -> None:
+    one(found(clean, unbreakable={clause: "says the test"}), f"clause {clause}", problem)
 
 
 def test_a_case_without_twin_and_mutant_has_no_teeth(clean: Spoilt) -> None:
-    clean.clause("TOY-05").update(mutants=[], basis="derived")
+    clean.clause("TOY-05").update(basis="derived")
     note_digests(clean)
-    problems = found(clean, [note for note in MUTANTS if note.must_fail != ("TOY-05",)])
-    one(problems, "one-of-two-concurrent-puts-wins", "nothing shows its teeth")
+    one(found(clean, without("TOY-05")), "one-of-two-concurrent-puts-wins", "nothing shows its teeth")
 
 
 def test_a_suite_test_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
@@ -216,5 +238,4 @@ def test_a_suite_test_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) ->
 def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
     clean.case(AGAIN).pop("twin")
     clean.case(SHELF)["clause_digests"].clear()
-    clean.clause("TOY-01")["mutants"].append("ghost")
-    assert len(found(clean)) == 3
+    assert len(found(clean, without("TOY-02"))) == 3

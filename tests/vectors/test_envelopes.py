@@ -19,8 +19,8 @@ from holdfast.reference_impl.hx_sync.header import Headers, MalformedError
 from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.settings import load_settings
 from holdfast.specs.errors import SpecError
-from holdfast.vectors.hx_sync.objects import committed
-from holdfast.vectors.hx_sync.objects.committed import KINDS, lint_envelopes, records
+from holdfast.vectors.hx_sync import committed
+from holdfast.vectors.hx_sync.committed import KINDS, lint_envelopes, records
 from holdfast.vectors.hx_sync.objects.format import hchacha20
 from holdfast.vectors.lint import lint
 

@@ -1,6 +1,6 @@
 """Committed fingerprint vectors: the model of a record, and reading and writing its line.
 
-`vectors/data/fingerprints/<module>.jsonl` holds one JSON object a line; its shape is
+`vectors/<contract>/data/fingerprints.jsonl` holds one JSON object a line; its shape is
 `specs/schemas/fingerprint.schema.json`. A record gives a request, the bytes that are hashed for it, spelt out by
 hand, and their SHA-256; or it says that the request has no fingerprint and must be refused.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
 
+FILE = "fingerprints.jsonl"
 _SCHEMA = "fingerprint"
 
 
@@ -41,15 +42,18 @@ class Fingerprint:
 
 @cache
 def load() -> tuple[Fingerprint, ...]:
-    """Every record, by file and line. Raises SpecError for a line that does not fit, a repeated id, and no records."""
-    folder = files("holdfast.vectors").joinpath("data", "fingerprints")
-    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    """Every record, by contract and line.
+
+    Raises SpecError for a line that does not fit, a repeated id, and no records.
+    """
+    found = [folder for folder in files("holdfast.vectors").iterdir() if folder.joinpath("data", FILE).is_file()]
     records: list[Fingerprint] = []
-    for name in names:
-        records += read(folder.joinpath(name).read_bytes(), place=f"vectors/data/fingerprints/{name}")
+    for folder in sorted(found, key=lambda each: each.name):
+        place = f"vectors/{folder.name}/data/{FILE}"
+        records += read(folder.joinpath("data", FILE).read_bytes(), place=place)
     if not records:
-        raise SpecError("expected vectors in vectors/data/fingerprints, found none; reinstall holdfast")
-    return with_own_ids(records, "vectors/data/fingerprints")
+        raise SpecError(f"expected vectors in vectors/<contract>/data/{FILE}, found none; reinstall holdfast")
+    return with_own_ids(records, FILE)
 
 
 def read(data: bytes, *, place: str) -> list[Fingerprint]:

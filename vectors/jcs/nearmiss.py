@@ -1,6 +1,6 @@
 """The near misses: canonicalisers that are right but for one habit, and the committed records that show it.
 
-The near misses themselves are test oracles of this repository (tests/vectors/nearmiss); `vectors/data/nearmiss.json`
+The near misses themselves are test oracles of this repository (tests/vectors/nearmiss); `data/nearmiss.json`
 says what each one does and which records it gets wrong, as measured. A record's `kills` comes from there.
 """
 
@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from holdfast.specs.errors import SpecError, StrictJsonError
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.strictjson import loads
 
 DATA = "nearmiss.json"
+PLACE = f"vectors/jcs/data/{DATA}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +29,24 @@ class NearMiss:
     killed_by: tuple[str, ...]
 
 
+def data() -> Traversable:
+    """The file."""
+    return files("holdfast.vectors").joinpath("jcs", "data", DATA)
+
+
 @cache
 def load_near_misses() -> Mapping[str, NearMiss]:
     """Every near miss by name. Raises SpecError if the file is missing or does not fit its schema."""
-    resource = files("holdfast.vectors").joinpath("data", DATA)
+    resource = data()
     if not resource.is_file():
-        raise SpecError(f"expected vectors/data/{DATA}, found nothing; reinstall holdfast")
+        raise SpecError(f"expected {PLACE}, found nothing; reinstall holdfast")
     try:
         raw = loads(resource.read_bytes())
     except StrictJsonError as error:
-        raise SpecError(f"vectors/data/{DATA}: expected JSON, found {error}") from error
+        raise SpecError(f"{PLACE}: expected JSON, found {error}") from error
     problem = explain(published_validator("near-misses"), raw)
     if problem is not None:
-        raise SpecError(f"vectors/data/{DATA}: {problem}")
+        raise SpecError(f"{PLACE}: {problem}")
     return {name: NearMiss(entry["what"], tuple(entry["killed_by"])) for name, entry in raw.items()}
 
 

@@ -145,7 +145,7 @@ def _tell(bench: Bench, found: list[_Found]) -> None:
         bench.fail(
             found[0].verdict.value,
             listed([one.text for one in found]),
-            expected="what vectors/data/jcs says, or the construction of the document",
+            expected="what vectors/jcs/data says, or the construction of the document",
             at=found[0].n,
         )
 

@@ -60,7 +60,7 @@ def _told(request: Mapping[str, Any]) -> str:
 
 
 def _run(bench: Bench, *clauses: str) -> None:
-    """Every request of vectors/data/fingerprints/mesh.jsonl that is about these clauses."""
+    """Every request of vectors/mesh_delivery/data/fingerprints.jsonl that is about these clauses."""
     found: list[tuple[str, str, int | None]] = []
     with bench.session() as session:
         for record in load():

@@ -6,11 +6,9 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import SYNCHRONOUS_FULL
 
 
@@ -80,37 +78,9 @@ class SyncedNever(Unsynced):
     level = "OFF"
 
 
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "commit-forgotten",
-        "A transaction is never committed",
-        part(store=CommitForgotten),
-        {"ALG-3": "lost_durability"},
-        {EVERYTHING: "nothing is ever stored"},
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "rows-held-in-memory",
-        "Receipts wait in memory until something else needs the store",
-        part(store=HeldInMemory),
-        {"ALG-11": "lost_durability"},
-        {EVERYTHING: "what was accepted is not yet in the file, and the lock is held"},
-        faults={"kill": "lost_durability"},
-    ),
-    mutant(
-        "sync-left-to-checkpoint",
-        "A commit returns before the disk has it: synchronous is NORMAL",
-        part(store=Unsynced),
-        {"ALG-11": "lost_durability"},
-        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "synchronous-off",
-        "Nothing is ever forced to the disk: synchronous is OFF",
-        part(store=SyncedNever),
-        {"ALG-11": "lost_durability"},
-        also("its connections are asked", "HARD-2") | also("power is lost", "ALG-3 HARD-4"),
-        faults={"power-loss": "lost_durability"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "commit-forgotten": part(store=CommitForgotten),
+    "rows-held-in-memory": part(store=HeldInMemory),
+    "sync-left-to-checkpoint": part(store=Unsynced),
+    "synchronous-off": part(store=SyncedNever),
+}

@@ -11,12 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.service import Parts, Service
 from holdfast.reference_impl.calyx_replay.store import Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.strictjson import canonical
 
@@ -160,135 +159,20 @@ class UpperCaseFits(Schema):
         return super().key_check().replace("[^0-9a-f]", "[^0-9a-fA-F]")
 
 
-_LOOKED_UP = "its cases look for the right key in an answer or in a row, or put a row with it there"
-_IN_A_ROW = "its cases look for the right key in a row, or put a row with it there"
-_ONE_AND_THE_SAME = "two of its envelopes have the same ciphertext, so that the second passes for a copy"
-_KEYED = (
-    "ALG-2 ALG-3 ALG-5 ALG-8 ALG-10 ALG-11 HARD-4 HARD-5 HARD-7 KEY-1 KEY-2 KEY-3 KEY-4a KEY-4b KEY-4c KEY-4d KEY-5 "
-    "KEY-8 KEY-9 MIG-1 MIG-2 MIG-4 MIG-6 PRN-6c SCH-2 SCH-7 SCH-12 SCH-13 SCH-14 SCH-15"
-)
-
-
-def _another_key(own: str, further: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """What falls with every key, but for the clause itself."""
-    found = {**(further or {}), **also(_LOOKED_UP, _KEYED)}
-    del found[own]
-    return found
-
-
-STORED_OTHERWISE = also(
-    _IN_A_ROW,
-    "ALG-3 ALG-5 ALG-8 ALG-10 ALG-11 KEY-1 KEY-8 MIG-1 MIG-2 MIG-4 PRN-6c SCH-2 SCH-7 SCH-13 SCH-14 SCH-15",
-)
-
-
-MUTANTS = (
-    mutant(
-        "key-of-ciphertext",
-        "The key is the digest of the ciphertext alone",
-        part(codec=KeyOfCiphertext),
-        {"KEY-1": "fail_open"},
-        _another_key(
-            "KEY-1",
-            also(
-                _ONE_AND_THE_SAME,
-                "ALG-4 ALG-6 ALG-7 ALG-12 HARD-3 HARD-6 KEY-6 KEY-7 LOC-3 MIG-5 PRN-6a PRN-7 PRN-11 SCH-9",
-            ),
-        ),
-    ),
-    mutant(
-        "key-of-header-and-ciphertext",
-        "The key covers header and ciphertext, and neither protocol_version nor signature",
-        part(codec=KeyOfHeaderAndCiphertext),
-        {"KEY-1": "fail_open"},
-        _another_key("KEY-1"),
-    ),
-    mutant(
-        "key-of-repr",
-        "The key is the digest of how Python prints the envelope",
-        part(codec=KeyOfRepr),
-        {"KEY-1": "fail_open"},
-        _another_key("KEY-1"),
-    ),
-    mutant(
-        "half-the-key-stored",
-        "The store keeps the first half of each key",
-        part(store=HalfTheKey, schema=HalfKeysFit),
-        {"KEY-2": "fail_open"},
-        STORED_OTHERWISE | also(_IN_A_ROW, "SCH-12"),
-    ),
-    mutant(
-        "upper-case-key-stored",
-        "The store keeps each key in upper case",
-        part(store=UpperCaseKey, schema=UpperCaseFits),
-        {"KEY-2": "fail_open"},
-        STORED_OTHERWISE | also(_IN_A_ROW, "SCH-12"),
-    ),
-    mutant(
-        "key-salted-by-process",
-        "Each process salts the keys with a random value of its own",
-        part(codec=KeySaltedByProcess),
-        {"KEY-3": "fail_open"},
-        _another_key(
-            "KEY-3", also("a copy comes after a restart, or to another process", "ALG-12 HARD-2 HARD-3 HARD-6 PRN-11")
-        ),
-    ),
-    mutant(
-        "key-without-protocol-version",
-        "The key covers everything but protocol_version",
-        part(codec=KeyWithoutProtocolVersion),
-        {"KEY-4a": "fail_open"},
-        _another_key("KEY-4a"),
-    ),
-    mutant(
-        "key-without-further-members",
-        "The key covers the five members that every header has, and no further ones",
-        part(codec=KeyWithoutFurtherMembers),
-        {"KEY-4b": "fail_open"},
-        also("the headers of its envelopes have further members", "KEY-1 KEY-2 KEY-3 KEY-8"),
-    ),
-    mutant(
-        "key-without-timestamp",
-        "The key covers everything but the header's timestamp",
-        part(codec=KeyWithoutTimestamp),
-        {"KEY-4b": "fail_open"},
-        _another_key("KEY-4b"),
-    ),
-    mutant(
-        "key-of-first-4k",
-        "The key is the digest of the first 4096 bytes",
-        part(codec=KeyOfFirst4k),
-        {"KEY-4c": "wrong_reason"},
-    ),
-    mutant(
-        "key-of-header",
-        "The key is the digest of the header alone",
-        part(codec=KeyOfHeader),
-        {"KEY-4c": "fail_open"},
-        _another_key("KEY-4c"),
-    ),
-    mutant(
-        "key-without-signature",
-        "The key covers what is signed, and not the signature",
-        part(codec=KeyWithoutSignature),
-        {"KEY-4d": "fail_open"},
-        _another_key("KEY-4d"),
-    ),
-    mutant(
-        "key-with-date",
-        "The receiver's date is hashed with the envelope",
-        part(codec=KeyPrefixed, service=CodecKnowsDate),
-        {"KEY-5": "fail_open"},
-        _another_key("KEY-5"),
-    ),
-    mutant(
-        "key-with-store-salt",
-        "Something of the store is hashed with the envelope",
-        part(codec=KeyPrefixed, service=CodecKnowsStore),
-        {"KEY-5": "wrong_reason"},
-        _another_key("KEY-5"),
-    ),
-    mutant(
-        "key-carried", "A replay_key in the header is taken for the key", part(codec=KeyCarried), {"KEY-8": "fail_open"}
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "key-of-ciphertext": part(codec=KeyOfCiphertext),
+    "key-of-header-and-ciphertext": part(codec=KeyOfHeaderAndCiphertext),
+    "key-of-repr": part(codec=KeyOfRepr),
+    "half-the-key-stored": part(store=HalfTheKey, schema=HalfKeysFit),
+    "upper-case-key-stored": part(store=UpperCaseKey, schema=UpperCaseFits),
+    "key-salted-by-process": part(codec=KeySaltedByProcess),
+    "key-without-protocol-version": part(codec=KeyWithoutProtocolVersion),
+    "key-without-further-members": part(codec=KeyWithoutFurtherMembers),
+    "key-without-timestamp": part(codec=KeyWithoutTimestamp),
+    "key-of-first-4k": part(codec=KeyOfFirst4k),
+    "key-of-header": part(codec=KeyOfHeader),
+    "key-without-signature": part(codec=KeyWithoutSignature),
+    "key-with-date": part(codec=KeyPrefixed, service=CodecKnowsDate),
+    "key-with-store-salt": part(codec=KeyPrefixed, service=CodecKnowsStore),
+    "key-carried": part(codec=KeyCarried),
+}

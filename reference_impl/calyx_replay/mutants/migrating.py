@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +15,10 @@ from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import written
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
@@ -166,108 +164,20 @@ class BackupRewritten(Migration):
         return written_now
 
 
-_LOST = "an id has no envelope"
-_KEYS = "its envelope is migrated"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "migration-skipped-if-store-exists",
-        "A store that has records is taken for migrated",
-        part(migration=SkippedInUse),
-        {"MIG-1": "over_refusal"},
-        also("there are records before the migration", "MIG-3 MIG-4 MIG-5"),
-    ),
-    mutant(
-        "migration-stops-at-first",
-        "Only the first id of the list is migrated",
-        part(migration=FirstOnly),
-        {"MIG-1": "wrong_reason"},
-        also("its list has more than one id", "MIG-2 MIG-3 MIG-4 MIG-5 MIG-7"),
-    ),
-    mutant(
-        "migrated-key-of-msg-id",
-        "The key of a migrated row is the hash of the message id",
-        part(migration=KeyOfMsgId),
-        {"MIG-2": "wrong_reason", "MIG-6": "fail_open"},
-        also(_KEYS, "MIG-1 MIG-4 MIG-5"),
-    ),
-    mutant(
-        "backup-removed",
-        "The list is removed after the migration",
-        part(migration=BackupRemoved),
-        {"MIG-3": "lost_durability"},
-        also("it migrates twice", "MIG-5"),
-    ),
-    mutant(
-        "backup-rewritten",
-        "The list is written out anew after the migration",
-        part(migration=BackupRewritten),
-        {"MIG-3": "lost_durability"},
-    ),
-    mutant(
-        "unmigrated-gets-a-key",
-        "An id without envelope gets a row with the hash of the id",
-        part(migration=UnmigratedKeyed),
-        {"MIG-4": "fail_open"},
-        also(_LOST, "MIG-1 MIG-3 MIG-5 MIG-7"),
-    ),
-    mutant(
-        "unmigrated-untold",
-        "Ids without envelope are not told",
-        part(migration=UnmigratedUntold),
-        {"MIG-4": "fail_open"},
-        also(_LOST, "MIG-1 MIG-5 MIG-7"),
-    ),
-    mutant(
-        "unmigrated-unblocked",
-        "Ids without envelope are not blocked",
-        part(migration=Unblocked),
-        {"MIG-4": "fail_open"},
-        also(_LOST, "MIG-1 MIG-5 MIG-7"),
-    ),
-    mutant(
-        "blocked-for-ever",
-        "An id without envelope is never free again",
-        part(mailbox=BlockedForEver),
-        {"MIG-4": "over_refusal"},
-    ),
-    mutant(
-        "migration-not-repeatable",
-        "A migration fails on a record that is there",
-        part(migration=NotRepeatable),
-        {"MIG-5": "over_refusal"},
-        also("its envelope has a record before the migration", "MIG-1 MIG-3 MIG-4"),
-    ),
-    mutant(
-        "migration-refreshes",
-        "A migration renews seen_at of records that are there",
-        part(migration=Refreshing),
-        {"MIG-5": "state_leak"},
-    ),
-    mutant(
-        "migration-in-pieces",
-        "A migration commits after each envelope",
-        part(migration=InPieces),
-        {"MIG-5": "state_leak"},
-    ),
-    mutant(
-        "migration-with-another-codec",
-        "A migrated row has the key of another encoding",
-        part(migration=AnotherCodec),
-        {"MIG-6": "fail_open"},
-        also(_KEYS, "MIG-1 MIG-2 MIG-4 MIG-5"),
-    ),
-    mutant(
-        "bad-entries-skipped",
-        "What cannot be migrated is left out",
-        part(migration=BadSkipped),
-        {"MIG-7": "fail_open"},
-        also("its list is malformed", "MIG-3"),
-    ),
-    mutant(
-        "file-name-trusted",
-        "Whatever lies in the file of an id is its envelope",
-        part(migration=FileNameTrusted),
-        {"MIG-7": "fail_open"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "migration-skipped-if-store-exists": part(migration=SkippedInUse),
+    "migration-stops-at-first": part(migration=FirstOnly),
+    "migrated-key-of-msg-id": part(migration=KeyOfMsgId),
+    "backup-removed": part(migration=BackupRemoved),
+    "backup-rewritten": part(migration=BackupRewritten),
+    "unmigrated-gets-a-key": part(migration=UnmigratedKeyed),
+    "unmigrated-untold": part(migration=UnmigratedUntold),
+    "unmigrated-unblocked": part(migration=Unblocked),
+    "blocked-for-ever": part(mailbox=BlockedForEver),
+    "migration-not-repeatable": part(migration=NotRepeatable),
+    "migration-refreshes": part(migration=Refreshing),
+    "migration-in-pieces": part(migration=InPieces),
+    "migration-with-another-codec": part(migration=AnotherCodec),
+    "bad-entries-skipped": part(migration=BadSkipped),
+    "file-name-trusted": part(migration=FileNameTrusted),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,15 +12,13 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.failpoints import Point
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.provision import Provisioner
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.failpoints import AbortedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
 # One transaction for all of it, and what the store itself refuses
@@ -229,125 +228,21 @@ class SignatureUnchecked(Signatures):
         return True
 
 
-_COPIES = "its copies are accepted"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "check-outside-transaction",
-        "The key is looked for before the transaction, and the row written over what came in between",
-        part(mailbox=CheckedBefore, store=Replacing),
-        {"HARD-3": "fail_open"},
-        also("processes race for one envelope", "HARD-5 HARD-6 HARD-7"),
-    ),
-    mutant(
-        "committed-before-delivery",
-        "The row is committed, and the delivery follows in a transaction of its own",
-        part(mailbox=CommittedBeforeDelivery),
-        {"HARD-4": "state_leak"},
-        also("a kill or a failure between the two leaves a row without a delivery", "ALG-1 ALG-3 ALG-11")
-        | also("nothing is locked between the two", "ALG-6 HARD-6 HARD-7"),
-        faults={"kill": "lost_durability"},
-    ),
-    mutant(
-        "seen-in-memory",
-        "What was seen is remembered by each process for itself",
-        part(store=SeenInMemory),
-        {"HARD-5": "fail_open"},
-        {EVERYTHING: "every other process and every restart accepts copies"},
-    ),
-    mutant(
-        "errors-mean-unseen",
-        "A store that cannot be asked has not seen the envelope",
-        part(mailbox=ErrorsMeanUnseen),
-        {"HARD-6": "fail_open"},
-        also("it meets a store that is busy or gone", "ALG-6 HARD-2 HARD-3 HARD-4 HARD-7 PRN-11"),
-        faults={"store-missing": "fail_open"},
-    ),
-    mutant(
-        "mailbox-made-anew",
-        "A database that is gone is made anew",
-        part(store=MadeAnew),
-        {"HARD-6": "fail_open"},
-        also("its database is gone", "ALG-6"),
-        faults={"store-missing": "fail_open"},
-    ),
-    mutant(
-        "constraint-is-success",
-        "The key is looked for before the transaction, and a violated constraint is passed over as success",
-        part(mailbox=CollisionIsSuccess),
-        {"HARD-7": "fail_open"},
-        also("processes race for one envelope", "HARD-3 HARD-5 HARD-6"),
-    ),
-    mutant(
-        "collision-is-store-error",
-        "The key is looked for before the transaction, and a violated constraint is an error of the store",
-        part(mailbox=CollisionIsStoreError),
-        {"HARD-7": "wrong_reason"},
-        also("processes race for one envelope", "HARD-3 HARD-5 HARD-6"),
-    ),
-    mutant(
-        "delivered-first",
-        "An envelope is delivered, and its row is written afterwards",
-        part(mailbox=DeliveredFirst),
-        {"ALG-1": "fail_open"},
-        also("a kill or a failure between the two leaves a delivery without a row", "ALG-3 ALG-11 HARD-4")
-        | also("processes race for one envelope", "HARD-3 HARD-5 HARD-6 HARD-7"),
-    ),
-    mutant(
-        "duplicate-is-success",
-        "A copy is dropped and answered as accepted",
-        part(mailbox=DuplicateIsSuccess),
-        {"ALG-2": "fail_open"},
-        {EVERYTHING: _COPIES},
-    ),
-    mutant(
-        "duplicate-delivered",
-        "A copy is refused and delivered all the same",
-        part(mailbox=DuplicateDelivered),
-        {"ALG-2": "state_leak"},
-        {EVERYTHING: "its copies are delivered"},
-    ),
-    mutant(
-        "row-forgotten",
-        "An envelope is delivered and never recorded",
-        part(mailbox=RowForgotten),
-        {"ALG-3": "lost_durability"},
-        {EVERYTHING: "nothing is ever recorded"},
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "seen-at-from-sender",
-        "seen_at is the envelope's timestamp",
-        part(mailbox=SeenAtFromSender),
-        {"ALG-4": "lost_durability"},
-        also("its envelopes are not of the moment", "ALG-5 MIG-2 MIG-5 PRN-1 PRN-2 PRN-6a PRN-7 PRN-10 SCH-6 SCH-7"),
-    ),
-    mutant(
-        "insert-or-replace",
-        "The row is written with INSERT OR REPLACE, and nobody looks for the key before",
-        part(mailbox=NotLookedFor, store=Replacing),
-        {"ALG-5": "fail_open"},
-        {EVERYTHING: _COPIES},
-    ),
-    mutant(
-        "seen-at-refreshed",
-        "A copy that is refused renews seen_at",
-        part(mailbox=SeenAtRefreshed),
-        {"ALG-5": "state_leak"},
-        also("a copy comes later, or over a row of another's", "KEY-5 MIG-6 PRN-7 SCH-13"),
-    ),
-    mutant(
-        "row-before-signature",
-        "The row is written before the signature is checked",
-        part(mailbox=RowBeforeSignature),
-        {"ALG-10": "state_leak"},
-        also("its signature is wrong", "KEY-4d KEY-7"),
-    ),
-    mutant(
-        "signature-unchecked",
-        "Nobody checks the signature",
-        part(signatures=SignatureUnchecked),
-        {"ALG-10": "fail_open"},
-        also("its signature is wrong", "KEY-4d KEY-7 MIG-7"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "check-outside-transaction": part(mailbox=CheckedBefore, store=Replacing),
+    "committed-before-delivery": part(mailbox=CommittedBeforeDelivery),
+    "seen-in-memory": part(store=SeenInMemory),
+    "errors-mean-unseen": part(mailbox=ErrorsMeanUnseen),
+    "mailbox-made-anew": part(store=MadeAnew),
+    "constraint-is-success": part(mailbox=CollisionIsSuccess),
+    "collision-is-store-error": part(mailbox=CollisionIsStoreError),
+    "delivered-first": part(mailbox=DeliveredFirst),
+    "duplicate-is-success": part(mailbox=DuplicateIsSuccess),
+    "duplicate-delivered": part(mailbox=DuplicateDelivered),
+    "row-forgotten": part(mailbox=RowForgotten),
+    "seen-at-from-sender": part(mailbox=SeenAtFromSender),
+    "insert-or-replace": part(mailbox=NotLookedFor, store=Replacing),
+    "seen-at-refreshed": part(mailbox=SeenAtRefreshed),
+    "row-before-signature": part(mailbox=RowBeforeSignature),
+    "signature-unchecked": part(signatures=SignatureUnchecked),
+}

@@ -10,10 +10,9 @@ from typing import Any
 
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.store import Row
 from holdfast.reference_impl.calyx_replay.timing import SeenAt, written
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 
@@ -52,43 +51,11 @@ class FingerprintsSwapped(Mailbox):
         return super().row(swapped, key, now=now)
 
 
-_WHOLE_ROWS = "its case compares whole rows with their envelopes"
-
-MUTANTS = (
-    mutant("seen-at-local", "seen_at is the local time", part(seen_at=SeenAtLocal), {"SCH-6": "wrong_reason"}),
-    mutant(
-        "timestamp-reformatted",
-        "envelope_timestamp is the instant of the header in the store's own format",
-        part(mailbox=TimestampReformatted),
-        {"SCH-7": "wrong_reason"},
-        also(_WHOLE_ROWS, "SCH-14 SCH-15"),
-    ),
-    mutant(
-        "timestamp-is-seen-at",
-        "envelope_timestamp is the receiver's time",
-        part(mailbox=TimestampIsSeenAt),
-        {"SCH-7": "wrong_reason"},
-        also(_WHOLE_ROWS, "SCH-14 SCH-15"),
-    ),
-    mutant(
-        "msg-id-made-up",
-        "Each row gets a message id of the store's own",
-        part(mailbox=MsgIdMadeUp),
-        {"SCH-14": "wrong_reason"},
-        also(_WHOLE_ROWS, "SCH-7 SCH-15"),
-    ),
-    mutant(
-        "msg-id-unchecked",
-        "Any text will do as a message id",
-        part(codec=MsgIdUnchecked),
-        {"SCH-14": "fail_open"},
-        also("an id in another spelling is refused for its signature, not for its form", "KEY-6"),
-    ),
-    mutant(
-        "fingerprints-swapped",
-        "Sender and recipient are mixed up in the row",
-        part(mailbox=FingerprintsSwapped),
-        {"SCH-15": "wrong_reason"},
-        also(_WHOLE_ROWS, "SCH-7 SCH-14"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "seen-at-local": part(seen_at=SeenAtLocal),
+    "timestamp-reformatted": part(mailbox=TimestampReformatted),
+    "timestamp-is-seen-at": part(mailbox=TimestampIsSeenAt),
+    "msg-id-made-up": part(mailbox=MsgIdMadeUp),
+    "msg-id-unchecked": part(codec=MsgIdUnchecked),
+    "fingerprints-swapped": part(mailbox=FingerprintsSwapped),
+}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
-from holdfast.reference_impl.calyx_replay.mutants.keys import STORED_OTHERWISE
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.store import COLUMNS, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 
 _ANOTHER_NAME = "seen_envelopes"
 
@@ -160,158 +158,29 @@ _COMPOUND = tuple(
 )
 
 
-_NO_SUCH_ROW = "its cases look for the row, or put one there, and the table is another"
-_PUT_WITH_RECIPIENT = "its cases put rows with a recipient there, or look for one"
-_NO_PRIMARY_KEY = "its case looks for the primary key, or puts a second row with one key there"
-_ONE_MOMENT = "two of its envelopes, or of its rows, are of one moment"
-_COPY_ACCEPTED = "a copy comes in one of its cases, and is accepted"
-
-MUTANTS = (
-    mutant(
-        "table-renamed",
-        "The table is called seen_envelopes",
-        part(schema=TableRenamed, store=StoreOfRenamed),
-        {"SCH-1": "wrong_reason"},
-        {EVERYTHING: _NO_SUCH_ROW},
+BUGS: Mapping[str, Change] = {
+    "table-renamed": part(schema=TableRenamed, store=StoreOfRenamed),
+    "recipient-column-left-out": part(
+        schema=_without(Schema, ("  recipient_fp TEXT NOT NULL,\n", "")), store=StoreWithoutRecipient
     ),
-    mutant(
-        "recipient-column-left-out",
-        "The table has no recipient_fp: all its mail has one recipient",
-        part(schema=_without(Schema, ("  recipient_fp TEXT NOT NULL,\n", "")), store=StoreWithoutRecipient),
-        {"SCH-1": "wrong_reason"},
-        {
-            **also(
-                _PUT_WITH_RECIPIENT,
-                "LOC-1 MIG-2 PRN-1 PRN-2 PRN-3 PRN-4 PRN-5 PRN-6a PRN-6b PRN-7 PRN-8 PRN-9 PRN-10 PRN-11",
-            ),
-            **also(
-                _PUT_WITH_RECIPIENT,
-                "SCH-2 SCH-3 SCH-4 SCH-5 SCH-6 SCH-7 SCH-8 SCH-9 SCH-10 SCH-11 SCH-12 SCH-13 SCH-14 SCH-15",
-            ),
-        },
-    ),
-    mutant(
-        "primary-key-missing",
-        "The table has no primary key, only a UNIQUE",
-        part(schema=_without(Schema, ("TEXT PRIMARY KEY NOT NULL", "TEXT NOT NULL"))),
-        {"SCH-2": "wrong_reason"},
-        also(_NO_PRIMARY_KEY, "SCH-13"),
-    ),
-    mutant(
-        "primary-key-with-seen-at",
-        "The primary key is the key and the time, and there is no other UNIQUE",
-        part(schema=_COMPOUND[0]),
-        {"SCH-2": "fail_open"},
-        also(_NO_PRIMARY_KEY, "SCH-8 SCH-13"),
-    ),
-    mutant("msg-id-nullable", "msg_id may be NULL", part(schema=_nullable("msg_id")), {"SCH-3": "fail_open"}),
-    mutant("sender-nullable", "sender_fp may be NULL", part(schema=_nullable("sender_fp")), {"SCH-4": "fail_open"}),
-    mutant(
-        "recipient-nullable", "recipient_fp may be NULL", part(schema=_nullable("recipient_fp")), {"SCH-5": "fail_open"}
-    ),
-    mutant(
-        "seen-at-nullable",
-        "seen_at may be NULL",
-        part(schema=_nullable("seen_at", "TIMESTAMP")),
-        {"SCH-6": "fail_open"},
-    ),
-    mutant(
-        "timestamp-nullable",
-        "envelope_timestamp may be NULL",
-        part(schema=_nullable("envelope_timestamp")),
-        {"SCH-7": "fail_open"},
-    ),
-    mutant(
-        "unique-partial",
-        "The unique index on the key leaves out rows of former years",
-        part(schema=UniquePartial),
-        {"SCH-8": "fail_open"},
-        also(_NO_PRIMARY_KEY, "SCH-2 SCH-13"),
-    ),
-    mutant(
-        "unique-with-msg-id",
-        "The key is unique together with the message id",
-        part(schema=_COMPOUND[1]),
-        {"SCH-8": "fail_open"},
-        also(_NO_PRIMARY_KEY, "SCH-2 SCH-13"),
-    ),
-    mutant(
-        "seen-at-index-missing",
-        "There is no index on seen_at",
-        part(schema=SeenAtIndexMissing),
-        {"SCH-9": "wrong_reason"},
-    ),
-    mutant(
-        "seen-at-unique",
-        "The index on seen_at is unique",
-        part(schema=SeenAtUnique),
-        {"SCH-9": "over_refusal"},
-        {
-            **also(_ONE_MOMENT, "ALG-2 ALG-3 ALG-4 ALG-5 ALG-6 ALG-7 ALG-8 ALG-10 ALG-11 ALG-12 HARD-3 HARD-5 HARD-6"),
-            **also(_ONE_MOMENT, "HARD-7 KEY-1 KEY-2 KEY-3 KEY-4b KEY-6 KEY-7 KEY-8 KEY-9 LOC-3 MIG-1 MIG-2 MIG-4"),
-            **also(_ONE_MOMENT, "MIG-5 MIG-6 PRN-4 PRN-6a PRN-6c PRN-10 PRN-11 SCH-7 SCH-12 SCH-14 SCH-15"),
-        },
-    ),
-    mutant(
-        "msg-id-index-missing",
-        "There is no index on msg_id",
-        part(schema=MsgIdIndexMissing),
-        {"SCH-10": "wrong_reason"},
-    ),
-    mutant(
-        "key-nullable",
-        "The key is TEXT PRIMARY KEY without NOT NULL, as the source writes it",
-        part(schema=KeyNullable),
-        {"SCH-11": "fail_open"},
-    ),
-    mutant(
-        "undecodable-gets-null-key",
-        "What cannot be decoded is recorded without a key",
-        part(schema=KeyNullable, mailbox=UndecodableRecorded),
-        {"SCH-11": "state_leak"},
-        also("bytes that are no envelope come in one of its cases", "ALG-9 ALG-10 KEY-3 KEY-4a KEY-6 KEY-8 SCH-14"),
-    ),
-    mutant(
-        "key-form-unchecked",
-        "Nothing checks what is stored as a key",
-        part(schema=KeyUnchecked),
-        {"SCH-12": "fail_open"},
-    ),
-    mutant(
-        "key-length-checked-only",
-        "Of a key only the length is checked",
-        part(schema=KeyLengthChecked),
-        {"SCH-12": "fail_open"},
-    ),
-    mutant(
-        "key-bound-as-blob",
-        "The key is stored as a BLOB",
-        part(schema=KeyTypeUnchecked, store=KeyAsBlob),
-        {"SCH-12": "fail_open"},
-        STORED_OTHERWISE | also("its case looks for the key in a row", "KEY-2"),
-    ),
-    mutant(
-        "conflict-replace",
-        "The table says ON CONFLICT REPLACE",
-        part(schema=_RESOLVED[0]),
-        {"SCH-13": "fail_open"},
-        also("its case puts a second row with one key there", "SCH-2 SCH-8"),
-    ),
-    mutant(
-        "conflict-ignore",
-        "The table says ON CONFLICT IGNORE",
-        part(schema=_RESOLVED[1]),
-        {"SCH-13": "fail_open"},
-        also("its case puts a second row with one key there", "SCH-2 SCH-8"),
-    ),
-    mutant(
-        "insert-or-ignore",
-        "Rows are written with INSERT OR IGNORE and without a look before",
-        part(store=InsertOrIgnore, mailbox=LeftToInsert),
-        {"SCH-13": "fail_open"},
-        {
-            **also(_COPY_ACCEPTED, "ALG-2 ALG-3 ALG-5 ALG-8 ALG-11 ALG-12 HARD-3 HARD-4 HARD-5 HARD-6 HARD-7 KEY-3"),
-            **also(_COPY_ACCEPTED, "HARD-2 KEY-5 KEY-8 KEY-9 MIG-6 PRN-7 PRN-11 SCH-12"),
-        },
-    ),
-)
+    "primary-key-missing": part(schema=_without(Schema, ("TEXT PRIMARY KEY NOT NULL", "TEXT NOT NULL"))),
+    "primary-key-with-seen-at": part(schema=_COMPOUND[0]),
+    "msg-id-nullable": part(schema=_nullable("msg_id")),
+    "sender-nullable": part(schema=_nullable("sender_fp")),
+    "recipient-nullable": part(schema=_nullable("recipient_fp")),
+    "seen-at-nullable": part(schema=_nullable("seen_at", "TIMESTAMP")),
+    "timestamp-nullable": part(schema=_nullable("envelope_timestamp")),
+    "unique-partial": part(schema=UniquePartial),
+    "unique-with-msg-id": part(schema=_COMPOUND[1]),
+    "seen-at-index-missing": part(schema=SeenAtIndexMissing),
+    "seen-at-unique": part(schema=SeenAtUnique),
+    "msg-id-index-missing": part(schema=MsgIdIndexMissing),
+    "key-nullable": part(schema=KeyNullable),
+    "undecodable-gets-null-key": part(schema=KeyNullable, mailbox=UndecodableRecorded),
+    "key-form-unchecked": part(schema=KeyUnchecked),
+    "key-length-checked-only": part(schema=KeyLengthChecked),
+    "key-bound-as-blob": part(schema=KeyTypeUnchecked, store=KeyAsBlob),
+    "conflict-replace": part(schema=_RESOLVED[0]),
+    "conflict-ignore": part(schema=_RESOLVED[1]),
+    "insert-or-ignore": part(store=InsertOrIgnore, mailbox=LeftToInsert),
+}

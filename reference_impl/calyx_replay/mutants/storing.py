@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from holdfast.reference_impl.calyx_replay.location import IGNORE_FILE, Location
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant, value
 from holdfast.reference_impl.calyx_replay.provision import Provisioner
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part, value
 from holdfast.reference_impl.sqlite import FILE_MODE
 
 
@@ -57,49 +56,12 @@ class MainFileOnly(LeftToUmask):
             self.database.chmod(FILE_MODE)
 
 
-MUTANTS = (
-    mutant(
-        "foreign-keys-once",
-        "Foreign keys are switched on in the first connection only",
-        part(store=ForeignKeysOnce),
-        {"HARD-1": "wrong_reason"},
-    ),
-    mutant(
-        "journal-mode-delete",
-        "The database has a rollback journal, and nobody looks at the mode",
-        part(provisioner=MadeWithRollbackJournal, store=AnyJournal),
-        {"HARD-2": "fail_open"},
-        also("its case awaits a -wal beside the database", "LOC-3"),
-    ),
-    mutant(
-        "journal-mode-unchecked",
-        "Nobody looks at the mode of a database that was made in the right one",
-        part(store=AnyJournal),
-        {"HARD-2": "fail_open"},
-    ),
-    mutant(
-        "store-elsewhere",
-        "The database lies one folder higher",
-        value(lambda settings: replace(settings, database_path="runtime/replay_state.db")),
-        {"LOC-1": "wrong_reason"},
-        {EVERYTHING: "whatever looks into the database, or puts something there, finds none"},
-    ),
-    mutant(
-        "side-files-not-ignored",
-        "git ignores the database and not what lies beside it",
-        part(location=SideFilesNotIgnored),
-        {"LOC-2": "state_leak"},
-    ),
-    mutant(
-        "mode-left-to-umask",
-        "The files get whatever mode the umask leaves",
-        part(location=LeftToUmask),
-        {"LOC-3": "state_leak"},
-    ),
-    mutant(
-        "mode-of-main-file-only",
-        "Only the database itself gets mode 0600, after the others were made",
-        part(location=MainFileOnly),
-        {"LOC-3": "state_leak"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "foreign-keys-once": part(store=ForeignKeysOnce),
+    "journal-mode-delete": part(provisioner=MadeWithRollbackJournal, store=AnyJournal),
+    "journal-mode-unchecked": part(store=AnyJournal),
+    "store-elsewhere": value(lambda settings: replace(settings, database_path="runtime/replay_state.db")),
+    "side-files-not-ignored": part(location=SideFilesNotIgnored),
+    "mode-left-to-umask": part(location=LeftToUmask),
+    "mode-of-main-file-only": part(location=MainFileOnly),
+}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
-from holdfast.reference_impl.calyx_replay.mutants.planting import mutant
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 # When
 
@@ -113,77 +112,15 @@ class CutoffInMemory(Store):
         super().remember(connection, replace(state, pruned_before=None))
 
 
-_OUTSIDE = "its envelopes are outside the window"
-_HISTORY = "histories have envelopes outside the window or at its end"
-_AT_THE_END = "its envelope is at the end of the window"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "window-missing",
-        "Every timestamp is in the window",
-        part(window=Windowless),
-        # The second line of defence holds: what was pruned is unprovable.
-        {"ALG-6": "fail_open", "ALG-8": "wrong_reason"},
-        also(_OUTSIDE, "ALG-7"),
-    ),
-    mutant(
-        "window-after-store",
-        "The store is asked before the window",
-        part(mailbox=WindowAfterStore),
-        {"ALG-6": "wrong_reason"},
-        also(_HISTORY, "ALG-3"),
-    ),
-    mutant(
-        "window-truncated-to-seconds",
-        "The distance to the clock is cut to whole seconds",
-        part(window=InWholeSeconds),
-        {"ALG-7": "fail_open"},
-        also(_HISTORY, "ALG-3"),
-    ),
-    mutant(
-        "window-one-sided",
-        "Only the past is bounded",
-        part(window=PastOnly),
-        {"ALG-7": "fail_open"},
-        also(_OUTSIDE, "ALG-6") | also(_HISTORY, "ALG-3"),
-    ),
-    mutant(
-        "window-open-ended",
-        "The ends of the window do not belong to it",
-        part(window=EndsExcluded),
-        {"ALG-7": "over_refusal"},
-        also(_AT_THE_END, "MIG-4 PRN-7") | also(_HISTORY, "ALG-3"),
-    ),
-    mutant(
-        "window-only-for-known-keys",
-        "The window is asked only of envelopes whose key is recorded",
-        part(mailbox=WindowForKnownKeys),
-        # The second line of defence holds: what was pruned is unprovable.
-        {"ALG-8": "wrong_reason"},
-        also(_OUTSIDE, "ALG-6 ALG-7"),
-    ),
-    mutant(
-        "unreadable-is-now",
-        "A timestamp that cannot be read is taken for now",
-        part(mailbox=UnreadableIsNow),
-        {"ALG-9": "fail_open"},
-    ),
-    mutant(
-        "naive-is-local",
-        "A timestamp without a zone is taken for local time",
-        part(window=NaiveIsLocal),
-        {"ALG-9": "fail_open"},
-    ),
-    mutant(
-        "high-water-missing",
-        "Nobody asks whether the record may have been pruned",
-        part(mailbox=NothingUnprovable),
-        {"ALG-12": "fail_open"},
-    ),
-    mutant(
-        "high-water-in-memory",
-        "The cutoff of the last prune is only in memory",
-        part(store=CutoffInMemory),
-        {"ALG-12": "fail_open"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "window-missing": part(window=Windowless),
+    "window-after-store": part(mailbox=WindowAfterStore),
+    "window-truncated-to-seconds": part(window=InWholeSeconds),
+    "window-one-sided": part(window=PastOnly),
+    "window-open-ended": part(window=EndsExcluded),
+    "window-only-for-known-keys": part(mailbox=WindowForKnownKeys),
+    "unreadable-is-now": part(mailbox=UnreadableIsNow),
+    "naive-is-local": part(window=NaiveIsLocal),
+    "high-water-missing": part(mailbox=NothingUnprovable),
+    "high-water-in-memory": part(store=CutoffInMemory),
+}

@@ -1,36 +1,5 @@
 """The bugs planted in hx-sync, by subject."""
 
-from holdfast.reference_impl.hx_sync.mutants import (
-    blobs,
-    encryption,
-    envelopes,
-    events,
-    forgetting,
-    headers,
-    importing,
-    layout,
-    local,
-    manifests,
-    merging,
-    records,
-    stores,
-    tombstones,
-)
-from holdfast.reference_impl.mutants.catalogue import Mutant
-
-MUTANTS: tuple[Mutant, ...] = (
-    *headers.MUTANTS,
-    *records.MUTANTS,
-    *blobs.MUTANTS,
-    *manifests.MUTANTS,
-    *layout.MUTANTS,
-    *envelopes.MUTANTS,
-    *encryption.MUTANTS,
-    *stores.MUTANTS,
-    *merging.MUTANTS,
-    *events.MUTANTS,
-    *tombstones.MUTANTS,
-    *forgetting.MUTANTS,
-    *importing.MUTANTS,
-    *local.MUTANTS,
-)
+# How many methods a bug may override: objects are written and read, and a bug that writes another
+# format has to read it.
+MOST_METHODS = 3

@@ -14,12 +14,10 @@ from holdfast.reference_impl.answers import Effect
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
 from holdfast.reference_impl.hx_sync.header import COMPRESSIONS, Header, Headers, MalformedError
 from holdfast.reference_impl.hx_sync.layout import HASH, Layout, Place
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.terms import Kind
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 
 _ENDING = ".hxblob"
 
@@ -160,100 +158,19 @@ class BlobPublishedTwice(Publishing):
         return Effect.NEW
 
 
-_ELSEWHERE = "its blobs lie elsewhere, and it looks for those of others there"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "blob-hash-unchecked",
-        "The hash of the plain bytes is not compared",
-        part(codec=BlobHashUnchecked),
-        {"BLB-1": "fail_open"},
-        also("what it imports has other bytes than it should", "BLB-5 IMP-1 IMP-3"),
-    ),
-    mutant(
-        "blob-hash-of-compressed",
-        "A blob is named by the hash of its compressed bytes",
-        part(codec=BlobHashOfCompressed),
-        {"BLB-1": "wrong_reason"},
-        {EVERYTHING: "no blob of another implementation is what it takes for one"},
-    ),
-    mutant(
-        "fan-out-from-the-end",
-        "The folders of a blob are the last two bytes of its hash",
-        part(layout=FanOutFromTheEnd),
-        {"BLB-2": "fail_open"},
-        {EVERYTHING: _ELSEWHERE},
-    ),
-    mutant(
-        "no-fan-out",
-        "Blobs lie in one folder",
-        part(layout=NoFanOut),
-        {"BLB-2": "fail_open"},
-        {EVERYTHING: _ELSEWHERE},
-    ),
-    mutant(
-        "fan-out-unchecked",
-        "A blob is taken from whatever two folders it lies in",
-        part(layout=FanOutUnchecked),
-        {"BLB-2": "fail_open"},
-        also("what has no place is imported", "LAY-6"),
-    ),
-    mutant(
-        "blob-header-defaulted",
-        "The header of a blob need not state its length and codec",
-        part(headers=BlobHeaderDefaulted, codec=LengthOfFrame),
-        {"BLB-3": "fail_open"},
-    ),
-    mutant(
-        "header-members-ignored",
-        "A header may have a member that nobody knows",
-        part(headers=HeaderMembersIgnored),
-        {"BLB-3": "fail_open"},
-        also("a member too many is no reason to refuse any object", "TMB-1 CRY-4"),
-    ),
-    mutant(
-        "blob-length-unchecked",
-        "The length in the header of a blob is not compared",
-        part(codec=BlobLengthUnchecked),
-        {"BLB-4": "fail_open"},
-        also("a blob of another length is imported", "BLB-6"),
-    ),
-    mutant(
-        "unknown-compression-is-none",
-        "A codec that nobody knows means plain bytes",
-        part(headers=AnyCompression, codec=UnknownCompressionIsNone),
-        {"BLB-5": "fail_open"},
-    ),
-    mutant(
-        "bad-zstd-is-plain",
-        "What does not decompress is taken for the plain bytes",
-        part(codec=BadZstdIsPlain),
-        {"BLB-5": "fail_open"},
-        also("such a blob comes into the cache", "IMP-3"),
-    ),
-    mutant(
-        "bomb-cut-to-length",
-        "Decompression ends with the bytes that are wanted, and nobody looks what else there is",
-        part(codec=BombCutToLength),
-        {"BLB-6": "fail_open"},
-    ),
-    mutant(
-        "frames-behind-ignored",
-        "Behind the first frame anything may stand",
-        part(codec=FramesBehindIgnored),
-        {"BLB-6": "fail_open"},
-    ),
-    mutant(
-        "blob-size-unlimited",
-        "A blob may be as long as it says",
-        part(codec=BlobSizeUnlimited),
-        {"BLB-6": "fail_open"},
-    ),
-    mutant(
-        "blob-published-twice",
-        "A blob that is there is written over",
-        part(publishing=BlobPublishedTwice),
-        {"BLB-7": "fail_open"},
-        also("an object that is there gets other bytes, and that is told to be new", "P2 P7"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "blob-hash-unchecked": part(codec=BlobHashUnchecked),
+    "blob-hash-of-compressed": part(codec=BlobHashOfCompressed),
+    "fan-out-from-the-end": part(layout=FanOutFromTheEnd),
+    "no-fan-out": part(layout=NoFanOut),
+    "fan-out-unchecked": part(layout=FanOutUnchecked),
+    "blob-header-defaulted": part(headers=BlobHeaderDefaulted, codec=LengthOfFrame),
+    "header-members-ignored": part(headers=HeaderMembersIgnored),
+    "blob-length-unchecked": part(codec=BlobLengthUnchecked),
+    "unknown-compression-is-none": part(headers=AnyCompression, codec=UnknownCompressionIsNone),
+    "bad-zstd-is-plain": part(codec=BadZstdIsPlain),
+    "bomb-cut-to-length": part(codec=BombCutToLength),
+    "frames-behind-ignored": part(codec=FramesBehindIgnored),
+    "blob-size-unlimited": part(codec=BlobSizeUnlimited),
+    "blob-published-twice": part(publishing=BlobPublishedTwice),
+}

@@ -17,13 +17,11 @@ from holdfast.reference_impl.hx_sync.header import Header, Headers
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.keys import VaultKeys
 from holdfast.reference_impl.hx_sync.layout import Place
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 _GCM = 2
 _NO_TAG = bytes(TAG_BYTES)
@@ -235,155 +233,26 @@ class RecordedBeforeDecryption(Importing):
                 self._ledger.record_segment(connection, owner, place.object_id, object_hash)
 
 
-_BARE = "its case opens what was published"
-_ALIKE = "its case compares what two stores hold"
-_LETTER = "its case holds what is published to the letter"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "short-key-padded",
-        "A vault key that is too short is filled with zeros, and one that is too long is cut",
-        part(keys=ShortKeyPadded),
-        {"CRY-1": "fail_open"},
-    ),
-    mutant(
-        "passphrase-as-key",
-        "A text that is no key is hashed to one",
-        part(keys=PassphraseAsKey),
-        {"CRY-1": "fail_open"},
-    ),
-    mutant(
-        "object-key-of-vault",
-        "All objects are encrypted with one key, which is made of the vault's",
-        part(envelope=ObjectKeyOfVault),
-        {"CRY-2": "fail_open"},
-        also("every object has the same key", "CRY-5"),
-    ),
-    mutant(
-        "key-of-type",
-        "All blobs have one key, and so have all tombstones and all manifests",
-        part(envelope=KeyOfType),
-        {"CRY-2": "fail_open"},
-        also(_ALIKE, "CRY-5"),
-    ),
-    mutant(
-        "blob-key-of-content",
-        "The key of a blob is made of its bytes, so that equal ones can be told",
-        part(envelope=BlobKeyOfContent),
-        {"CRY-2": "fail_open"},
-        also(_ALIKE, "CRY-5"),
-    ),
-    mutant(
-        "keys-of-store",
-        "The key of an object is made of its header and payload",
-        part(envelope=KeysOfStore),
-        {"CRY-2": "fail_open"},
-        also(_ALIKE, "CRY-5"),
-    ),
-    mutant(
-        "nonce-constant",
-        "Payloads are encrypted with a nonce of zeros",
-        part(envelope=NonceConstant),
-        {"CRY-2": "fail_open"},
-        also("every object has the same nonce", "CRY-5"),
-    ),
-    mutant(
-        "wrap-nonce-constant",
-        "Keys are wrapped with a nonce of zeros",
-        part(envelope=WrapNonceConstant),
-        {"CRY-2": "fail_open"},
-        also("every object has the same nonce", "CRY-5"),
-    ),
-    mutant(
-        "gcm-wrap-nonce-repeated",
-        "With AES-256-GCM every key is wrapped with the same nonce",
-        part(envelope=GcmWrapNonceRepeated),
-        {"CRY-5": "fail_open"},
-        also("the same nonce in two objects", "CRY-2"),
-    ),
-    mutant(
-        "unknown-algorithm-is-default",
-        "An algorithm that nobody knows means XChaCha20-Poly1305",
-        part(algorithms=UnknownNumberIsDefault, headers=UnknownNameIsDefault),
-        {"CRY-5": "fail_open"},
-        also("a name that nobody knows is accepted", "SEG-8 TMB-1"),
-    ),
-    mutant(
-        "gcm-nonces-of-content",
-        "With AES-256-GCM the key of what is no segment is wrapped with a nonce that is made of its header",
-        part(envelope=GcmNoncesOfContent),
-        {"CRY-5": "fail_open"},
-        also("the same nonce in two objects", "CRY-2"),
-    ),
-    mutant(
-        "gcm-unreadable",
-        "Objects in AES-256-GCM are refused",
-        part(algorithms=GcmUnreadable),
-        {"CRY-5": "over_refusal"},
-        also("they work with AES-256-GCM too", "CRY-2 CRY-4 CRY-6 P7 T5 P4 T3"),
-    ),
-    mutant(
-        "payload-in-clear",
-        "Segments are not encrypted",
-        part(envelope=SegmentInClear),
-        {"P7": "fail_open"},
-        also(_BARE, "CRY-2 CRY-3 CRY-5 BLB-1 P2 STO-3 SEG-8 TMB-1")
-        | also("zeros behind an object pass for its tag", "T3 CRY-6"),
-    ),
-    mutant(
-        "tombstone-in-clear",
-        "Tombstones are not encrypted",
-        part(envelope=TombstoneInClear),
-        {"P7": "fail_open"},
-        also(_BARE, "CRY-2 CRY-3 CRY-5 CLI-1 SEG-8 TMB-1"),
-    ),
-    mutant(
-        "plaintext-left-in-tmp",
-        "A publisher writes its batch to a temporary file first, and leaves it there",
-        part(publishing=PlaintextLeftInTmp),
-        {"P7": "fail_open"},
-        also("their cases look what lies in tmp, or that a refusal leaves no file", "LAY-4 P1 P2 P6 STO-3"),
-    ),
-    mutant(
-        "backup-left-in-tmp",
-        "A publisher leaves a copy of each object below tmp",
-        part(publishing=BackupLeftInTmp),
-        {"P7": "fail_open"},
-        also("their cases look what lies in tmp, or that a refusal leaves no file", "LAY-4 P1 P2 P6 TMB-6 STO-3"),
-    ),
-    mutant(
-        "catalogue-in-store",
-        "A publisher keeps a list of all objects beside them",
-        part(publishing=CatalogueInStore),
-        {"P7": "fail_open"},
-        also("their cases look what lies in the store", "LAY-1 LAY-2 LAY-3 LAY-4 P1 P2 P6 STO-1 STO-3"),
-    ),
-    mutant(
-        "member-added-to-headers",
-        "The header of a manifest that is published has a member that nobody asked for",
-        part(headers=MemberAddedToHeaders),
-        {"CRY-3": "wrong_reason"},
-        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 MAN-1"),
-    ),
-    mutant(
-        "header-with-spaces",
-        "Headers are written with spaces between their members",
-        part(headers=HeaderWithSpaces),
-        {"CRY-3": "wrong_reason"},
-        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 BLB-1 BLB-3 BLB-4"),
-    ),
-    mutant(
-        "payload-with-spaces",
-        "Payloads of segments are written with spaces between their members",
-        part(publishing=PayloadWithSpaces),
-        {"CRY-3": "wrong_reason"},
-        also(_LETTER, "CRY-2 CRY-5 SEG-8 TMB-1 P2"),
-    ),
-    mutant(
-        "recorded-before-decryption",
-        "A segment counts as imported before anybody has tried to open it",
-        part(importing=RecordedBeforeDecryption),
-        {"CRY-7": "state_leak"},
-        also("what cannot be opened counts as imported", "CRY-3 CRY-4 CRY-5 CRY-6 T3 T5 IMP-1 IMP-2 IMP-5 LOC-5 LOC-3"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "short-key-padded": part(keys=ShortKeyPadded),
+    "passphrase-as-key": part(keys=PassphraseAsKey),
+    "object-key-of-vault": part(envelope=ObjectKeyOfVault),
+    "key-of-type": part(envelope=KeyOfType),
+    "blob-key-of-content": part(envelope=BlobKeyOfContent),
+    "keys-of-store": part(envelope=KeysOfStore),
+    "nonce-constant": part(envelope=NonceConstant),
+    "wrap-nonce-constant": part(envelope=WrapNonceConstant),
+    "gcm-wrap-nonce-repeated": part(envelope=GcmWrapNonceRepeated),
+    "unknown-algorithm-is-default": part(algorithms=UnknownNumberIsDefault, headers=UnknownNameIsDefault),
+    "gcm-nonces-of-content": part(envelope=GcmNoncesOfContent),
+    "gcm-unreadable": part(algorithms=GcmUnreadable),
+    "payload-in-clear": part(envelope=SegmentInClear),
+    "tombstone-in-clear": part(envelope=TombstoneInClear),
+    "plaintext-left-in-tmp": part(publishing=PlaintextLeftInTmp),
+    "backup-left-in-tmp": part(publishing=BackupLeftInTmp),
+    "catalogue-in-store": part(publishing=CatalogueInStore),
+    "member-added-to-headers": part(headers=MemberAddedToHeaders),
+    "header-with-spaces": part(headers=HeaderWithSpaces),
+    "payload-with-spaces": part(publishing=PayloadWithSpaces),
+    "recorded-before-decryption": part(importing=RecordedBeforeDecryption),
+}

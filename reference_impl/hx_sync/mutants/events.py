@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.reference_impl.hx_sync.forgotten import Forgotten
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.merging import Merging
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.records import EventKey, Records
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.views import Rows, Views
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 # Events
 
@@ -113,65 +111,14 @@ class PinsLeftAreShown(Views):
         ]
 
 
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "event-node-unchecked",
-        "A segment may hold events of any node",
-        part(records=AnyNode),
-        {"SEG-12": "fail_open"},
-    ),
-    mutant(
-        "bad-events-skipped",
-        "Malformed events of a segment are passed over, and the segment is recorded as imported",
-        part(records=BadEventsSkipped),
-        {"SEG-13": "fail_open"},
-    ),
-    mutant(
-        "seq-unchecked",
-        "The number of an event may be negative",
-        part(records=AnySeq, schema=SeqUnbounded),
-        {"SEG-13": "fail_open"},
-        also("a pin or an artifact has a negative number", "SEG-9"),
-    ),
-    mutant(
-        "event-time-unchecked",
-        "An event whose time is no instant is of 1970",
-        part(records=AnyTime),
-        {"SEG-13": "fail_open"},
-    ),
-    mutant(
-        "last-pin-wins",
-        "An unpin removes the pin",
-        part(records=UnpinKept, merging=LastPinWins),
-        {"PIN-1": "wrong_reason"},
-        also("a record unpins", "P4 PIN-2 T1"),
-    ),
-    mutant(
-        "unpin-is-pin",
-        "Whatever a record of a pin says, it pins",
-        part(records=UnpinIsPin),
-        {"PIN-2": "wrong_reason"},
-        also("a record unpins", "PIN-1"),
-    ),
-    mutant(
-        "unpin-refused",
-        "A segment that unpins is malformed",
-        part(records=UnpinRefused),
-        {"PIN-2": "over_refusal"},
-        also("a record unpins", "P4 PIN-1 T1 PIN-3 SEG-9"),
-    ),
-    mutant(
-        "pinned-survives",
-        "A tombstone spares what is pinned",
-        part(forgotten=PinnedSurvives),
-        {"PIN-3": "fail_open"},
-        also("an event is pinned and forgotten", "P4 TMB-7 TMB-8 T2"),
-    ),
-    mutant(
-        "pin-left-behind",
-        "The pin of a forgotten event stays",
-        part(forgotten=PinsLeft, views=PinsLeftAreShown),
-        {"PIN-3": "fail_open"},
-        also("an event is pinned and forgotten", "P4 TMB-7 TMB-8 T2"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "event-node-unchecked": part(records=AnyNode),
+    "bad-events-skipped": part(records=BadEventsSkipped),
+    "seq-unchecked": part(records=AnySeq, schema=SeqUnbounded),
+    "event-time-unchecked": part(records=AnyTime),
+    "last-pin-wins": part(records=UnpinKept, merging=LastPinWins),
+    "unpin-is-pin": part(records=UnpinIsPin),
+    "unpin-refused": part(records=UnpinRefused),
+    "pinned-survives": part(forgotten=PinnedSurvives),
+    "pin-left-behind": part(forgotten=PinsLeft, views=PinsLeftAreShown),
+}

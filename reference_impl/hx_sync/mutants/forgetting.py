@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +17,12 @@ from holdfast.reference_impl.hx_sync.index import Index
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.merging import Merging
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.records import Batch, EventKey, Window
 from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.hx_sync.views import Views
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 # When it is forgotten
 
@@ -201,117 +199,21 @@ class SessionsAlwaysLive(Views):
         return "TRUE"
 
 
-_FORGOTTEN = "it forgets"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "tombstone-only-from-now-on",
-        "A tombstone is asked for what comes, and deletes nothing that is there",
-        part(merging=FromNowOn),
-        {"TMB-4": "wrong_reason"},
-        also(_FORGOTTEN, "P4 TMB-3 TMB-5 TMB-6 TMB-7 TMB-8 TMB-9 TMB-10 PIN-3 CLI-1 T1 T2 T4 LOC-5 P1 P3 P5 LOC-4"),
-    ),
-    mutant(
-        "forgotten-keys-not-kept",
-        "Only windows are asked: another content of a forgotten event with another time comes in",
-        part(forgotten=KeysNotKept, merging=ByWindowsOnly),
-        {"TMB-5": "fail_open"},
-        also("an event has a content inside the window and one outside", "P4 TMB-8 PIN-3"),
-    ),
-    mutant(
-        "rebuild-drops-tombstones",
-        "A rebuild drops what was forgotten with the rest",
-        part(ledger=TombstonesDropped),
-        {"TMB-5": "fail_open"},
-        also("a tombstone's object is removed", "TMB-7"),
-    ),
-    mutant(
-        "tombstones-from-store-only",
-        "A tombstone that is not in the store any more does not count any more",
-        part(importing=OnlyFromStore),
-        {"TMB-7": "fail_open"},
-        also("a tombstone's object is removed", "TMB-5"),
-    ),
-    mutant(
-        "withheld-untold",
-        "The status names no object that is gone from the store",
-        part(ledger=WithheldUntold),
-        {"TMB-7": "wrong_reason"},
-        also("its status names what is gone", "LOC-5 MAN-1 TMB-5 T2"),
-    ),
-    mutant(
-        "only-events-forgotten",
-        "Pins and artifacts of a forgotten event stay",
-        part(forgotten=EventsOnly, views=LeftAreShown),
-        {"TMB-8": "fail_open"},
-        also("a forgotten event has a pin or an artifact", "P4 TMB-7 PIN-3 T2"),
-    ),
-    mutant(
-        "blob-of-forgotten-kept",
-        "The cache keeps what only a forgotten event referred to",
-        part(forgotten=BlobsKept),
-        {"TMB-8": "fail_open"},
-        also("a forgotten event has an artifact", "P4 T2"),
-    ),
-    mutant(
-        "session-without-events-shown",
-        "A session is shown though none of its events is there",
-        part(views=SessionsAlwaysLive),
-        {"TMB-8": "fail_open"},
-        also("all events of a session are forgotten", "P4 T2"),
-    ),
-    mutant(
-        "forgotten-kept-elsewhere",
-        "What is forgotten is kept in another table, where nobody shows it",
-        part(forgotten=KeptElsewhere),
-        {"TMB-8": "fail_open"},
-        also("it looks at the counters", "LOC-5"),
-    ),
-    mutant(
-        "blob-kept-under-another-name",
-        "What leaves the cache is kept in another folder of the device",
-        part(cache=BlobsMovedAway),
-        {"TMB-8": "fail_open"},
-        also("it looks what lies in the folder of a device", "IMP-3"),
-    ),
-    mutant(
-        "deleted-rows-stay-in-free-pages",
-        "Deleted rows are not overwritten in the file of the index",
-        part(index=FreePagesKept),
-        {"TMB-8": "fail_open"},
-    ),
-    mutant(
-        "log-keeps-what-is-forgotten",
-        "The write-ahead log is left as it is after something was forgotten",
-        part(index=LogKept),
-        {"TMB-8": "fail_open"},
-    ),
-    mutant(
-        "windows-asked-before-the-transaction",
-        "What is forgotten is asked before the transaction that inserts",
-        part(importing=AskedBefore),
-        {"TMB-5": "fail_open"},
-        also("a tombstone is imported at the same time", "TMB-4 P4"),
-    ),
-    mutant(
-        "tombstone-recorded-first",
-        "A tombstone is recorded, and its events are deleted afterwards",
-        part(importing=RecordedFirst),
-        {"TMB-10": "lost_durability"},
-        faults={"kill-tombstones": "lost_durability"},
-    ),
-    mutant(
-        "events-deleted-afterwards",
-        "A tombstone is recorded and blobs leave the cache in one transaction, and the events are deleted in another",
-        part(importing=EventsAfterwards),
-        {"TMB-10": "lost_durability"},
-        faults={"kill-tombstones": "lost_durability"},
-    ),
-    mutant(
-        "tombstone-only-for-own-events",
-        "A tombstone deletes the events of the device that applies it",
-        part(forgotten=OwnEventsOnly),
-        {"T2": "fail_open"},
-        also(_FORGOTTEN, "P4 TMB-3 TMB-4 TMB-5 TMB-6 TMB-7 TMB-8 TMB-9 PIN-3 T1 P1 P3 P5 LOC-4 LOC-5 CLI-1 T4 TMB-10"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "tombstone-only-from-now-on": part(merging=FromNowOn),
+    "forgotten-keys-not-kept": part(forgotten=KeysNotKept, merging=ByWindowsOnly),
+    "rebuild-drops-tombstones": part(ledger=TombstonesDropped),
+    "tombstones-from-store-only": part(importing=OnlyFromStore),
+    "withheld-untold": part(ledger=WithheldUntold),
+    "only-events-forgotten": part(forgotten=EventsOnly, views=LeftAreShown),
+    "blob-of-forgotten-kept": part(forgotten=BlobsKept),
+    "session-without-events-shown": part(views=SessionsAlwaysLive),
+    "forgotten-kept-elsewhere": part(forgotten=KeptElsewhere),
+    "blob-kept-under-another-name": part(cache=BlobsMovedAway),
+    "deleted-rows-stay-in-free-pages": part(index=FreePagesKept),
+    "log-keeps-what-is-forgotten": part(index=LogKept),
+    "windows-asked-before-the-transaction": part(importing=AskedBefore),
+    "tombstone-recorded-first": part(importing=RecordedFirst),
+    "events-deleted-afterwards": part(importing=EventsAfterwards),
+    "tombstone-only-for-own-events": part(forgotten=OwnEventsOnly),
+}

@@ -12,13 +12,11 @@ from holdfast.reference_impl.hx_sync.envelope import MAGIC, VERSION, Envelope
 from holdfast.reference_impl.hx_sync.header import Header, Headers
 from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
 from holdfast.reference_impl.hx_sync.layout import Place
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.objects import Objects
 from holdfast.reference_impl.hx_sync.records import Contents
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 _SEGMENT, _SOME_TIME = "segment", "1970-01-01T00:00:00Z"
 
@@ -129,90 +127,18 @@ class CryptoDisagreementUnseen(Headers):
             super().check_crypto(crypto, algorithm)
 
 
-_ALL_MEMBERS = "its case leaves out every member in turn"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "prelude-magic-unchecked",
-        "The five bytes in front may be any",
-        part(envelope=PreludeMagicUnchecked),
-        {"SEG-1": "fail_open"},
-    ),
-    mutant(
-        "header-magic-unchecked",
-        "The magic in the header may be any",
-        part(headers=HeaderMagicUnchecked),
-        {"SEG-1": "fail_open"},
-    ),
-    mutant(
-        "version-unchecked",
-        "Neither the version in front of the header nor the one in it is compared",
-        part(envelope=PreludeVersionUnchecked, headers=HeaderVersionUnchecked),
-        {"SEG-2": "fail_open"},
-    ),
-    mutant(
-        "version-as-text",
-        "The text 0 in the header is taken for the number",
-        part(headers=VersionAsText),
-        {"SEG-2": "fail_open"},
-    ),
-    mutant(
-        "type-by-extension",
-        "What an object is goes by its key, whatever the header says",
-        part(objects=TypeByExtension),
-        {"SEG-3": "fail_open"},
-        also("an object at the key of another kind gets further than it should", "T5 CRY-3 SEG-5 SEG-6"),
-    ),
-    mutant(
-        "vault-unchecked",
-        "The vault in the header is not compared",
-        part(objects=VaultUnchecked),
-        {"SEG-4": "fail_open"},
-    ),
-    mutant(
-        "header-node-unchecked",
-        "The node in the header of a segment is not compared with the key",
-        part(objects=HeaderNodeUnchecked),
-        {"SEG-5": "fail_open"},
-        also("a segment can be moved to another node", "T5 SEG-3 SEG-6 CRY-3"),
-    ),
-    mutant(
-        "header-segment-unchecked",
-        "The id in the header of a segment is not compared with the key",
-        part(objects=HeaderSegmentUnchecked),
-        {"SEG-6": "fail_open", "T5": "fail_open"},
-        also("a segment can be moved to another name", "SEG-3 SEG-5 CRY-3 CRY-4 LOC-5 STO-1"),
-    ),
-    mutant(
-        "newest-created-wins",
-        "Of several contents the one is shown whose segment says that it is the youngest",
-        part(contents=NewestCreatedWins),
-        {"SEG-7": "wrong_reason"},
-        also("one content in two segments counts as two", "SEG-10 SEG-11 P3 P4 P5 PIN-3 T1 T4 TMB-4 TMB-5 IMP-2 LOC-5"),
-    ),
-    mutant(
-        "created-at-unchecked",
-        "The time of a segment may be missing or no time",
-        part(headers=CreatedAtUnchecked),
-        {"SEG-7": "fail_open"},
-    ),
-    mutant(
-        "created-at-held-to-clock",
-        "A segment from tomorrow's clock is refused",
-        part(service=CreatedAtHeldToClock),
-        {"SEG-7": "over_refusal"},
-    ),
-    mutant(
-        "crypto-defaulted",
-        "A header need not name the algorithm",
-        part(headers=CryptoDefaulted),
-        {"SEG-8": "fail_open"},
-    ),
-    mutant(
-        "crypto-disagreement-unseen",
-        "The header may name another algorithm than the one that counts",
-        part(headers=CryptoDisagreementUnseen),
-        {"SEG-8": "fail_open"},
-        also("an object with two names for its algorithm is opened", "CRY-5"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "prelude-magic-unchecked": part(envelope=PreludeMagicUnchecked),
+    "header-magic-unchecked": part(headers=HeaderMagicUnchecked),
+    "version-unchecked": part(envelope=PreludeVersionUnchecked, headers=HeaderVersionUnchecked),
+    "version-as-text": part(headers=VersionAsText),
+    "type-by-extension": part(objects=TypeByExtension),
+    "vault-unchecked": part(objects=VaultUnchecked),
+    "header-node-unchecked": part(objects=HeaderNodeUnchecked),
+    "header-segment-unchecked": part(objects=HeaderSegmentUnchecked),
+    "newest-created-wins": part(contents=NewestCreatedWins),
+    "created-at-unchecked": part(headers=CreatedAtUnchecked),
+    "created-at-held-to-clock": part(service=CreatedAtHeldToClock),
+    "crypto-defaulted": part(headers=CryptoDefaulted),
+    "crypto-disagreement-unseen": part(headers=CryptoDisagreementUnseen),
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,11 @@ from holdfast.reference_impl.hx_sync.blobs import BlobCache
 from holdfast.reference_impl.hx_sync.importing import Importing, Plan, Round
 from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.ledger import Ledger
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.records import Batch
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 
 _Taken = TypeVar("_Taken")
 
@@ -189,79 +187,15 @@ class OwnOnly(Importing):
         return super().take(node, place, master)
 
 
-_REPLACED = "an object is imported and then replaced"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "first-bad-object-ends-import",
-        "After the first object that is refused no other is looked at",
-        part(importing=FirstBadEnds),
-        {"IMP-1": "over_refusal"},
-        {EVERYTHING: "an import refuses something"},
-    ),
-    mutant(
-        "applied-before-verified",
-        "A segment is applied before its tag is looked at",
-        part(importing=AppliedFirst),
-        {"IMP-1": "state_leak"},
-        also("the tag of a segment is altered", "CRY-6 T3 T5"),
-    ),
-    mutant(
-        "skipped-by-name",
-        "A segment is skipped if its id was imported, whatever its bytes are",
-        part(importing=SkippedByName),
-        {"IMP-2": "fail_open"},
-        also(_REPLACED, "CRY-2 CRY-6 T5"),
-    ),
-    mutant(
-        "replaced-segment-imported",
-        "A segment with other bytes than those that were imported is imported as well",
-        part(importing=ReplacedIsDue, ledger=RecordedInItsPlace),
-        {"IMP-2": "fail_open"},
-        also(_REPLACED, "CRY-2 T5"),
-    ),
-    mutant(
-        "blob-cached-before-verified",
-        "The bytes of a blob lie in the cache before they are verified, and stay",
-        part(importing=CachedFirst, cache=ServedUnseen),
-        {"IMP-3": "state_leak"},
-        also("a blob is not what its header says", "BLB-1 BLB-4 BLB-5 BLB-6 IMP-1 IMP-5"),
-    ),
-    mutant(
-        "blob-not-cached",
-        "Blobs are verified and not kept",
-        part(ledger=NeverCached),
-        {"IMP-3": "wrong_reason"},
-        also(
-            "it looks at a blob that was imported",
-            "P1 P4 BLB-1 BLB-2 BLB-3 BLB-4 BLB-5 BLB-6 BLB-7 TMB-8 T1 LOC-5 P3 P5 CRY-5 CRY-6 IMP-5 MAN-1 T2 T3 T4 T5",
-        ),
-    ),
-    mutant(
-        "recorded-before-applied",
-        "A segment is recorded as imported, and its events are inserted afterwards",
-        part(importing=RecordedFirst),
-        {"IMP-4": "lost_durability"},
-        faults={"kill-imports": "lost_durability"},
-    ),
-    mutant(
-        "imports-noted-beside-index",
-        "What was imported is noted beside the index as well, and passed over by an index that holds anything",
-        part(importing=NotedBeside),
-        {"T4": "lost_durability"},
-    ),
-    mutant(
-        "rejected-for-ever",
-        "What was refused once is refused from then on",
-        part(importing=RejectedForEver),
-        {"IMP-5": "over_refusal", "T3": "over_refusal"},
-        {EVERYTHING: "an object is refused, and then another lies at its key"},
-    ),
-    mutant(
-        "own-segments-only",
-        "An import leaves out the segments of other nodes",
-        part(importing=OwnOnly),
-        {"T1": "wrong_reason"},
-        {EVERYTHING: "it imports what another node has published"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "first-bad-object-ends-import": part(importing=FirstBadEnds),
+    "applied-before-verified": part(importing=AppliedFirst),
+    "skipped-by-name": part(importing=SkippedByName),
+    "replaced-segment-imported": part(importing=ReplacedIsDue, ledger=RecordedInItsPlace),
+    "blob-cached-before-verified": part(importing=CachedFirst, cache=ServedUnseen),
+    "blob-not-cached": part(ledger=NeverCached),
+    "recorded-before-applied": part(importing=RecordedFirst),
+    "imports-noted-beside-index": part(importing=NotedBeside),
+    "rejected-for-ever": part(importing=RejectedForEver),
+    "own-segments-only": part(importing=OwnOnly),
+}

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.reference_impl.hx_sync.folder import FolderStore
@@ -14,12 +14,10 @@ from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.storage import Listing
 from holdfast.reference_impl.hx_sync.terms import Kind
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 
 # Another place, in writing and in reading
 
@@ -170,86 +168,17 @@ class ForeignUntold(Importing):
         return places, ()
 
 
-_ELSEWHERE = "its objects lie elsewhere, and it looks for those of others there"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "segment-without-node-folder",
-        "Segments of all nodes lie in one folder",
-        part(layout=SegmentWithoutNode, objects=NodeOfHeader),
-        {"LAY-1": "wrong_reason"},
-        {EVERYTHING: _ELSEWHERE},
-    ),
-    mutant(
-        "tombstone-by-node",
-        "Each node has a folder for its tombstones",
-        part(layout=TombstoneInFolder, forgetting=ForgetsIntoFolder),
-        {"LAY-2": "fail_open"},
-        {EVERYTHING: _ELSEWHERE},
-    ),
-    mutant(
-        "manifest-of-vault",
-        "There is one manifest for all nodes",
-        part(layout=ManifestOfVault, objects=ManifestOfAnyNode),
-        {"LAY-3": "wrong_reason"},
-        also(_ELSEWHERE, "MAN-1 P1 CRY-3 LOC-5 SEG-3"),
-    ),
-    mutant(
-        "temporary-beside",
-        "The temporary file is made beside the object",
-        part(folder=TemporaryBeside),
-        {"LAY-4": "wrong_reason"},
-        also("a temporary file is in the way of a device that imports", "P6 STO-3"),
-    ),
-    mutant(
-        "imports-from-tmp",
-        "What lies in tmp is imported as well",
-        part(layout=PlacesInTmp, folder=ListsTmpToo),
-        {"LAY-5": "fail_open"},
-        also("temporary files are listed", "STO-1 STO-2 LAY-4"),
-    ),
-    mutant(
-        "partial-imported",
-        "A name with .partial behind it counts as the one without",
-        part(layout=PartialImported),
-        {"LAY-5": "fail_open"},
-    ),
-    mutant(
-        "conflict-copies-imported",
-        "Of a name the id in front counts, whatever a synchroniser has put behind it",
-        part(layout=ConflictCopiesImported),
-        {"LAY-6": "fail_open"},
-    ),
-    mutant(
-        "links-followed",
-        "A link to a file is as good as the file",
-        part(folder=LinksFollowed),
-        {"LAY-6": "fail_open"},
-    ),
-    mutant(
-        "links-opened",
-        "A link is not listed, but an object that is asked for by its key is read through it",
-        part(folder=LinksOpened),
-        {"LAY-6": "fail_open"},
-    ),
-    mutant(
-        "folder-links-followed",
-        "A link to a folder is as good as the folder",
-        part(folder=FolderLinksFollowed),
-        {"LAY-6": "fail_open"},
-    ),
-    mutant(
-        "upper-case-ids-taken",
-        "Keys are read without regard to case",
-        part(layout=UpperCaseTaken),
-        {"LAY-6": "fail_open"},
-        also("a name in upper case has a place", "LAY-1 LAY-5"),
-    ),
-    mutant(
-        "foreign-untold",
-        "Nobody is told of what has no place",
-        part(importing=ForeignUntold),
-        {"LAY-6": "wrong_reason"},
-        also("their cases count what has no place", "LAY-5 BLB-2 LOC-5 LAY-1"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "segment-without-node-folder": part(layout=SegmentWithoutNode, objects=NodeOfHeader),
+    "tombstone-by-node": part(layout=TombstoneInFolder, forgetting=ForgetsIntoFolder),
+    "manifest-of-vault": part(layout=ManifestOfVault, objects=ManifestOfAnyNode),
+    "temporary-beside": part(folder=TemporaryBeside),
+    "imports-from-tmp": part(layout=PlacesInTmp, folder=ListsTmpToo),
+    "partial-imported": part(layout=PartialImported),
+    "conflict-copies-imported": part(layout=ConflictCopiesImported),
+    "links-followed": part(folder=LinksFollowed),
+    "links-opened": part(folder=LinksOpened),
+    "folder-links-followed": part(folder=FolderLinksFollowed),
+    "upper-case-ids-taken": part(layout=UpperCaseTaken),
+    "foreign-untold": part(importing=ForeignUntold),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -16,14 +16,12 @@ from holdfast.reference_impl.hx_sync.importing import Importing, Round
 from holdfast.reference_impl.hx_sync.index import Index
 from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.ledger import Ledger
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
 from holdfast.reference_impl.hx_sync.records import Window
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.views import Rows, Views
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
 # The vault
@@ -183,92 +181,19 @@ class WithoutStatus(CommandLine):
 
 
 _ALL_TOMBSTONES = "*/vaults/*/objects/tombstones/*"
-_TOMBSTONES = "it looks at a tombstone, or imports something behind it"
 
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "vault-config-left-out",
-        "The index does not say of which vault it is",
-        part(schema=WithoutVault, nodes=MadeWithoutVault, index=AnyVault),
-        {"LOC-1": "wrong_reason"},
-    ),
-    mutant(
-        "vault-key-in-index",
-        "The key of the vault lies in the index",
-        part(schema=WithKey, nodes=KeyWrittenDown),
-        {"LOC-1": "fail_open"},
-    ),
-    mutant(
-        "vault-key-as-base64",
-        "The key of the vault lies in the index as base64",
-        part(schema=WithKey, nodes=KeyAsBase64),
-        {"LOC-1": "fail_open"},
-    ),
-    mutant(
-        "vault-key-in-file",
-        "The key of the vault lies in a file beside the index, as its bytes",
-        part(importing=KeyInFile),
-        {"LOC-1": "fail_open"},
-        also("it looks what lies in the folder of a device", "IMP-3"),
-    ),
-    mutant(
-        "node-id-per-start",
-        "A device that has imported something gets a new id each time it is started",
-        part(service=NewIdPerStart),
-        {"LOC-2": "wrong_reason"},
-        {EVERYTHING: "after a restart, or for another worker, the device is another"},
-    ),
-    mutant(
-        "node-config-grows",
-        "Each import adds a row to node_config",
-        part(importing=NodeAddedAgain, index=FirstNodeCounts),
-        {"LOC-2": "wrong_reason"},
-    ),
-    mutant(
-        "segment-hash-not-kept",
-        "The table of imported segments does not say what their bytes were",
-        part(ledger=HashLeftOut, views=HashFromElsewhere),
-        {"LOC-3": "wrong_reason"},
-        also("it looks at the counters", "LOC-5 IMP-2"),
-    ),
-    mutant(
-        "tombstones-in-memory",
-        "Which tombstones were applied is remembered by each process for itself",
-        part(index=TombstonesInMemory),
-        {"LOC-4": "wrong_reason"},
-        {EVERYTHING: "what was forgotten is told by each process for itself"},
-    ),
-    mutant(
-        "tombstone-scope-not-kept",
-        "The table of applied tombstones does not say whose events they cover",
-        part(ledger=ScopeLeftOut),
-        {"LOC-4": "wrong_reason"},
-        also("its tombstone is for one node", "TMB-9"),
-    ),
-    mutant(
-        "rejected-untold",
-        "What was refused is not told",
-        part(importing=RejectedUntold),
-        {"LOC-5": "wrong_reason", "T5": "wrong_reason"},
-        {EVERYTHING: "an import refuses something"},
-    ),
-    mutant(
-        "rejected-counted-as-imported",
-        "Refused objects are counted as imported",
-        part(importing=RejectedCounted),
-        {"LOC-5": "wrong_reason"},
-        {EVERYTHING: "an import refuses something"},
-    ),
-    mutant(
-        "command-line-forgets-locally",
-        "On the command line forgetting deletes locally and publishes nothing",
-        part(command_line=ForgetsLocally),
-        {"CLI-1": "fail_open"},
-    ),
-    mutant(
-        "command-line-without-status",
-        "On the command line the status says nothing",
-        part(command_line=WithoutStatus),
-        {"CLI-1": "wrong_reason"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "vault-config-left-out": part(schema=WithoutVault, nodes=MadeWithoutVault, index=AnyVault),
+    "vault-key-in-index": part(schema=WithKey, nodes=KeyWrittenDown),
+    "vault-key-as-base64": part(schema=WithKey, nodes=KeyAsBase64),
+    "vault-key-in-file": part(importing=KeyInFile),
+    "node-id-per-start": part(service=NewIdPerStart),
+    "node-config-grows": part(importing=NodeAddedAgain, index=FirstNodeCounts),
+    "segment-hash-not-kept": part(ledger=HashLeftOut, views=HashFromElsewhere),
+    "tombstones-in-memory": part(index=TombstonesInMemory),
+    "tombstone-scope-not-kept": part(ledger=ScopeLeftOut),
+    "rejected-untold": part(importing=RejectedUntold),
+    "rejected-counted-as-imported": part(importing=RejectedCounted),
+    "command-line-forgets-locally": part(command_line=ForgetsLocally),
+    "command-line-without-status": part(command_line=WithoutStatus),
+}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.reference_impl.hx_sync.importing import Importing, Round
 from holdfast.reference_impl.hx_sync.layout import Place
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.terms import Kind, RefusedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 
 class ManifestIsComplete(Importing):
@@ -41,19 +41,7 @@ class BadManifestEndsImport(Importing):
         super().round(node, master, done)
 
 
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "manifest-is-complete",
-        "A segment that its node's manifest does not list is passed over",
-        part(importing=ManifestIsComplete),
-        {"MAN-1": "wrong_reason"},
-        also("a segment that came after the manifest is missing", "P3 P4 P5 T1 LOC-5"),
-    ),
-    mutant(
-        "bad-manifest-ends-import",
-        "A manifest that is refused ends the import",
-        part(importing=BadManifestEndsImport),
-        {"MAN-1": "over_refusal"},
-        also("the others are not imported", "IMP-1 CRY-7 T3 T5 P4"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "manifest-is-complete": part(importing=ManifestIsComplete),
+    "bad-manifest-ends-import": part(importing=BadManifestEndsImport),
+}

@@ -14,7 +14,6 @@ from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.merging import Merging
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
@@ -22,8 +21,7 @@ from holdfast.reference_impl.hx_sync.records import Batch, EventRow
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.hx_sync.views import Rows, Views, Winner
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
+from holdfast.reference_impl.planting import Change, part
 
 # The index is derived
 
@@ -175,105 +173,19 @@ def _forgotten(connection: sqlite3.Connection, rows: Sequence[EventRow]) -> int:
     return sum(found)
 
 
-_CONFLICT = "its segments hold two contents of one event"
-_LATE = "its tombstone comes before what it covers"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "pins-only-in-index",
-        "Publishing writes pins into the publisher's own index, and not into the segment",
-        part(publishing=PinsOnlyInIndex),
-        {"P1": "lost_durability"},
-        also("it publishes a pin", "PIN-1 PIN-3 T1 P2"),
-    ),
-    mutant(
-        "index-copied-into-store",
-        "Each import puts a copy of the index into the store",
-        part(importing=IndexCopied),
-        {"P1": "wrong_reason"},
-        also("their cases look what lies in the store", "LAY-1 LAY-2 LAY-3 P7"),
-    ),
-    mutant(
-        "segments-never-skipped",
-        "A segment that was imported is imported again, and counted again",
-        part(importing=NeverSkipped),
-        {"P3": "fail_open", "T4": "fail_open"},
-        {EVERYTHING: "an import counts what it had imported before"},
-    ),
-    mutant(
-        "forgotten-counted-again",
-        "Forgotten events are counted whenever a segment holds them",
-        part(importing=LookupsCounted),
-        {"P3": "wrong_reason"},
-    ),
-    mutant(
-        "first-comes-wins",
-        "Of two contents of an event the one that was imported first is kept",
-        part(merging=FirstWins),
-        {"P4": "wrong_reason", "SEG-11": "wrong_reason", "T1": "wrong_reason"},
-        also(_CONFLICT, "LOC-5 TMB-5 SEG-7 SEG-10"),
-    ),
-    mutant(
-        "last-comes-wins",
-        "Of two contents of an event the one that was imported last is kept",
-        part(merging=LastWins),
-        {"P4": "wrong_reason", "SEG-11": "wrong_reason", "T1": "wrong_reason"},
-        also(_CONFLICT, "LOC-5 TMB-5 SEG-7 SEG-10"),
-    ),
-    mutant(
-        "tombstone-only-at-its-time",
-        "A tombstone deletes what is there when it is applied, and is never asked again",
-        part(merging=NothingAsked, forgotten=NobodyForgotten),
-        {"P4": "wrong_reason", "TMB-4": "wrong_reason", "TMB-5": "wrong_reason", "T2": "wrong_reason"},
-        also(_LATE, "P1 P5 TMB-3 TMB-6 TMB-7 TMB-8 TMB-9 PIN-3 T1 T4 P3 LOC-5 IMP-5"),
-    ),
-    mutant(
-        "segment-replaces-node",
-        "A segment replaces all that its node published before",
-        part(merging=SegmentReplacesNode),
-        {"P5": "wrong_reason"},
-        {EVERYTHING: "it imports two segments of one node"},
-    ),
-    mutant(
-        "merge-stops-at-tombstone",
-        "A segment with a forgotten event is recorded as imported, without any of its events",
-        part(merging=StopsAtTombstone),
-        {"P5": "wrong_reason"},
-        also("a segment holds an event that is forgotten and others", "P1 P3 P4 TMB-3 TMB-6 LOC-5 TMB-8 T1 T2"),
-    ),
-    mutant(
-        "event-key-without-node",
-        "Events of two nodes with the same session and number are one",
-        part(winner=KeyWithoutNode),
-        {"SEG-10": "wrong_reason"},
-        also("two nodes have events of one session and number", "P4 P5 IMP-2 SEG-11 TMB-9 T1 T2 CRY-6 T3 T5"),
-    ),
-    mutant(
-        "event-key-without-session",
-        "Events of two sessions with the same number are one",
-        part(winner=KeyWithoutSession),
-        {"SEG-10": "wrong_reason"},
-        also("two sessions have events of one number", "P4 P5 CRY-1 CRY-2 CRY-3 CRY-4 CRY-5 CRY-6 T1 T3 T5"),
-    ),
-    mutant(
-        "event-key-is-content",
-        "Events are one if they have the same content",
-        part(winner=KeyIsContent),
-        {"SEG-10": "wrong_reason"},
-        also(_CONFLICT, "P4 SEG-11 T1 LOC-5"),
-    ),
-    mutant(
-        "conflicts-untold",
-        "The status lists no conflicts",
-        part(views=ConflictsUntold),
-        {"SEG-11": "wrong_reason"},
-        also(_CONFLICT, "LOC-5 P4 SEG-7"),
-    ),
-    mutant(
-        "event-rows-not-unique",
-        "An event that two segments hold has two rows, and both are shown",
-        part(schema=EventsNumbered, merging=InsertedAgain, winner=RowsShown),
-        {"T4": "wrong_reason"},
-        also("one event is in two segments", "P4 P5 SEG-10 T1 LOC-5 SEG-7 SEG-11 T2 T3 T5 CRY-6 TMB-7"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "pins-only-in-index": part(publishing=PinsOnlyInIndex),
+    "index-copied-into-store": part(importing=IndexCopied),
+    "segments-never-skipped": part(importing=NeverSkipped),
+    "forgotten-counted-again": part(importing=LookupsCounted),
+    "first-comes-wins": part(merging=FirstWins),
+    "last-comes-wins": part(merging=LastWins),
+    "tombstone-only-at-its-time": part(merging=NothingAsked, forgotten=NobodyForgotten),
+    "segment-replaces-node": part(merging=SegmentReplacesNode),
+    "merge-stops-at-tombstone": part(merging=StopsAtTombstone),
+    "event-key-without-node": part(winner=KeyWithoutNode),
+    "event-key-without-session": part(winner=KeyWithoutSession),
+    "event-key-is-content": part(winner=KeyIsContent),
+    "conflicts-untold": part(views=ConflictsUntold),
+    "event-rows-not-unique": part(schema=EventsNumbered, merging=InsertedAgain, winner=RowsShown),
+}

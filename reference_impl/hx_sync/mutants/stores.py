@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Effect, Ok
 from holdfast.reference_impl.hx_sync.disk import Disk
 from holdfast.reference_impl.hx_sync.folder import FILE_MODE, FolderStore
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.storage import Listing, Put
 from holdfast.reference_impl.hx_sync.terms import RefusedError
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
 _FIRST_PAGE, _PIECES, _BEGINNING = 10, 64, 100
@@ -178,104 +176,19 @@ class EmptyIsMissing(Service):
         return answer
 
 
-_HALF = "lost_durability"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "put-replaces",
-        "What is put replaces what lies there",
-        part(folder=PutReplaces),
-        {"P2": "fail_open"},
-        also("of several writers each writes", "STO-3 BLB-7 P6"),
-    ),
-    mutant(
-        "publish-replaces",
-        "A segment that is published again with another batch replaces the first",
-        part(publishing=PublishReplaces),
-        {"P2": "fail_open"},
-    ),
-    mutant(
-        "refused-bytes-left-in-tmp",
-        "What may not be put stays behind as a file below tmp",
-        part(publishing=RefusedBytesLeft),
-        {"P2": "state_leak"},
-        also("a put is refused", "STO-2 LAY-4 LAY-6"),
-    ),
-    mutant(
-        "written-in-place",
-        "An object is written at its key, byte after byte",
-        part(folder=WrittenInPlace),
-        {"P6": "fail_open", "LAY-4": "fail_open", "STO-3": "fail_open"},
-        also("a reader meets half an object", "P2"),
-        faults={"kill-within-a-write-puts": "fail_open"},
-    ),
-    mutant(
-        "segment-published-in-place",
-        "A segment is published at its key in two writes, and only what is put goes through tmp",
-        part(folder=InTwoWrites, publishing=SegmentInPlace),
-        {"P6": _HALF, "LAY-4": _HALF, "STO-3": _HALF},
-        also("of several writers one meets half an object", "P2"),
-        faults={"kill-publications": _HALF},
-    ),
-    mutant(
-        "blob-published-in-place",
-        "A blob is published at its key in two writes, and only what is put goes through tmp",
-        part(folder=InTwoWrites, publishing=BlobInPlace),
-        {"P6": _HALF, "LAY-4": _HALF, "STO-3": _HALF},
-        also("of several writers one meets half an object", "P2 BLB-7"),
-        faults={"kill-blobs": _HALF},
-    ),
-    mutant(
-        "put-unsynced",
-        "Nothing is synced before it is told to be stored",
-        part(disk=PutUnsynced),
-        {"STO-3": "lost_durability"},
-        faults={"power-loss-puts": "lost_durability"},
-    ),
-    mutant(
-        "half-a-write-is-whole",
-        "A write that did less than it was asked is taken for a whole one",
-        part(disk=WritesOnce),
-        {"STO-3": _HALF, "P6": _HALF},
-        faults={"short-writes-publications": _HALF, "short-writes-blobs": _HALF},
-    ),
-    mutant(
-        "put-errors-swallowed",
-        "An object that could not be written is told to be stored",
-        part(folder=PutErrorsSwallowed),
-        {"STO-3": "fail_open"},
-        also("publishing succeeds whatever comes of it", "LAY-4 P6"),
-    ),
-    mutant(
-        "list-by-text",
-        "A prefix may end anywhere in a name",
-        part(folder=ListByText),
-        {"STO-1": "wrong_reason"},
-    ),
-    mutant(
-        "list-first-page",
-        "A list ends after ten keys",
-        part(folder=ListFirstPage),
-        {"STO-1": "wrong_reason"},
-        also("an import sees ten objects", "IMP-1 P3 P4 P5 T1 T2 LAY-6"),
-    ),
-    mutant(
-        "list-with-tmp",
-        "Temporary files are listed too",
-        part(folder=ListWithTmp),
-        {"STO-1": "wrong_reason"},
-        also("temporary files are listed", "LAY-5"),
-    ),
-    mutant(
-        "missing-is-empty",
-        "What is not there has no bytes",
-        part(service=MissingIsEmpty),
-        {"STO-2": "wrong_reason"},
-    ),
-    mutant(
-        "empty-is-missing",
-        "What has no bytes is not there",
-        part(service=EmptyIsMissing),
-        {"STO-2": "wrong_reason"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "put-replaces": part(folder=PutReplaces),
+    "publish-replaces": part(publishing=PublishReplaces),
+    "refused-bytes-left-in-tmp": part(publishing=RefusedBytesLeft),
+    "written-in-place": part(folder=WrittenInPlace),
+    "segment-published-in-place": part(folder=InTwoWrites, publishing=SegmentInPlace),
+    "blob-published-in-place": part(folder=InTwoWrites, publishing=BlobInPlace),
+    "put-unsynced": part(disk=PutUnsynced),
+    "half-a-write-is-whole": part(disk=WritesOnce),
+    "put-errors-swallowed": part(folder=PutErrorsSwallowed),
+    "list-by-text": part(folder=ListByText),
+    "list-first-page": part(folder=ListFirstPage),
+    "list-with-tmp": part(folder=ListWithTmp),
+    "missing-is-empty": part(service=MissingIsEmpty),
+    "empty-is-missing": part(service=EmptyIsMissing),
+}

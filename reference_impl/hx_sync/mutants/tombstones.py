@@ -15,12 +15,10 @@ from holdfast.reference_impl.hx_sync.header import Header, Headers
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.merging import Merging
-from holdfast.reference_impl.hx_sync.mutants.planting import mutant
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.records import Records, Window
 from holdfast.reference_impl.hx_sync.views import Views
-from holdfast.reference_impl.mutants.catalogue import Mutant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 
 _SECOND = 1_000_000
 _MINUTE = 60 * _SECOND
@@ -140,89 +138,18 @@ class ScopeIgnored(Merging):
         return replace(window, node_id=None)
 
 
-_SCOPED = "its tombstone is for one node"
-
-MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "tombstone-header-defaulted",
-        "The header of a tombstone need not say who made it and when",
-        part(headers=HeaderDefaulted),
-        {"TMB-1": "fail_open"},
-    ),
-    mutant(
-        "tombstone-crypto-optional",
-        "The header of a tombstone need not name its algorithm",
-        part(headers=CryptoOptional),
-        {"TMB-1": "fail_open"},
-    ),
-    mutant(
-        "window-start-defaulted",
-        "A window without a start has always been open",
-        part(records=StartDefaulted),
-        {"TMB-2": "fail_open"},
-    ),
-    mutant(
-        "window-end-defaulted",
-        "A window without an end never closes",
-        part(records=EndDefaulted),
-        {"TMB-2": "fail_open"},
-    ),
-    mutant(
-        "inverted-window-swapped",
-        "A window that ends before it starts is turned round",
-        part(records=Swapped),
-        {"TMB-2": "fail_open"},
-    ),
-    mutant(
-        "window-without-its-ends",
-        "What happened just when a window starts or ends is not covered",
-        part(windows=EndsLeftOut),
-        {"TMB-3": "wrong_reason"},
-    ),
-    mutant(
-        "window-compared-as-text",
-        "Times are compared as text, whatever their offsets",
-        part(instants=ComparedAsText),
-        {"TMB-3": "wrong_reason"},
-        also("its window or its events have an offset", "TMB-2 TMB-4 P4 P3 TMB-9"),
-    ),
-    mutant(
-        "window-compared-by-seconds",
-        "Fractions of seconds are cut off before times are compared",
-        part(windows=FractionsCutOff),
-        {"TMB-3": "wrong_reason"},
-    ),
-    mutant(
-        "tombstone-spares-later-segments",
-        "A segment that was made after a tombstone is not asked for it",
-        part(importing=MakingKept, merging=LaterSpared),
-        {"TMB-6": "fail_open"},
-    ),
-    mutant(
-        "forgotten-untold",
-        "The status counts no forgotten events",
-        part(views=ForgottenUntold),
-        {"TMB-6": "wrong_reason"},
-        also("its status counts forgotten events", "LOC-5"),
-    ),
-    mutant(
-        "forget-end-unclamped",
-        "Forgetting takes an end in the future as it is",
-        part(forgetting=Unclamped),
-        {"TMB-6": "wrong_reason"},
-    ),
-    mutant(
-        "scope-is-issuer",
-        "A tombstone for one node covers the events of who made it",
-        part(merging=ScopeIsIssuer),
-        {"TMB-9": "wrong_reason"},
-        also(_SCOPED, "LOC-4"),
-    ),
-    mutant(
-        "scope-ignored",
-        "A tombstone for one node covers those of all",
-        part(merging=ScopeIgnored),
-        {"TMB-9": "wrong_reason"},
-        also(_SCOPED, "LOC-4"),
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "tombstone-header-defaulted": part(headers=HeaderDefaulted),
+    "tombstone-crypto-optional": part(headers=CryptoOptional),
+    "window-start-defaulted": part(records=StartDefaulted),
+    "window-end-defaulted": part(records=EndDefaulted),
+    "inverted-window-swapped": part(records=Swapped),
+    "window-without-its-ends": part(windows=EndsLeftOut),
+    "window-compared-as-text": part(instants=ComparedAsText),
+    "window-compared-by-seconds": part(windows=FractionsCutOff),
+    "tombstone-spares-later-segments": part(importing=MakingKept, merging=LaterSpared),
+    "forgotten-untold": part(views=ForgottenUntold),
+    "forget-end-unclamped": part(forgetting=Unclamped),
+    "scope-is-issuer": part(merging=ScopeIsIssuer),
+    "scope-ignored": part(merging=ScopeIgnored),
+}

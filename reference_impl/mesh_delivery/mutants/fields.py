@@ -8,10 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reference_impl.mesh_delivery.mutants.planting import mutant
-from holdfast.reference_impl.mutants.planting import EVERYTHING, also, part
-
-_SHARED = "the same field is a part of other clauses"
+from holdfast.reference_impl.planting import Change, part
 
 
 class KindDropped(Fingerprinter):
@@ -128,87 +125,27 @@ class NulStripped(Fingerprinter):
         return text.replace("\0", "")
 
 
-MUTANTS = (
-    mutant(
-        "kind-dropped",
-        "every kind is a topic",
-        part(fingerprinter=KindDropped),
-        {"F3": "fail_open", "F10": "fail_open"},
-        also(_SHARED, "F1 F4"),
-    ),
-    mutant("kind-unchecked", "any kind is hashed", part(fingerprinter=KindUnchecked), {"F3": "fail_open"}),
-    mutant("kind-any-case", "Topic is a topic", part(fingerprinter=KindAnyCase), {"F3": "fail_open"}),
-    mutant(
-        "key-case-kept",
-        "a key in upper case is another key",
-        part(fingerprinter=KeyCaseKept),
-        {"F4": "wrong_reason"},
-        also(_SHARED, "F10"),
-    ),
-    mutant("public-key-unchecked", "anything is a public key", part(fingerprinter=KeyUnchecked), {"F4": "fail_open"}),
-    mutant(
-        "reference-folded",
-        "Topics in another case are one topic",
-        part(fingerprinter=Folded),
-        {"F4": "fail_open", "F10": "fail_open"},
-    ),
-    mutant("reference-composed", "names are composed (NFC)", part(fingerprinter=Composed), {"F4": "fail_open"}),
-    mutant(
-        "reply-dropped",
-        "a reply is no reply",
-        part(fingerprinter=ReplyDropped),
-        {"F5": "fail_open", "F10": "fail_open"},
-        also(_SHARED, "F1"),
-    ),
-    mutant(
-        "reply-none-as-text",
-        "the word None stands for no reply",
-        part(fingerprinter=ReplyAsText),
-        {"F5": "wrong_reason"},
-        also("most requests are no reply", EVERYTHING),
-    ),
-    mutant(
-        "reply-case-kept",
-        "an id in upper case is another id",
-        part(fingerprinter=ReplyCaseKept),
-        {"F5": "wrong_reason"},
-        also(_SHARED, "F10"),
-    ),
-    mutant("reply-ulid-kept", "a ULID is hashed as it is spelt", part(fingerprinter=UlidKept), {"F5": "wrong_reason"}),
-    mutant("reply-unchecked", "anything is an id", part(fingerprinter=ReplyUnchecked), {"F5": "fail_open"}),
-    mutant(
-        "priority-dropped",
-        "every priority is the default",
-        part(fingerprinter=PriorityDropped),
-        {"F6": "fail_open", "F10": "fail_open"},
-        also(_SHARED, "F1"),
-    ),
-    mutant(
-        "priority-absent-empty",
-        "the default is put in after hashing",
-        part(fingerprinter=PriorityEmpty),
-        {"F6": "wrong_reason"},
-        also("most requests name no priority", EVERYTHING),
-    ),
-    mutant("priority-unchecked", "any priority is hashed", part(fingerprinter=PriorityUnchecked), {"F6": "fail_open"}),
-    mutant(
-        "body-dropped",
-        "every body is the same",
-        part(fingerprinter=BodyDropped),
-        {"F9": "fail_open", "F10": "fail_open"},
-    ),
-    mutant("body-decoded", "a body is decoded and encoded again", part(fingerprinter=BodyDecoded), {"F9": "fail_open"}),
-    mutant("body-line-ends", "line ends are made one", part(fingerprinter=LineEnds), {"F9": "fail_open"}),
-    mutant(
-        "body-hash-raw",
-        "the digest's bytes, not its digits",
-        part(fingerprinter=HashRaw),
-        {"F9": "wrong_reason"},
-        also("every fingerprint is another one", EVERYTHING),
-    ),
-    mutant(
-        "body-empty-nothing", "no body is hashed as nothing", part(fingerprinter=EmptyNothing), {"F9": "wrong_reason"}
-    ),
-    mutant("nul-unchecked", "NUL goes through", part(fingerprinter=NulUnchecked), {"F12": "fail_open"}),
-    mutant("nul-stripped", "NUL is dropped", part(fingerprinter=NulStripped), {"F12": "fail_open"}),
-)
+BUGS: Mapping[str, Change] = {
+    "kind-dropped": part(fingerprinter=KindDropped),
+    "kind-unchecked": part(fingerprinter=KindUnchecked),
+    "kind-any-case": part(fingerprinter=KindAnyCase),
+    "key-case-kept": part(fingerprinter=KeyCaseKept),
+    "public-key-unchecked": part(fingerprinter=KeyUnchecked),
+    "reference-folded": part(fingerprinter=Folded),
+    "reference-composed": part(fingerprinter=Composed),
+    "reply-dropped": part(fingerprinter=ReplyDropped),
+    "reply-none-as-text": part(fingerprinter=ReplyAsText),
+    "reply-case-kept": part(fingerprinter=ReplyCaseKept),
+    "reply-ulid-kept": part(fingerprinter=UlidKept),
+    "reply-unchecked": part(fingerprinter=ReplyUnchecked),
+    "priority-dropped": part(fingerprinter=PriorityDropped),
+    "priority-absent-empty": part(fingerprinter=PriorityEmpty),
+    "priority-unchecked": part(fingerprinter=PriorityUnchecked),
+    "body-dropped": part(fingerprinter=BodyDropped),
+    "body-decoded": part(fingerprinter=BodyDecoded),
+    "body-line-ends": part(fingerprinter=LineEnds),
+    "body-hash-raw": part(fingerprinter=HashRaw),
+    "body-empty-nothing": part(fingerprinter=EmptyNothing),
+    "nul-unchecked": part(fingerprinter=NulUnchecked),
+    "nul-stripped": part(fingerprinter=NulStripped),
+}

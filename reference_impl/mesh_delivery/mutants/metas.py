@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast.reference_impl.jcs.factory import REFERENCE
 from holdfast.reference_impl.jcs.terms import Profile, Refusal
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reference_impl.mesh_delivery.mutants.planting import mutant
 from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
-from holdfast.reference_impl.mutants.planting import also, part
-
-_SHARED = "meta is a part of requests of other clauses"
+from holdfast.reference_impl.planting import Change, part
 
 
 def _dumped(document: bytes, **options: Any) -> bytes:
@@ -86,49 +84,15 @@ class AnyValue(Fingerprinter):
         pass
 
 
-MUTANTS = (
-    mutant(
-        "meta-dropped",
-        "meta is not hashed",
-        part(fingerprinter=Dropped),
-        {"F10": "fail_open"},
-        also(_SHARED, "F1 F7 F8 F12"),
-    ),
-    mutant(
-        "meta-as-sent",
-        "meta is hashed as it was sent",
-        part(fingerprinter=AsSent),
-        {"F7": "wrong_reason"},
-        also(_SHARED, "F10"),
-    ),
-    mutant(
-        "meta-code-points", "members are ordered by code points", part(fingerprinter=CodePoints), {"F7": "wrong_reason"}
-    ),
-    mutant("meta-ascii", "everything beyond ASCII is escaped", part(fingerprinter=Ascii), {"F7": "wrong_reason"}),
-    mutant(
-        "meta-repr",
-        "json.dumps with sorted keys",
-        part(fingerprinter=Repr),
-        {"F7": "wrong_reason"},
-        also(_SHARED, "F10"),
-    ),
-    mutant(
-        "meta-empty-braces",
-        "an empty object is hashed as {}",
-        part(fingerprinter=Braces),
-        {"F8": "wrong_reason"},
-        also(_SHARED, "F10"),
-    ),
-    mutant(
-        "meta-null-as-text",
-        "no meta is hashed as null",
-        part(fingerprinter=NullAsText),
-        {"F8": "wrong_reason"},
-        also("most requests have no meta", "F1 F2 F3 F4 F5 F6 F9 F10"),
-    ),
-    mutant("meta-rounded", "integers beyond 2^53 are rounded", part(fingerprinter=Rounded), {"F13": "fail_open"}),
-    mutant(
-        "meta-lenient", "whatever a lenient parser makes of meta", part(fingerprinter=Lenient), {"F13": "fail_open"}
-    ),
-    mutant("meta-any-value", "an array or a scalar is a meta", part(fingerprinter=AnyValue), {"F13": "fail_open"}),
-)
+BUGS: Mapping[str, Change] = {
+    "meta-dropped": part(fingerprinter=Dropped),
+    "meta-as-sent": part(fingerprinter=AsSent),
+    "meta-code-points": part(fingerprinter=CodePoints),
+    "meta-ascii": part(fingerprinter=Ascii),
+    "meta-repr": part(fingerprinter=Repr),
+    "meta-empty-braces": part(fingerprinter=Braces),
+    "meta-null-as-text": part(fingerprinter=NullAsText),
+    "meta-rounded": part(fingerprinter=Rounded),
+    "meta-lenient": part(fingerprinter=Lenient),
+    "meta-any-value": part(fingerprinter=AnyValue),
+}

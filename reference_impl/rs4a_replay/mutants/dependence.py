@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Ok, Refused
 from holdfast.reference_impl.instants import format_instant
-from holdfast.reference_impl.mutants.planting import also, part
 from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
-from holdfast.reference_impl.rs4a_replay.mutants.planting import mutant
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Sight
@@ -78,53 +77,11 @@ class PatienceEndless(Patience):
         return math.inf
 
 
-_SURFACE_GONE = "its case takes the surface away, or a relation of it, and awaits the same refusal"
-
-MUTANTS = (
-    mutant(
-        "sync-left-out",
-        "A commit returns before it is on the disk: PRAGMA synchronous = OFF",
-        part(sqlite_store=SyncLeftOut),
-        {"S2-1": "lost_durability"},
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "server-sync-left-out",
-        "The server does not sync what it commits: fsync = off",
-        part(confined_server=ServerSyncLeftOut),
-        {"S2-1": "lost_durability"},
-        store="postgres",
-        faults={"power-loss": "lost_durability"},
-    ),
-    mutant(
-        "audit-unsynced",
-        "An audit record is told of before it is on the disk",
-        part(sqlite_audit=AuditUnsynced),
-        {"AUD-1": "lost_durability"},
-        faults={"power-loss-audit": "lost_durability"},
-    ),
-    mutant(
-        "store-made-anew",
-        "A store that is gone is made anew, empty, instead of missed",
-        part(sqlite_store=StoreMadeAnew),
-        {"GATE-3": "fail_open"},
-        also(_SURFACE_GONE, "GATE-2"),
-        faults={"store-missing": "fail_open"},
-    ),
-    mutant(
-        "down-is-unseen",
-        "What the store cannot be asked about was not there",
-        part(service=DownIsUnseen),
-        {"GATE-3": "fail_open"},
-        also(_SURFACE_GONE, "GATE-2"),
-        faults={"store-missing": "fail_open", "store-locked": "fail_open"},
-    ),
-    mutant(
-        "patience-endless",
-        "The registrar waits for as long as the database takes",
-        part(patience=PatienceEndless),
-        {"GATE-3": "lost_durability"},
-        store="postgres",
-        faults={"database-too-slow": "lost_durability"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "sync-left-out": part(sqlite_store=SyncLeftOut),
+    "server-sync-left-out": part(confined_server=ServerSyncLeftOut),
+    "audit-unsynced": part(sqlite_audit=AuditUnsynced),
+    "store-made-anew": part(sqlite_store=StoreMadeAnew),
+    "down-is-unseen": part(service=DownIsUnseen),
+    "patience-endless": part(patience=PatienceEndless),
+}

@@ -12,10 +12,9 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant
-from holdfast.reference_impl.mutants.planting import also, part
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
-from holdfast.reference_impl.rs4a_replay.mutants.planting import mutant
 from holdfast.reference_impl.rs4a_replay.provision import ProvisionError, provision_sqlite
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
@@ -125,96 +124,18 @@ class KeyUnchecked(SqliteDialect):
         return super().column(replace(column, type="text") if column.type == "key" else column)
 
 
-_SURFACE_GONE = "its case takes the surface away, or a relation of it, and awaits the same refusal"
-_NONCE_AGAIN = "one process of its cases is shown a nonce more than once"
-
-MUTANTS = (
-    mutant(
-        "memory-fallback",
-        "Without a surface, a dictionary has to do",
-        part(registrar=FallsBackToMemory),
-        {"GATE-1": "fail_open"},
-        also(_SURFACE_GONE, "GATE-2"),
-    ),
-    mutant(
-        "absent-looks-unaudited",
-        "A missing surface is refused for another reason",
-        part(registrar=AbsentLooksMalformed),
-        {"GATE-1": "wrong_reason", "GATE-3": "wrong_reason"},
-        also(_SURFACE_GONE, "GATE-2"),
-    ),
-    mutant(
-        "gate-open",
-        "The registrar opens the gate because everything works",
-        part(service=GateOpen),
-        {"GATE-4": "fail_open", "GATE-1": "fail_open", "GATE-3": "fail_open"},
-    ),
-    mutant(
-        "migrates-on-first-use",
-        "The registrar makes the surface that it misses",
-        part(service=MigratesOnFirstUse),
-        {"GATE-2": "fail_open"},
-    ),
-    mutant(
-        "keeps-cache-table",
-        "The registrar adds a table of its own to the database",
-        part(sqlite_store=KeepsCacheTable),
-        {"GATE-2": "fail_open"},
-    ),
-    mutant(
-        "unknown-is-fit",
-        "A surface that cannot be read is treated as there, and empty",
-        part(registrar=UnknownIsFit),
-        {"GATE-3": "wrong_reason"},
-        also(_SURFACE_GONE, "GATE-2"),
-    ),
-    mutant(
-        "errors-mean-present",
-        "Whatever goes wrong while looking at the surface counts as a good look",
-        part(registrar=UnknownIsAbsent),
-        {"GATE-3": "wrong_reason"},
-        also(_SURFACE_GONE, "GATE-2"),
-    ),
-    mutant(
-        "missing-unnoticed",
-        "A surface without one of its relations counts as complete",
-        part(judge=MissingUnnoticed),
-        {"GATE-3": "fail_open"},
-        also(_SURFACE_GONE, "GATE-2"),
-    ),
-    mutant(
-        "validator-remembers",
-        "The validator keeps the nonces it has seen",
-        part(validator=ValidatorRemembers),
-        {"LAYER-1": "wrong_reason"},
-        {
-            **also(_NONCE_AGAIN, "AUD-1 AUD-2 GATE-2 GATE-4 ID-2 ID-3 ID-4 ID-6 ID-7 ID-9 ID-10 ID-13 ID-15 RP-01"),
-            **also(_NONCE_AGAIN, "RP-03 RP-03b RP-04 RP-05 RP-06 RP-07 RP-08 S0-2 S1-1 S1-2 S2-2 S3-2 S3-3 S4-1 S4-2"),
-            **also(_NONCE_AGAIN, "RP-09 S0-1 S4-4 S4-5 TTL-1 TTL-2 TTL-3 TTL-4 TTL-5"),
-        },
-    ),
-    mutant(
-        "validator-opens-store",
-        "The validator opens a database",
-        part(validator=ValidatorOpensStore),
-        {"LAYER-1": "wrong_reason"},
-    ),
-    mutant(
-        "validator-reads-clock",
-        "The validator looks at the machine's clock",
-        part(validator=ValidatorReadsClock),
-        {"LAYER-1": "wrong_reason"},
-    ),
-    mutant(
-        "active-admitted",
-        "The store admits a registration that is not inert",
-        part(sqlite_dialect=ActiveAdmitted),
-        {"S2-1": "fail_open"},
-    ),
-    mutant(
-        "key-unchecked",
-        "The store admits what is no key, so that one key can be written in two ways",
-        part(sqlite_dialect=KeyUnchecked),
-        {"ID-11": "fail_open"},
-    ),
-)
+BUGS: Mapping[str, Change] = {
+    "memory-fallback": part(registrar=FallsBackToMemory),
+    "absent-looks-unaudited": part(registrar=AbsentLooksMalformed),
+    "gate-open": part(service=GateOpen),
+    "migrates-on-first-use": part(service=MigratesOnFirstUse),
+    "keeps-cache-table": part(sqlite_store=KeepsCacheTable),
+    "unknown-is-fit": part(registrar=UnknownIsFit),
+    "errors-mean-present": part(registrar=UnknownIsAbsent),
+    "missing-unnoticed": part(judge=MissingUnnoticed),
+    "validator-remembers": part(validator=ValidatorRemembers),
+    "validator-opens-store": part(validator=ValidatorOpensStore),
+    "validator-reads-clock": part(validator=ValidatorReadsClock),
+    "active-admitted": part(sqlite_dialect=ActiveAdmitted),
+    "key-unchecked": part(sqlite_dialect=KeyUnchecked),
+}

@@ -11,16 +11,17 @@ import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.calyx_replay import derive as calyx
+from holdfast.vectors.calyx_replay.committed import records
 from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
 from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
 from holdfast.vectors.calyx_replay.envelopes.record import read, write
-from holdfast.vectors.committed import envelope_records, files
+from holdfast.vectors.committed import files
 from holdfast.vectors.derive import derive
 from holdfast.vectors.lint import lint
 
-RECORDS = [record for page in envelope_records().values() for record in page]
+RECORDS = records()
 BY_ID = {record.id: record for record in RECORDS}
-FILE = "envelopes/calyx.jsonl"
+FILE = "calyx_replay/data/envelopes.jsonl"
 # How many bytes of each record are altered, one at a time.
 PLACES = 24
 
@@ -31,9 +32,8 @@ def _with(identifier: str, **change: Any) -> Sequence[EnvelopeVector]:
 
 
 def test_what_is_loaded_is_what_the_program_makes_and_comes_back_as_it_was_written() -> None:
-    assert list(load()) == RECORDS
-    for page in envelope_records().values():
-        assert tuple(read(write(page), place="here")) == page
+    assert load() == RECORDS
+    assert tuple(read(write(RECORDS), place="here")) == RECORDS
 
 
 def test_the_shipped_envelopes_have_no_problem() -> None:
@@ -120,9 +120,7 @@ def test_a_file_with_an_altered_byte_is_not_what_the_program_writes(part: int, m
     made[FILE] = bytes(altered)
     monkeypatch.setattr("holdfast.vectors.committed.files", lambda: made)
     line = bytes(altered[:at]).count(b"\n") + 1
-    assert lint() == [
-        f"vectors/data/{FILE}: is not what `python -m holdfast.vectors.committed` writes, from line {line} on"
-    ]
+    assert lint() == [f"vectors/{FILE}: is not what `python -m holdfast.vectors.committed` writes, from line {line} on"]
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-import holdfast.vectors.lint as linter
+import holdfast.vectors.jcs.committed.lint as linter
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
-from holdfast.vectors.committed import files, fingerprint_records, jcs_records
+from holdfast.vectors.committed import files
+from holdfast.vectors.fingerprints import load
 from holdfast.vectors.fingerprints.lint import lint_fingerprints
+from holdfast.vectors.jcs.committed import records
+from holdfast.vectors.jcs.committed.lint import lint_records
 from holdfast.vectors.jcs.nearmiss import NearMiss, load_near_misses
-from holdfast.vectors.lint import lint, lint_records
+from holdfast.vectors.lint import lint
 from holdfast.vectors.record import Canonical, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
-RECORDS = jcs_records()
-FINGERPRINTS = [record for page in fingerprint_records().values() for record in page]
+RECORDS = records()
+FINGERPRINTS = load()
 
 
 def _problems(records: Sequence[Vector], near_misses: dict[str, NearMiss] | None = None) -> list[str]:
@@ -128,30 +131,30 @@ def test_a_near_miss_killed_by_nothing_that_exists_is_found() -> None:
 
 def test_a_file_that_differs_from_what_the_program_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     made = files()
-    made["jcs/P1.jsonl"] = made["jcs/P1.jsonl"].replace(b"P1-first-exponent", b"P1-first-exponents")
-    made["jcs/P17.jsonl"] = b"\n"
-    del made["jcs/N9.jsonl"]
-    del made["fingerprints/mesh.jsonl"], made["fingerprints/rs4a.jsonl"]
+    made["jcs/data/P1.jsonl"] = made["jcs/data/P1.jsonl"].replace(b"P1-first-exponent", b"P1-first-exponents")
+    made["jcs/data/P17.jsonl"] = b"\n"
+    del made["jcs/data/N9.jsonl"]
+    del made["mesh_delivery/data/fingerprints.jsonl"]
     monkeypatch.setattr("holdfast.vectors.committed.files", lambda: made)
     problems = lint()
-    assert any(problem.startswith("vectors/data/jcs/P1.jsonl: is not what") for problem in problems)
+    assert any(problem.startswith("vectors/jcs/data/P1.jsonl: is not what") for problem in problems)
     assert any("from line 1 on" in problem for problem in problems)
-    assert "vectors/data/jcs/P17.jsonl: missing; run `python -m holdfast.vectors.committed`" in problems
-    assert "vectors/data/jcs/N9.jsonl: nothing writes this file; remove it, or write it" in problems
-    assert any(problem.startswith("vectors/data/fingerprints: nothing known is called that") for problem in problems)
+    assert "vectors/jcs/data/P17.jsonl: missing; run `python -m holdfast.vectors.committed`" in problems
+    assert "vectors/jcs/data/N9.jsonl: nothing writes this file; remove it, or write it" in problems
+    assert "vectors/mesh_delivery/data/fingerprints.jsonl: nothing writes this file; remove it, or write it" in problems
 
 
 def test_a_list_of_near_misses_in_another_order_or_layout_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linter, "write_near_misses", lambda _: b"{}\n")
-    assert "vectors/data/nearmiss.json: is not written as the near misses' tests write it" in lint()
+    assert "vectors/jcs/data/nearmiss.json: is not written as the near misses' tests write it" in lint()
 
 
 def test_data_that_cannot_be_read_are_a_problem_and_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreadable() -> None:
-        raise SpecError("vectors/data/nearmiss.json: broken")
+        raise SpecError("vectors/jcs/data/nearmiss.json: broken")
 
     monkeypatch.setattr(linter, "load_near_misses", unreadable)
-    assert lint() == ["vectors/data/nearmiss.json: broken"]
+    assert lint() == ["vectors/jcs/data/nearmiss.json: broken"]
 
 
 @pytest.mark.parametrize(

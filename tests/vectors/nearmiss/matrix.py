@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import vectors
-from holdfast.vectors.committed import jcs_records
-from holdfast.vectors.jcs.nearmiss import DATA, NearMiss, write
+from holdfast.vectors.jcs.committed import records
+from holdfast.vectors.jcs.nearmiss import PLACE, NearMiss, write
 from holdfast.vectors.record import Canonical, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.nearmiss import dialects, documents, figures, ordering, profiles, texts
@@ -85,9 +85,9 @@ def measure(records: Iterable[Vector]) -> dict[str, NearMiss]:
 
 
 def main() -> None:
-    """Write `vectors/data/nearmiss.json`. Run `python -m holdfast.vectors.committed` behind it."""
-    path = Path(next(iter(vectors.__path__))) / "data" / DATA
-    path.write_bytes(write(measure(jcs_records())))
+    """Write `vectors/jcs/data/nearmiss.json`. Run `python -m holdfast.vectors.committed` behind it."""
+    path = Path(next(iter(vectors.__path__))).parent / PLACE
+    path.write_bytes(write(measure(records())))
     print(f"{path}: {len(NEAR_MISSES)} near misses")
 
 

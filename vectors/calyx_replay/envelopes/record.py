@@ -1,7 +1,8 @@
 """Committed envelope vectors: the model of a record, and reading and writing its line.
 
-`vectors/data/envelopes/<module>.jsonl` holds one JSON object a line; its shape is `specs/schemas/envelope.schema.json`.
-A record gives the bytes of an envelope as they come over the wire, and its key; or it says why they must be refused.
+`vectors/calyx_replay/data/envelopes.jsonl` holds one JSON object a line; its shape is
+`specs/schemas/envelope.schema.json`. A record gives the bytes of an envelope as they come over the wire, and its key;
+or it says why they must be refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
 
+FILE = "envelopes.jsonl"
+_PLACE = f"vectors/calyx_replay/data/{FILE}"
 _SCHEMA = "envelope"
 
 
@@ -41,15 +44,11 @@ class EnvelopeVector:
 
 @cache
 def load() -> tuple[EnvelopeVector, ...]:
-    """Every record, by file and line. Raises SpecError for a line that does not fit, a repeated id, and no records."""
-    folder = files("holdfast.vectors").joinpath("data", "envelopes")
-    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-    records: list[EnvelopeVector] = []
-    for name in names:
-        records += read(folder.joinpath(name).read_bytes(), place=f"vectors/data/envelopes/{name}")
-    if not records:
-        raise SpecError("expected vectors in vectors/data/envelopes, found none; reinstall holdfast")
-    return with_own_ids(records, "vectors/data/envelopes")
+    """Every record, by line. Raises SpecError for a line that does not fit, a repeated id, and no file."""
+    resource = files("holdfast.vectors").joinpath("calyx_replay", "data", FILE)
+    if not resource.is_file():
+        raise SpecError(f"expected vectors in {_PLACE}, found none; reinstall holdfast")
+    return with_own_ids(read(resource.read_bytes(), place=_PLACE), _PLACE)
 
 
 def read(data: bytes, *, place: str) -> list[EnvelopeVector]:

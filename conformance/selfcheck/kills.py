@@ -1,0 +1,93 @@
+"""What the run of a mutant showed, held against its declaration in `mutants.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.conformance.verdict import Verdict, worst
+from holdfast.reports.evidence import Run
+from holdfast.specs.mutants import Allowed, Mutant
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What a run of one mutant showed. `missed` and `stray` are sentences; both empty means killed as declared."""
+
+    mutant: Mutant
+    shown: Mapping[str, Verdict]
+    missed: tuple[str, ...]
+    stray: tuple[str, ...]
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether every declared clause failed as declared and nothing else failed."""
+        return not self.missed and not self.stray
+
+    @property
+    def also_failing(self) -> tuple[str, ...]:
+        """The clauses that may fail and did."""
+        may = self.mutant.reasons
+        return tuple(clause for clause, verdict in self.shown.items() if _failed(verdict) and clause in may)
+
+
+def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = ()) -> Kill:
+    """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
+
+    `due` are the cases that must have a result.
+    """
+    by_clause: dict[str, list[Verdict]] = {}
+    for line in run.verdicts:
+        for clause in line.clauses:
+            by_clause.setdefault(clause, []).append(Verdict(line.verdict))
+    missed = [
+        f"{clause}: expected {wanted}, got {_tally(by_clause.get(clause, []))}"
+        for clause, wanted in mutant.must_fail.items()
+        if Verdict(wanted) not in by_clause.get(clause, [])
+    ]
+    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
+    missed += [
+        f"{case}: expected {wanted}, got {_tally([by_case[case]] if case in by_case else [])}"
+        for case, wanted in mutant.faults.items()
+        if by_case.get(case) is not Verdict(wanted)
+    ]
+    # An entry without a reason allows nothing: a person has to say first why the clause may fail.
+    allowed = {*mutant.must_fail, *(clause for clause, why in mutant.reasons.items() if why)}
+    stray = [
+        f"{line.case}: {line.verdict}, though its clauses are not declared: {line.detail[:160]}"
+        for line in run.verdicts
+        if _failed(Verdict(line.verdict)) and not allowed & set(line.clauses) and line.case not in mutant.faults
+    ]
+    stray += [f"{case}: no result" for case in due if case not in by_case]
+    return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
+
+
+def observed(mutant: Mutant, run: Run, plan: Mapping[str, Sequence[str]]) -> Mutant:
+    """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
+
+    A clause leaves if all of its cases ran and conform. A case that fails without being declared brings its first
+    clause, with an empty reason.
+    """
+    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
+    # A case that did not run, as most faults do not, may be the one that breaks the clause.
+    open_ = {clause for case, clauses in plan.items() if _failed(by_case.get(case)) for clause in clauses}
+    kept = [Allowed(group.why, tuple(c for c in group.clauses if c in open_)) for group in mutant.may_fail]
+    known = {*mutant.must_fail, *(clause for group in kept for clause in group.clauses)}
+    new = dict.fromkeys(
+        plan[case][0]
+        for case, verdict in by_case.items()
+        if _failed(verdict) and not known & set(plan[case]) and case not in mutant.faults
+    )
+    groups = [group for group in (*kept, Allowed("", tuple(new))) if group.clauses]
+    return msgspec.structs.replace(mutant, may_fail=tuple(groups))
+
+
+def _failed(verdict: Verdict | None) -> bool:
+    return verdict is not Verdict.CONFORMS
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    counts = {verdict: verdicts.count(verdict) for verdict in verdicts}
+    return ", ".join(f"{count} x {verdict.value}" for verdict, count in counts.items()) or "no result"

@@ -1,0 +1,74 @@
+"""Planted bugs: what each changes in its reference, and where the bug of a name is found.
+
+`reference_impl/<contract>/mutants/*.py` have a mapping BUGS from names to changes. What a bug is and which clauses it
+must break stands in `specs/<contract>/mutants.yaml`. The references carry no switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+# From the contract's factory to the mutated one.
+Change = Callable[[Any], Any]
+
+_HERE = Path(__file__).parent
+_Factory = TypeVar("_Factory")
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One planted bug. `apply` turns the factory of its contract into the mutated one."""
+
+    name: str
+    contract: str
+    apply: Change
+
+
+def part(**parts: type[Any]) -> Change:
+    """Replace one part of the factory by a subclass that overrides one method."""
+    return lambda factory: replace(factory, **parts)
+
+
+def value(change: Callable[[Any], Any]) -> Change:
+    """Change one loaded value."""
+    return lambda factory: replace(factory, loaded=change)
+
+
+def planted(reference: _Factory, mutant: str | None) -> _Factory:
+    """The factory, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
+    if mutant is None:
+        return reference
+    changed: _Factory = find(mutant).apply(reference)
+    return changed
+
+
+def find(name: str) -> Bug:
+    """The bug of that name. Raises KeyError with the known names."""
+    # An adapter with a bug is started for every session, so only the module that writes the name is imported.
+    for path in _modules():
+        if f'"{name}"' in path.read_text(encoding="utf-8"):
+            for bug in _bugs_of(path):
+                if bug.name == name:
+                    return bug
+    raise KeyError(f"no mutant is called {name!r}; known: {', '.join(bug.name for bug in all_bugs())}")
+
+
+def all_bugs() -> Sequence[Bug]:
+    """Every bug of every reference."""
+    return tuple(bug for path in _modules() for bug in _bugs_of(path))
+
+
+def _modules() -> Sequence[Path]:
+    return sorted(path for path in _HERE.glob("*/mutants/*.py") if path.stem != "__init__")
+
+
+def _bugs_of(path: Path) -> Iterator[Bug]:
+    folder = path.parent.parent.name
+    module = import_module(f"holdfast.reference_impl.{folder}.mutants.{path.stem}")
+    changes: Mapping[str, Change] = getattr(module, "BUGS", {})
+    for name, change in changes.items():
+        yield Bug(name, folder.replace("_", "-"), change)

@@ -1,0 +1,153 @@
+"""`mutants.yaml` of a contract: what each planted bug is, what it must break, and what it may break besides.
+
+The types below are the file's schema, its reader and its writer. The bodies of the bugs are the reference's
+(`reference_impl/<contract>/mutants/`); both sides meet by the name of the bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from holdfast.specs import yamlfile
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import contract_folders
+
+FILE = "mutants.yaml"
+
+# The verdicts that a bug may be caught with.
+Caught = Literal[
+    "fail_open",
+    "state_leak",
+    "lost_durability",
+    "wrong_reason",
+    "over_refusal",
+    "no_verdict",
+    "not_reached",
+    "indeterminate",
+    "unsupported",
+]
+Name = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
+ClauseId = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9]*(-[A-Za-z0-9.]+)+$")]
+FaultId = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2,3}$")]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Clauses that a bug may break besides, with one reason for all of them.
+
+    `selfcheck --full --update` writes new ones with an empty reason, which a person fills in.
+    """
+
+    why: str
+    clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
+
+
+class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One planted bug.
+
+    `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
+    their verdicts: most bugs need none, and each takes time. All that is in neither these nor `may_fail` must conform.
+    `store` is given where it is not the file's.
+    """
+
+    name: Name
+    title: Text
+    must_fail: Annotated[dict[ClauseId, Caught], msgspec.Meta(min_length=1)]
+    may_fail: tuple[Allowed, ...] = ()
+    faults: dict[FaultId, Caught] = {}
+    store: Text | None = None
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Each clause that may fail, with the reason; empty where a person has not given one yet."""
+        return {clause: group.why for group in self.may_fail for clause in group.clauses}
+
+
+class Mutants(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All planted bugs of one contract. `unbreakable` says of a clause why no bug can break it."""
+
+    contract: Name
+    store: Text = "none"
+    unbreakable: dict[ClauseId, Text] = {}
+    mutants: tuple[Mutant, ...] = ()
+
+    def store_of(self, mutant: Mutant) -> str:
+        """The store with which this bug is run."""
+        return mutant.store or self.store
+
+    def breaking(self, clause: str) -> tuple[Mutant, ...]:
+        """The bugs that must break this clause."""
+        return tuple(mutant for mutant in self.mutants if clause in mutant.must_fail)
+
+
+@cache
+def load_mutants(contract: str) -> Mutants:
+    """The bugs planted in `contract`; none where it has no file of them. Raises SpecError."""
+    path = contract_folders()[contract] / FILE
+    return read_mutants(path) if path.exists() else Mutants(contract)
+
+
+def read_mutants(path: Path) -> Mutants:
+    """The file at `path`. Raises SpecError."""
+    try:
+        found = msgspec.convert(yamlfile.read_yaml(path), Mutants)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"{path}: does not fit planted.schema.json: {error}") from error
+    if found.contract != path.parent.name:
+        raise SpecError(f"{path}: is for contract {found.contract!r}, but lies in the folder of {path.parent.name!r}")
+    return found
+
+
+def file_schema() -> dict[str, Any]:
+    """The JSON Schema of the file, published as `planted.schema.json`."""
+    (whole,), parts = msgspec.json.schema_components([Mutants], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        part["description"] = " ".join(part["description"].split())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://holdfast.dev/schemas/planted.schema.json",
+        "title": "The bugs planted in one contract, mutants.yaml",
+        **whole,
+        "$defs": parts,
+    }
+
+
+def written(mutants: Mutants) -> str:
+    """The file's text."""
+    data = msgspec.to_builtins(mutants)
+    for mutant in data.get("mutants", ()):
+        mutant["must_fail"] = _Line(mutant["must_fail"])
+        for group in mutant.get("may_fail", ()):
+            group["clauses"] = _Items(group["clauses"])
+    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
+
+
+_HEAD = "# Written by `holdfast selfcheck --full --update`, which keeps reasons and no other comment.\n"
+
+
+class _Line(dict[str, Any]):
+    """A mapping in one line."""
+
+
+class _Items(list[str]):
+    """A list in one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    # The signature is PyYAML's.
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        super().increase_indent(flow, False)
+
+
+_Dumper.add_representer(
+    _Line, lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
+)
+_Dumper.add_representer(
+    _Items, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
+)

@@ -1,0 +1,1 @@
+"""shelf-once: what a script cannot say."""

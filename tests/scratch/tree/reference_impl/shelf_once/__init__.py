@@ -1,0 +1,1 @@
+"""The contract shelf-once: a shelf on which every name stands once."""

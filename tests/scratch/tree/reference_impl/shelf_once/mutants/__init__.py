@@ -1,0 +1,1 @@
+"""The bugs planted in shelf-once."""
