@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.specs.model import Basis, Case, Contract, FaultCase, Kind, Level, Proof
+from holdfast.specs.faults import FaultCase
+from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 
 
 @dataclass(frozen=True, slots=True)
