@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ import msgspec
 from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
 from holdfast.specs.model import CaseFile, ContractFile, MethodFile
-from holdfast.specs.schema import published_schema
+from holdfast.specs.schema import SCHEMAS, published_schema
 
 FILES: Mapping[str, type[Entry]] = {
     "contract": ContractFile,
@@ -25,7 +24,6 @@ FILES: Mapping[str, type[Entry]] = {
     "cases": CaseFile,
     "faults": FaultFile,
 }
-_FOLDER = Path(__file__).resolve().parent / "schemas"
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -75,7 +73,7 @@ def write() -> None:
     """Write each of the schemas to its file."""
     for name in FILES:
         text = json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
-        (_FOLDER / f"{name}.schema.json").write_text(text, encoding="utf-8")
+        (SCHEMAS / f"{name}.schema.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -13,6 +13,8 @@ import jsonschema_rs
 from holdfast.specs.errors import SpecError
 from holdfast.specs.pattern import pattern
 
+# Where the published schemas lie.
+SCHEMAS = Path(__file__).resolve().parent / "schemas"
 # A message may quote the whole value.
 _LONGEST = 300
 
@@ -65,10 +67,10 @@ def _compile(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
 @cache
 def published_schema(name: str) -> Mapping[str, Any]:
     """The schema `specs/schemas/NAME.schema.json`."""
-    resource = files("holdfast.specs").joinpath("schemas", f"{name}.schema.json")
-    if not resource.is_file():
-        raise SpecError(f"no published schema is called {name!r}")
-    loaded: Mapping[str, Any] = json.loads(resource.read_text(encoding="utf-8"))
+    try:
+        loaded: Mapping[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SpecError(f"no published schema is called {name!r}") from error
     return loaded
 
 
