@@ -1,4 +1,8 @@
-"""The one loader of contracts. What it returns has been held to the published schemas and is consistent in itself."""
+"""The one loader of contracts. What it returns fits the published schemas and is consistent in itself.
+
+Nothing is kept between two processes: an adapter runs as the same user and could change such a file, and with it a
+verdict.
+"""
 
 from __future__ import annotations
 
