@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Side
-from holdfast.specs import Case, Method
+from holdfast.specs import Case, Method, Twin
 from holdfast.specs.model import Kind
 from holdfast.specs.schema import Validator
 from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
@@ -307,9 +307,7 @@ def test_a_twin_ends_at_its_step() -> None:
 def test_a_twin_never_changes_the_case_itself() -> None:
     again = {"restart": 0, "label": "again", "config": {"ttl_seconds": "60"}}
     put = {"call": "put", "args": ENTRY, "label": "spend", "expect": {"outcome": "accepted"}}
-    twin = replace(
-        AGAIN.twin, step="again", path="config.ttl_seconds", value="600", at="spend", expect={"outcome": "accepted"}
-    )  # type: ignore[type-var]
+    twin = Twin("again", {"config.ttl_seconds": "600"}, {"outcome": "accepted"}, "spend")
     case = replace(AGAIN, given=(), when=(again, put), then=(), twin=twin, values={})
     main, twins = Player(), Player()
     assert verdict_of(main.play(case)) == verdict_of(twins.play(case, Side.TWIN)) == "conforms"
