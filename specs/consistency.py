@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.model import Case, Contract, FaultWorkload, Group, Inertness, Kind, Twin
+from holdfast.specs.faults import FaultWorkload
+from holdfast.specs.model import Case, Contract, Group, Inertness, Kind, Twin
 
 # Steps that name a method, by the group the method must be of.
 _STEP_GROUP = {
@@ -62,19 +63,17 @@ def check_consistent(contract: Contract) -> None:
 
 def _terms_problems(contract: Contract) -> Iterable[str]:
     """Reasons, states, keys: the parts of contract.yaml that name each other."""
-    raw = contract.raw
-    for entry in raw.get("decision_order", ()):
-        for name in (entry.get("reason"), entry.get("or")):
+    for decision in contract.decision_order:
+        for name in (decision.reason, decision.otherwise):
             if name is not None and name not in contract.reasons:
                 yield f"decision_order: undeclared reason {name}"
-    states = raw.get("states", {})
-    for transition in raw.get("transitions", ()):
-        for name in (transition["from"], transition["to"]):
-            if name not in states:
+    for transition in contract.transitions:
+        for name in (transition.before, transition.after):
+            if name not in contract.states:
                 yield f"transitions: undeclared state {name}"
-    for name, key in raw.get("keys", {}).items():
-        if key["tag"] not in contract.parameters:
-            yield f"keys: {name} has the tag {key['tag']}, which is no parameter"
+    for name, key in contract.keys.items():
+        if key.tag not in contract.parameters:
+            yield f"keys: {name} has the tag {key.tag}, which is no parameter"
     declared = {
         member
         for method in contract.methods.values()
@@ -116,8 +115,8 @@ def _relation_problems(contract: Contract) -> Iterable[str]:
                     yield f"relation {relation.name}: {what} names {column}, which is no column"
     inertness = contract.inertness
     if inertness is not None and inertness.audit is not None and inertness.audit_list is not None:
-        result = contract.methods[inertness.audit].result_schema if inertness.audit in contract.methods else None
-        if result is not None and inertness.audit_list not in _members(result):
+        result = contract.methods[inertness.audit].result if inertness.audit in contract.methods else None
+        if result is not None and inertness.audit_list not in _members(result.schema):
             yield f"inertness: {inertness.audit} has no member {inertness.audit_list}"
 
 
@@ -133,7 +132,7 @@ def _state_problems(contract: Contract) -> Iterable[str]:
     if contract.inspection is not None:
         yield "stateless, yet it has inspection: there is no store to look into"
     for part in ("relations", "states", "transitions"):
-        if contract.raw.get(part):
+        if getattr(contract, part):
             yield f"stateless, yet it has {part}"
     for reason in contract.reasons.values():
         if reason.audit_records:

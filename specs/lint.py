@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from holdfast.specs.model import Basis, Case, Contract, FaultCase, Kind, Level, Proof
+from holdfast.specs.faults import FaultCase
+from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 from holdfast.specs.mutants import Mutants
 
 

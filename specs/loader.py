@@ -1,46 +1,31 @@
-"""The one loader of contracts. What it returns has been held to the published schemas and is consistent in itself."""
+"""The one loader of contracts. What it returns fits the published schemas and is consistent in itself.
+
+Nothing is kept between two processes: an adapter runs as the same user and could change such a file, and with it a
+verdict.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.specs import schema, strictjson, yamlfile
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.errors import SpecError
-from holdfast.specs.model import (
-    Basis,
-    Case,
-    Clause,
-    Column,
-    Contract,
-    FaultCase,
-    FaultLayer,
-    FaultWorkload,
-    Group,
-    Inertness,
-    Inspection,
-    Kind,
-    Level,
-    Method,
-    Observer,
-    Parameter,
-    Promise,
-    Proof,
-    Reason,
-    Relation,
-    Twin,
-)
+from holdfast.specs.model import Clause, Contract, Group
+from holdfast.specs.schema import Validator
 
 _GROUPS = {
     "operations": Group.OPERATION,
     "observations": Group.OBSERVATION,
     "provocations": Group.PROVOCATION,
 }
-_NO_ARGS: Mapping[str, Any] = {"type": "object", "additionalProperties": False}
+_SCHEMAS = ("args", "result", "refusal_data")
 # A colon-separated list of more folders with contracts: for contracts under development and the kit's own tests.
 SEARCH_PATH_VARIABLE = "HOLDFAST_SPECS"
 
@@ -100,51 +85,40 @@ def read_contract(folder: Path) -> Contract:
 
 
 def _read(folder: Path, *, with_cases: bool) -> Contract:
-    raw = _checked(folder / "contract.yaml", "contract")
-    methods_raw = _checked(folder / "methods.yaml", "methods")
-    name = raw["contract"]
-    if name != folder.name or methods_raw["contract"] != name or methods_raw["version"] != raw["version"]:
+    terms = _checked(folder / "contract.yaml", "contract")
+    methods = _checked(folder / "methods.yaml", "methods")
+    name = terms["contract"]
+    if name != folder.name or methods["contract"] != name or methods["version"] != terms["version"]:
         raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
-    methods = _methods(methods_raw, folder, check=schema.check_schema if with_cases else None)
-    reasons = {key: _reason(key, value) for key, value in raw["reasons"].items()}
-    clauses = _clauses(raw, folder)
+    if with_cases:
+        _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
-    case_files = [(path, _checked(path, "cases")) for path in paths]
-    cases = tuple(case for path, data in case_files for case in _cases(path, data, name))
+    cases = {path.name: _of_contract(path, "cases", name) for path in paths}
     faults_path = folder / "faults.yaml"
-    faults = _checked(faults_path, "faults") if with_cases and faults_path.exists() else None
-    if faults is not None and faults["contract"] != name:
-        raise SpecError(f"{faults_path}: is for contract {faults['contract']!r}, but lies in the folder of {name!r}")
-    contract = Contract(
-        name=name,
-        version=raw["version"],
-        title=raw["title"],
-        parameters={key: _parameter(key, value) for key, value in raw["parameters"].items()},
-        reasons=reasons,
-        relations={key: _relation(key, value) for key, value in raw.get("relations", {}).items()},
-        methods=methods,
-        clauses=clauses,
-        cases=cases,
-        workloads={} if faults is None else _workloads(faults),
-        faults=() if faults is None else tuple(_fault(entry, name) for entry in faults["cases"]),
-        inspection=Inspection(**raw["inspection"]) if "inspection" in raw else None,
-        inertness=Inertness(
-            observe=raw["inertness"].get("observe"),
-            audit=raw["inertness"].get("audit"),
-            audit_list=raw["inertness"].get("audit_list"),
-            audit_code=raw["inertness"].get("audit_code"),
-            seen_by=raw["inertness"]["seen_by"],
-            tree=raw["inertness"].get("tree"),
-        )
-        if "inertness" in raw
-        else None,
-        stateless=raw.get("stateless"),
-        raw=raw,
-        digest=strictjson.digest({"contract": raw, "methods": methods_raw}),
-        cases_digest=strictjson.digest([*(data for _, data in case_files), *([] if faults is None else [faults])]),
+    faults = _of_contract(faults_path, "faults", name) if with_cases and faults_path.exists() else None
+    contract = msgspec.convert(
+        {
+            **terms,
+            "parameters": _placed(terms["parameters"]),
+            "reasons": _placed(terms["reasons"]),
+            "relations": _relations(terms.get("relations", {})),
+            "clauses": _clauses(terms["clauses"], folder / "contract.yaml"),
+            "methods": _methods(methods, folder / "methods.yaml"),
+            "cases": [case for source, data in cases.items() for case in _cases(data, source)],
+            "workloads": {} if faults is None else _workloads(faults),
+            "faults": [] if faults is None else [{**fault, "contract": name} for fault in faults["cases"]],
+            "digest": strictjson.digest({"contract": terms, "methods": methods}),
+            "cases_digest": strictjson.digest([*cases.values(), *([] if faults is None else [faults])]),
+        },
+        Contract,
+        dec_hook=_validator,
     )
     check_consistent(contract)
     return contract
+
+
+def _validator(_kind: type, value: Any) -> Validator:
+    return Validator(value)
 
 
 def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
@@ -156,150 +130,62 @@ def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
     return checked
 
 
-def _parameter(name: str, data: Mapping[str, Any]) -> Parameter:
-    return Parameter(name, data["value"], data.get("unit"), Basis(data["basis"]), data["meaning"])
+def _of_contract(path: Path, schema_name: str, name: str) -> Mapping[str, Any]:
+    data = _checked(path, schema_name)
+    if data["contract"] != name:
+        raise SpecError(f"{path}: is for contract {data['contract']!r}, but lies in the folder of {name!r}")
+    return data
 
 
-def _reason(name: str, data: Mapping[str, Any]) -> Reason:
-    return Reason(name, data["meaning"], data["audit_records"], tuple(data.get("data", ())))
+def _placed(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries with their keys as their names."""
+    return {name: {**entry, "name": name} for name, entry in entries.items()}
 
 
-def _relation(name: str, data: Mapping[str, Any]) -> Relation:
-    columns = {
-        key: Column(key, value["type"], value.get("null", False), tuple(value.get("only", ())))
-        for key, value in data["columns"].items()
-    }
-    return Relation(
-        name=name,
-        purpose=data["purpose"],
-        columns=columns,
-        primary_key=tuple(data["primary_key"]),
-        unique={key: tuple(value) for key, value in data["unique"].items()},
-        audit=data.get("audit", False),
-        append_only=data.get("append_only", False),
-    )
+def _relations(entries: Mapping[str, Any]) -> dict[str, Any]:
+    return _placed({name: {**entry, "columns": _placed(entry["columns"])} for name, entry in entries.items()})
 
 
-def _methods(data: Mapping[str, Any], folder: Path, *, check: Callable[..., None] | None) -> dict[str, Method]:
+def _check_schemas(methods: Mapping[str, Any], path: Path) -> None:
+    entries = [entry for group in _GROUPS for entry in methods.get(group, {}).values()]
+    parts = [entry[key] for entry in entries for key in _SCHEMAS if key in entry]
+    # All of them at once: each method's schema is one of these parts beside the same $defs.
+    schema.check_schema({"$defs": methods.get("$defs", {}), "anyOf": [{}, *parts]}, name=str(path))
+
+
+def _methods(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     shared = data.get("$defs", {})
-    entries = [entry for group in _GROUPS for entry in data.get(group, {}).values()]
-    parts = [entry[key] for entry in entries for key in ("args", "result", "refusal_data") if key in entry]
-    if check is not None:
-        # All of them at once: each schema below is one of these parts beside the same $defs.
-        check({"$defs": shared, "anyOf": [{}, *parts]}, name=str(folder / "methods.yaml"))
-    methods: dict[str, Method] = {}
+    methods: dict[str, Any] = {}
     for group_name, group in _GROUPS.items():
         for name, entry in data.get(group_name, {}).items():
-            where = f"{folder / 'methods.yaml'}: {group_name}/{name}"
             if name in methods:
-                raise SpecError(f"{where}: the name is used in another group already")
-
-            def bundle(part: Mapping[str, Any]) -> Mapping[str, Any]:
-                return {**part, "$defs": shared}
-
-            args_schema = bundle(entry.get("args", _NO_ARGS))
-            result_schema = bundle(entry["result"]) if "result" in entry else None
-            refusal = entry.get("refusal_data")
-            methods[name] = Method(
-                name=name,
-                group=group,
-                title=entry["title"],
-                args_schema=args_schema,
-                result_schema=result_schema,
-                args=schema.trusted_validator(args_schema),
-                result=None if result_schema is None else schema.trusted_validator(result_schema),
-                refusal_data=None if refusal is None else schema.trusted_validator(bundle(refusal)),
-                effects=tuple(entry.get("effects", ())),
-                reasons=tuple(entry.get("reasons", ())),
-                audited=entry.get("audited", True),
-            )
+                raise SpecError(f"{path}: {group_name}/{name}: the name is used in another group already")
+            bundled = {key: {**entry[key], "$defs": shared} for key in _SCHEMAS if key in entry}
+            methods[name] = {**entry, **bundled, "name": name, "group": group.value}
     return methods
 
 
-def _clauses(raw: Mapping[str, Any], folder: Path) -> dict[str, Clause]:
-    clauses: dict[str, Clause] = {}
-    for data in raw["clauses"]:
-        if data["id"] in clauses:
-            raise SpecError(f"{folder / 'contract.yaml'}: clause {data['id']} stands there twice")
-        covered = {key: data[key] for key in ("id", "level", "basis", "section", "text", "harm", "proof")}
-        clauses[data["id"]] = Clause(
-            id=data["id"],
-            level=Level(data["level"]),
-            basis=Basis(data["basis"]),
-            section=data["section"],
-            text=data["text"],
-            harm=data["harm"],
-            proof=Proof(data["proof"]),
-            not_testable=data.get("not_testable"),
-            digest=strictjson.digest(covered),
-        )
+def _clauses(entries: list[Mapping[str, Any]], path: Path) -> dict[str, Any]:
+    clauses: dict[str, Any] = {}
+    for entry in entries:
+        if entry["id"] in clauses:
+            raise SpecError(f"{path}: clause {entry['id']} stands there twice")
+        digest = strictjson.digest({key: entry[key] for key in Clause.BINDING})
+        clauses[entry["id"]] = {**entry, "digest": digest}
     return clauses
 
 
-def _cases(path: Path, data: Mapping[str, Any], contract: str) -> Iterable[Case]:
-    if data["contract"] != contract:
-        raise SpecError(f"{path}: is for contract {data['contract']!r}, but lies in the folder of {contract!r}")
-    shared = data.get("values", {})
-    for entry in data["cases"]:
-        opened = entry.get("open", {})
-        yield Case(
-            id=entry["id"],
-            contract=contract,
-            clause=entry["clause"],
-            also=tuple(entry.get("also", ())),
-            title=entry["title"],
-            kind=Kind(entry["kind"]),
-            surface=opened.get("surface", "ready"),
-            config=dict(opened.get("config", {})),
-            workers=entry.get("workers", 1),
-            needs=frozenset(entry.get("needs", ())),
-            observer=Observer(entry.get("observer", "apart")),
-            values={**shared, **entry.get("values", {})},
-            given=tuple(entry.get("given", ())),
-            when=tuple(entry.get("when", ())),
-            then=tuple(entry.get("then", ())),
-            twin=_twin(entry, path),
-            clause_digests=dict(entry.get("clause_digests", {})),
-            source=path.name,
-        )
+def _cases(data: Mapping[str, Any], source: str) -> list[dict[str, Any]]:
+    return [
+        {**case, "contract": data["contract"], "source": source, "values": _values(data, case)}
+        for case in data["cases"]
+    ]
 
 
-def _workloads(faults: Mapping[str, Any]) -> dict[str, FaultWorkload]:
-    shared = faults.get("values", {})
-    return {
-        name: FaultWorkload(
-            name=name,
-            title=data["title"],
-            operations=data["operations"],
-            config=dict(data.get("config", {})),
-            values={**shared, **data.get("values", {})},
-            prepare=tuple(data.get("prepare", ())),
-            operation=data["operation"],
-            facts=dict(data["facts"]),
-        )
-        for name, data in faults["workloads"].items()
-    }
+def _workloads(data: Mapping[str, Any]) -> dict[str, Any]:
+    return _placed({name: {**load, "values": _values(data, load)} for name, load in data["workloads"].items()})
 
 
-def _fault(entry: Mapping[str, Any], contract: str) -> FaultCase:
-    return FaultCase(
-        id=entry["id"],
-        contract=contract,
-        clause=entry["clause"],
-        also=tuple(entry.get("also", ())),
-        title=entry["title"],
-        layer=FaultLayer(entry["layer"]),
-        workload=entry["workload"],
-        promise=Promise(entry["promise"]),
-        clause_digests=dict(entry.get("clause_digests", {})),
-    )
-
-
-def _twin(entry: Mapping[str, Any], path: Path) -> Twin | None:
-    data = entry.get("twin")
-    if data is None:
-        return None
-    if len(data["set"]) != 1:
-        raise SpecError(f"{path}: case {entry['id']}: a twin changes exactly one path, not {len(data['set'])}")
-    ((place, value),) = data["set"].items()
-    return Twin(data["step"], place, value, data.get("at", data["step"]), data["expect"])
+def _values(file: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of an entry: those of its file, and its own."""
+    return {**file.get("values", {}), **entry.get("values", {})}

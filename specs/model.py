@@ -1,12 +1,36 @@
-"""A contract in memory: frozen, typed, nothing computed that the files do not say."""
+"""The types of a contract's files: each is the reader of its entry, and its part of the published schema.
+
+`holdfast.specs.publish` makes the schemas, `holdfast.specs.loader` the values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Meta, field
+
+from holdfast.specs.entry import (
+    DISTINCT,
+    CaseId,
+    ClauseId,
+    ContractName,
+    Digest,
+    Entry,
+    Label,
+    Name,
+    Placed,
+    PlacedMeta,
+    ReasonName,
+    Text,
+    Title,
+    ValueName,
+    Version,
+    by_hand,
+    text,
+)
+from holdfast.specs.faults import FaultCase, FaultWorkload
 from holdfast.specs.schema import Validator
 
 
@@ -62,253 +86,289 @@ class Observer(Enum):
     OWN = "own"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A value of the contract; None means unset (for a horizon: for ever)."""
+class Source(Entry, frozen=True):
+    """The document that a contract was written from."""
 
-    name: str
+    document: Text
+    sha256: Annotated[str, text("^[0-9a-f]{64}$")]
+
+
+class Parameter(Entry, frozen=True):
+    """A value of the contract; null means unset (for a horizon: for ever)."""
+
+    name: Placed
     value: str | int | None
-    unit: str | None
     basis: Basis
-    meaning: str
+    meaning: Text
+    unit: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Key(Entry, frozen=True):
+    """How a key is derived: `tag` names the parameter that holds its domain tag, `fields` what is hashed, in order."""
+
+    tag: Name
+    fields: Annotated[tuple[Text, ...], Meta(min_length=1)]
+
+
+class Reason(Entry, frozen=True):
     """One member of the closed list of refusal reasons."""
 
-    name: str
-    meaning: str
-    audit_records: int
-    data: tuple[str, ...]
+    name: Placed
+    meaning: Text
+    audit_records: Annotated[int, Meta(ge=0)]
+    data: tuple[Text, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Decision(Entry, frozen=True):
+    """One step of the order in which a decision is made."""
+
+    when: Text
+    reason: ReasonName | None = None
+    answer: Text | None = None
+    otherwise: ReasonName | None = field(name="or", default=None)
+
+
+class Transition(Entry, frozen=True):
+    """A change of state."""
+
+    on: Text
+    before: Text = field(name="from")
+    after: Text = field(name="to")
+
+
+class Column(Entry, frozen=True):
     """One stored column; `only` lists the values it may hold, if they are few."""
 
-    name: str
-    type: str
-    null: bool
-    only: tuple[str | bool, ...]
+    name: Placed
+    type: Literal["key", "text", "instant", "boolean", "integer", "bytes"]
+    null: bool = False
+    only: tuple[str | bool, ...] = ()
+    meaning: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Entry, frozen=True):
     """One stored relation with its keys; `unique` maps a constraint's name to its columns."""
 
-    name: str
-    purpose: str
-    columns: Mapping[str, Column]
-    primary_key: tuple[str, ...]
-    unique: Mapping[str, tuple[str, ...]]
-    audit: bool
-    append_only: bool
+    name: Placed
+    purpose: Text
+    columns: Mapping[Name, Column]
+    primary_key: Annotated[tuple[Name, ...], Meta(min_length=1)]
+    unique: Mapping[Name, Annotated[tuple[Name, ...], Meta(min_length=1)]]
+    audit: bool = False
+    append_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One method with its compiled argument and result validators.
+class Inspection(Entry, frozen=True):
+    """A store whose place in the workdir and format the contract fixes: the harness can inspect it itself."""
 
-    `reasons` are what an operation may refuse with; `audited` says whether its refusals leave audit records.
-    """
-
-    name: str
-    group: Group
-    title: str
-    args_schema: Mapping[str, Any]
-    result_schema: Mapping[str, Any] | None
-    args: Validator
-    result: Validator | None
-    refusal_data: Validator | None
-    effects: tuple[str, ...]
-    reasons: tuple[str, ...]
-    audited: bool
+    path: Annotated[str, text("^[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
+    format: Literal["sqlite"]
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """One testable sentence. `harm` is what happens to a user if it fails."""
-
-    id: str
-    level: Level
-    basis: Basis
-    section: str
-    text: str
-    harm: str
-    proof: Proof
-    not_testable: str | None
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """A store that the harness can look into itself: where it lies in the workdir, and what it is."""
-
-    path: str
-    format: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inertness:
-    """How the harness sees that a refusal changed nothing: by an observation, or by looking into the store itself.
+class Inertness(Entry, frozen=True):
+    """How the harness sees that a refusal changed nothing: by an observation, or by inspecting the store itself.
 
     `tree` is a folder of the workdir that it lists besides: no refusal may leave a file there, or take one away.
     """
 
-    observe: str | None
-    audit: str | None
-    audit_list: str | None
-    audit_code: str | None
-    seen_by: str
-    tree: str | None = None
+    seen_by: Literal["self-reported", "harness"]
+    observe: Name | None = None
+    audit: Name | None = None
+    audit_list: Name | None = None
+    audit_code: Name | None = None
+    tree: (
+        Annotated[str, Meta(max_length=1024), text("^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$")]
+        | None
+    ) = None
 
     @property
     def by_harness(self) -> bool:
-        """Whether the harness looks itself."""
+        """Whether the harness inspects the store."""
         return self.seen_by == "harness"
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """The accepted sibling of a negative case: one path of one step differs."""
+class Clause(Entry, frozen=True):
+    """One testable sentence. `harm` is what happens to a user if it fails, `digest` covers what it binds."""
 
-    step: str
-    path: str
-    value: Any
-    at: str
-    expect: Mapping[str, Any]
+    BINDING: ClassVar = ("id", "level", "basis", "section", "text", "harm", "proof")
+
+    id: ClauseId
+    level: Level
+    basis: Basis
+    section: Text
+    text: Text
+    harm: Text
+    proof: Proof
+    digest: Placed
+    not_testable: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A scripted case. Steps stay as the mappings of the file; `holdfast.conformance.cases` gives them meaning."""
+class Terms(Entry, frozen=True):
+    """What contract.yaml says, but for its clauses. Either `inertness` or `stateless` is there."""
 
-    id: str
-    contract: str
-    clause: str
-    also: tuple[str, ...]
-    title: str
+    name: ContractName = field(name="contract")
+    version: Version
+    title: Text
+    summary: Text
+    source: Source
+    parameters: Mapping[Name, Parameter]
+    reasons: Mapping[ReasonName, Reason]
+    keys: Mapping[Name, Key] = {}
+    decision_order: tuple[Decision, ...] = ()
+    states: Mapping[str, Text] = {}
+    transitions: tuple[Transition, ...] = ()
+    relations: Mapping[Name, Relation] = {}
+    inspection: Inspection | None = None
+    inertness: Inertness | None = None
+    stateless: Annotated[Text, Meta(description="Why a refusal has nothing that it could change.")] | None = None
+
+
+class ContractFile(Terms, frozen=True, kw_only=True):
+    """contract.yaml: a versioned set of clauses with parameters, reasons, states and stored relations."""
+
+    clauses: Annotated[tuple[Clause, ...], Meta(min_length=1)]
+
+
+_NO_ARGS = Validator({"type": "object", "additionalProperties": False})
+
+
+class Method(Entry, frozen=True):
+    """One method. `reasons` are what an operation may refuse with; `audited` says whether a refusal is audited."""
+
+    name: Placed
+    group: Annotated[Group, PlacedMeta]
+    title: Text
+    args: Validator = field(default_factory=lambda: _NO_ARGS)
+    result: Validator | None = None
+    refusal_data: Annotated[Validator | None, PlacedMeta] = None
+    effects: Annotated[tuple[str, ...], PlacedMeta] = ()
+    reasons: Annotated[tuple[str, ...], PlacedMeta] = ()
+    audited: Annotated[bool, PlacedMeta] = True
+
+
+class Operation(Method, frozen=True, kw_only=True):
+    """A method that may change the state; it is accepted with an effect, or refused with a reason."""
+
+    args: Validator
+    refusal_data: Validator | None = None
+    effects: Annotated[tuple[Literal["new", "prior"], ...], Meta(min_length=1), DISTINCT]
+    reasons: Annotated[tuple[ReasonName, ...], DISTINCT]
+    audited: bool = True
+
+
+class Observation(Method, frozen=True, kw_only=True):
+    """A method that reports the state."""
+
+    result: Validator
+
+
+class Provocation(Method, frozen=True):
+    """A test hook."""
+
+
+class MethodFile(Entry, frozen=True):
+    """methods.yaml: what an adapter answers."""
+
+    contract: ContractName
+    version: Version
+    operations: Mapping[Name, Operation]
+    definitions: Mapping[str, Mapping[str, Any]] = field(name="$defs", default={})
+    observations: Mapping[Name, Observation] = {}
+    provocations: Mapping[Name, Provocation] = {}
+
+
+Step = Annotated[Mapping[str, Any], by_hand("step")]
+Expectation = Annotated[Mapping[str, Any], by_hand("expect")]
+
+
+class Opening(Entry, frozen=True):
+    """How a session of a case is opened."""
+
+    surface: Literal["ready", "absent"] = "ready"
+    config: Mapping[Name, str] = {}
+
+
+class Twin(Entry, frozen=True):
+    """The accepted sibling of a negative case: one path of one step differs; `at` is the step to be accepted."""
+
+    step: Label
+    change: Annotated[Mapping[str, Any], Meta(min_length=1, max_length=1)] = field(name="set")
+    expect: Expectation
+    end: Label | None = field(name="at", default=None)
+
+    @property
+    def path(self) -> str:
+        """The path that differs."""
+        return next(iter(self.change))
+
+    @property
+    def value(self) -> Any:
+        """What stands there instead."""
+        return self.change[self.path]
+
+    @property
+    def at(self) -> str:
+        """The step that is to be accepted: the changed one, if no other is named."""
+        return self.end or self.step
+
+
+class Case(Entry, frozen=True):
+    """A scripted case. Its steps stay as they are written; `holdfast.conformance` gives them meaning."""
+
+    id: CaseId
+    contract: Placed
+    source: Placed
+    clause: ClauseId
+    title: Title
     kind: Kind
-    surface: str
-    config: Mapping[str, str]
-    workers: int
-    needs: frozenset[str]
-    observer: Observer
-    values: Mapping[str, Any]
-    given: tuple[Mapping[str, Any], ...]
-    when: tuple[Mapping[str, Any], ...]
-    then: tuple[Mapping[str, Any], ...]
-    twin: Twin | None
-    clause_digests: Mapping[str, str]
-    source: str
+    when: Annotated[tuple[Step, ...], Meta(min_length=1)]
+    also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    opening: Opening = field(name="open", default=Opening())
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    needs: Annotated[frozenset[Name], DISTINCT] = frozenset()
+    observer: Observer = Observer.APART
+    values: Mapping[ValueName, Any] = {}
+    given: tuple[Step, ...] = ()
+    then: tuple[Step, ...] = ()
+    twin: Twin | None = None
+    clause_digests: Mapping[ClauseId, Digest] = {}
 
     @property
     def clauses(self) -> tuple[str, ...]:
         """Every clause that the case proves, the main one first."""
         return (self.clause, *self.also)
 
-
-@unique
-class FaultLayer(Enum):
-    """What is done to an implementation while it works (docs/crash.md)."""
-
-    POWER_LOSS = "power-loss"
-    KILL = "kill"
-    KILL_WITHIN_WRITE = "kill-within-a-write"
-    CRASH_IN_RECOVERY = "crash-in-recovery"
-    FULL_CALLS = "full-calls"
-    SHORT_WRITES = "short-writes"
-    FAILED_SYNC = "failed-sync"
-    STORE_MISSING = "store-missing"
-    STORE_TRUNCATED = "store-truncated"
-    STORE_CORRUPT = "store-corrupt"
-    STORE_FOREIGN = "store-foreign"
-    STORE_LOCKED = "store-locked"
-    STORE_READ_ONLY = "store-read-only"
-    DISK_FULL = "disk-full"
-    DAMAGED_BYTES = "damaged-bytes"
-    DEPENDENCY_KILLED = "dependency-killed"
-    DEPENDENCY_STOPPED = "dependency-stopped"
-    CLOCK_BACK = "clock-back"
-    CLOCK_FORWARD = "clock-forward"
-
-
-@unique
-class Promise(Enum):
-    """How an implementation is judged after a fault.
-
-    Kept: what was acknowledged is there, the rest whole or not at all, nothing else. Refused: the same afterwards, and
-    while the store is out of reach nothing is answered as if it had never been. Never wrong: damage may bring an older
-    state back, a wrong one never.
-    """
-
-    KEPT = "kept"
-    REFUSED = "refused"
-    NEVER_WRONG = "never-wrong"
-
-
-@dataclass(frozen=True, slots=True)
-class FaultWorkload:
-    """The work during which a fault strikes. Its parts stay as the mappings of the file, like the steps of a case.
-
-    `prepare` is asked for once for each operation before, `facts` say by what an operation shows.
-    """
-
-    name: str
-    title: str
-    operations: int
-    config: Mapping[str, str]
-    values: Mapping[str, Any]
-    prepare: tuple[Mapping[str, Any], ...]
-    operation: Mapping[str, Any]
-    facts: Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class FaultCase:
-    """A fault that strikes during a workload, and the promise that has to hold."""
-
-    id: str
-    contract: str
-    clause: str
-    also: tuple[str, ...]
-    title: str
-    layer: FaultLayer
-    workload: str
-    promise: Promise
-    clause_digests: Mapping[str, str]
+    @property
+    def surface(self) -> str:
+        """Whether the store is there when the session is opened."""
+        return self.opening.surface
 
     @property
-    def clauses(self) -> tuple[str, ...]:
-        """Every clause that it proves, the main one first."""
-        return (self.clause, *self.also)
+    def config(self) -> Mapping[str, str]:
+        """What the session is opened with."""
+        return self.opening.config
 
 
-# Compared by identity: it holds mappings, which have no hash, and what was read once is one contract.
-@dataclass(frozen=True, slots=True, eq=False)
-class Contract:
-    """A versioned set of clauses with parameters, reasons, relations, methods, scripted cases and faults.
+class CaseFile(Entry, frozen=True):
+    """cases/*.yaml: scripted cases. `values` are those of each case that does not say its own."""
 
-    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file and faults.yaml. Either `inertness`
-    says how the state is seen, or `stateless` why there is none.
+    contract: ContractName
+    cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
+    values: Mapping[ValueName, Any] = {}
+
+
+# Compared by identity: what was read once is one contract.
+class Contract(Terms, frozen=True, kw_only=True, eq=False):
+    """All of a contract's files: its terms, clauses, methods, scripted cases and faults.
+
+    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file and faults.yaml.
     """
 
-    name: str
-    version: str
-    title: str
-    parameters: Mapping[str, Parameter]
-    reasons: Mapping[str, Reason]
-    relations: Mapping[str, Relation]
-    methods: Mapping[str, Method]
     clauses: Mapping[str, Clause]
+    methods: Mapping[str, Method]
     cases: tuple[Case, ...]
     workloads: Mapping[str, FaultWorkload]
     faults: tuple[FaultCase, ...]
-    inspection: Inspection | None
-    inertness: Inertness | None
-    stateless: str | None
-    raw: Mapping[str, Any]
     digest: str
     cases_digest: str
 

@@ -1,128 +1,132 @@
-"""The published JSON Schemas, by name, and one way to say why a value does not fit."""
+"""JSON Schemas of draft 2020-12: the published ones by name, whether a value fits one, and why it does not."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+
 from holdfast.specs.errors import SpecError
-from holdfast.specs.predicates import Predicate, compiled
+from holdfast.specs.pattern import pattern
+
+# Where the published schemas lie.
+SCHEMAS = Path(__file__).resolve().parent / "schemas"
+# A message may quote the whole value.
+_LONGEST = 300
+
+
+class _Pattern:
+    """The keyword `pattern`, in the one dialect of the kit; the library's engine refuses long repetitions."""
+
+    __slots__ = ("_search", "_text")
+
+    def __init__(self, _parent: Mapping[str, Any], text: str, _path: object) -> None:
+        self._text = text
+        self._search = pattern(text).search
+
+    def validate(self, value: Any) -> None:
+        """Raise ValueError, as the library asks for."""
+        if isinstance(value, str) and self._search(value) is None:
+            raise ValueError(f'{_json(value)} does not match "{self._text}"')
 
 
 class Validator:
-    """A draft 2020-12 schema that `check_schema` has passed. Nothing is compiled before the first value comes."""
+    """A schema that `check_schema` has passed. It is compiled when the first value comes."""
 
-    __slots__ = ("_predicate", "schema")
+    __slots__ = ("_compiled", "schema")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """`schema` is not changed any more."""
         self.schema = schema
-        self._predicate: Predicate | None = None
+        self._compiled: jsonschema_rs.Draft202012Validator | None = None
+
+    @property
+    def compiled(self) -> jsonschema_rs.Draft202012Validator:
+        """The compiled schema."""
+        if self._compiled is None:
+            self._compiled = _compile(self.schema)
+        return self._compiled
 
     def is_valid(self, value: Any) -> bool:
         """Whether `value` fits."""
-        if self._predicate is None:
-            self._predicate = predicate(self.schema)
-        return self._predicate(value)
+        try:
+            return self.compiled.is_valid(value)
+        except UnicodeEncodeError:
+            # A text with a lone surrogate is no JSON.
+            return False
+
+
+def _compile(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(dict(schema), offline=True, keywords={"pattern": _Pattern})
 
 
 @cache
 def published_schema(name: str) -> Mapping[str, Any]:
     """The schema `specs/schemas/NAME.schema.json`."""
-    resource = files("holdfast.specs").joinpath("schemas", f"{name}.schema.json")
-    if not resource.is_file():
-        raise SpecError(f"no published schema is called {name!r}")
-    loaded: Mapping[str, Any] = json.loads(resource.read_text(encoding="utf-8"))
+    try:
+        loaded: Mapping[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SpecError(f"no published schema is called {name!r}") from error
     return loaded
 
 
 @cache
 def published_validator(name: str) -> Validator:
     """The validator of the published schema `name`."""
-    # That each of them is a schema is a test of the kit's own, not something to find out at every start.
-    return trusted_validator(published_schema(name))
+    return Validator(published_schema(name))
 
 
 def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
     """Compile a draft 2020-12 schema. Raises SpecError when it is not one."""
     check_schema(schema, name=name)
-    return trusted_validator(schema)
+    return Validator(schema)
 
 
 def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
     """Raise SpecError if `schema` is no draft 2020-12 schema."""
-    from holdfast.specs import draft
-
-    draft.check(schema, name=name)
-
-
-def trusted_validator(schema: Mapping[str, Any]) -> Validator:
-    """A validator of a schema that `check_schema` has passed already, on its own or as part of a larger one."""
-    return Validator(schema)
-
-
-class Variants:
-    """A published schema that says, for each value of one member, what the whole object looks like.
-
-    Such a schema tries every `if` on every object. Here the branch is looked up instead, so that a message on a hot
-    path costs one branch; whatever does not fit is explained by the schema as it is published.
-    """
-
-    def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
-        """Raises SpecError if `schema` says anything beyond its branches."""
-        self._whole = trusted_validator(schema)
-        self._required = frozenset(schema.get("required", ()))
-        self._branches: dict[str, Predicate] = {}
-        members = tuple(schema.get("properties", ()))
-        beyond = schema.keys() - {"$schema", "$id", "title", "description", "type", "required", "properties", "allOf"}
-        if schema.get("type") != "object" or len(members) != 1 or beyond or members[0] not in self._required:
-            raise SpecError(f"{name}: expected an object told apart by one required member, and nothing else")
-        self._member = members[0]
-        for branch in schema["allOf"]:
-            condition = branch["if"]
-            if branch.keys() != {"if", "then"} or condition["properties"].keys() != {self._member}:
-                raise SpecError(f"{name}: expected each part of allOf to look at {self._member} alone")
-            self._branches[condition["properties"][self._member]["const"]] = predicate(
-                {"type": "object", **branch["then"]}
-            )
-        if schema["properties"][self._member] != {"enum": list(self._branches)}:
-            raise SpecError(f"{name}: expected a branch for each value of {self._member}, in order")
-
-    def explain(self, value: Any) -> str | None:
-        """Like the function of that name: why `value` does not fit; None if it fits."""
-        if isinstance(value, dict) and self._required <= value.keys():
-            kind = value[self._member]
-            branch = self._branches.get(kind) if isinstance(kind, str) else None
-            if branch is not None and branch(value):
-                return None
-        return explain(self._whole, value)
-
-
-@cache
-def published_variants(name: str) -> Variants:
-    """The variants of the published schema `name`."""
-    return Variants(published_schema(name), name=f"{name}.schema.json")
-
-
-def predicate(schema: bool | Mapping[str, Any]) -> Predicate:  # noqa: FBT001 - a schema may be a boolean
-    """Whether a value fits a schema that `check_schema` has passed, as a plain function."""
-    return compiled(schema, otherwise=_fits)
-
-
-def _fits(part: Any) -> Predicate:
-    from holdfast.specs.draft import Draft
-
-    return Draft(part).fits
+    try:
+        _compile(schema)
+    except jsonschema_rs.ValidationError as error:
+        raise SpecError(f"{name}: not a JSON Schema: {_sentence(error)}") from error
 
 
 def explain(validator: Validator, value: Any) -> str | None:
     """Why `value` does not fit, in one sentence with its place; None if it fits."""
-    # Most values fit, and jsonschema takes a hundred times as long to say so.
     if validator.is_valid(value):
         return None
-    from holdfast.specs.draft import Draft
+    try:
+        return _sentence(_telling(validator.compiled.iter_errors(value)))
+    except UnicodeEncodeError:
+        return "at some place: a text has a lone surrogate, which JSON cannot hold"
 
-    return Draft(validator.schema).problem(value)
+
+def _sentence(error: jsonschema_rs.ValidationError) -> str:
+    place = "/".join(map(str, error.instance_path)) or "the whole value"
+    message = error.message
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Enum):
+        # The library names two of them.
+        message = f"{_json(error.instance)} is not one of {', '.join(map(_json, error.kind.options))}"
+    return f"at {place}: {message if len(message) <= _LONGEST else message[:_LONGEST] + '…'}"
+
+
+def _telling(errors: Iterable[jsonschema_rs.ValidationError]) -> jsonschema_rs.ValidationError:
+    """The error that says most: the outermost one, or what one of its alternatives says deepest inside the value."""
+    outermost = min(errors, key=lambda error: (len(error.instance_path), _alternatives(error) != []))
+    while alternatives := _alternatives(outermost):
+        inner = sorted(alternatives, key=lambda error: -len(error.instance_path))
+        if len(inner) > 1 and len(inner[0].instance_path) == len(inner[1].instance_path):
+            break
+        outermost = inner[0]
+    return outermost
+
+
+def _alternatives(error: jsonschema_rs.ValidationError) -> list[jsonschema_rs.ValidationError]:
+    return [inner for branch in getattr(error.kind, "context", ()) for inner in branch]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -9,7 +9,7 @@ import re
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -20,77 +20,105 @@ from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 # A contract's longest file has some hundred kilobytes.
 _LONGEST = 16 * 1024 * 1024
 
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+(?:[eE][-+]?[0-9]+)?)?\Z")
+# Where a number can begin: most texts are none, and are not searched.
+_DIGITS = frozenset("-0123456789")
 
 
-class _CoreLoader(_Base):  # type: ignore[misc]
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+class _UnlikeJsonError(Exception):
+    """A place that JSON cannot say: the text says what stands there."""
 
-    # The signature is PyYAML's.
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is not text; put it in quotes", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
-            seen.add(key)
-        return dict(super().construct_mapping(node, deep=deep))
+    def __init__(self, problem: str, event: Any) -> None:
+        super().__init__(problem)
+        self.mark = event.start_mark
 
-    def construct_number(self, node: Any) -> int | float:
-        """A number that JSON can carry too (RFC 7493 section 2.2)."""
-        integer = node.tag == "tag:yaml.org,2002:int"
-        value = int(node.value) if integer and len(node.value) < 20 else float(node.value)
-        if abs(value) > (MAX_SAFE_INTEGER if integer else sys.float_info.max):
-            problem = f"number {node.value[:24]} is out of the range of JSON; write it as text"
-            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+class _Builder:
+    """The value of one document, made from the events of the parser."""
+
+    def __init__(self, text: str) -> None:
+        self._next = _Parser(text).get_event
+
+    def document(self) -> Any:
+        self._next()
+        start = self._next()
+        if isinstance(start, yaml.StreamEndEvent):
+            return None
+        if start.version is not None or start.tags:
+            raise _UnlikeJsonError("a directive; a contract file is one plain document", start)
+        value = self._value(self._next())
+        self._next()
+        after = self._next()
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _UnlikeJsonError("another document; a contract file is one plain document", after)
         return value
 
+    def _value(self, event: Any) -> Any:
+        kind = type(event)
+        if kind is yaml.AliasEvent:
+            raise _UnlikeJsonError("an alias; write the value out, or use the contract's $defs", event)
+        if event.tag is not None:
+            raise _UnlikeJsonError("a tag; plain scalars, lists and mappings say all there is to say", event)
+        if event.anchor is not None:
+            raise _UnlikeJsonError("an anchor; write the value out, or use the contract's $defs", event)
+        if kind is yaml.ScalarEvent:
+            return _scalar(event)
+        return self._list() if kind is yaml.SequenceStartEvent else self._mapping()
 
-_CORE = (
-    ("tag:yaml.org,2002:bool", r"^(?:true|false)$", "tf"),
-    ("tag:yaml.org,2002:null", r"^(?:null|~|)$", "n~"),
-    ("tag:yaml.org,2002:int", r"^-?(?:0|[1-9][0-9]*)$", "-0123456789"),
-    ("tag:yaml.org,2002:float", r"^-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+]?[0-9]+)?$", "-0123456789"),
-)
-for _tag, _pattern, _first in _CORE:
-    _CoreLoader.add_implicit_resolver(_tag, re.compile(_pattern), [*_first, ""] if "null" in _tag else list(_first))
-for _tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-    _CoreLoader.add_constructor(_tag, _CoreLoader.construct_number)
+    def _list(self) -> list[Any]:
+        found = []
+        while type(event := self._next()) is not yaml.SequenceEndEvent:
+            found.append(self._value(event))
+        return found
 
-# Where a tag, an anchor or an alias may stand; only texts that have such a place pay for being scanned.
-_UNLIKE_JSON = re.compile(r"(?:^|[\s\[{,])[!&*]")
-_REFUSED = {
-    yaml.TagToken: "a tag; plain scalars, lists and mappings say all there is to say",
-    yaml.AnchorToken: "an anchor; write the value out, or use the contract's $defs",
-    yaml.AliasToken: "an alias; write the value out, or use the contract's $defs",
-    yaml.DirectiveToken: "a directive; a contract file is one plain document",
-}
+    def _mapping(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while type(event := self._next()) is not yaml.MappingEndEvent:
+            key = self._value(event)
+            if not isinstance(key, str):
+                raise _UnlikeJsonError(f"key {key!r} is not text; put it in quotes", event)
+            if key in found:
+                raise _UnlikeJsonError(f"duplicate key {key!r}", event)
+            found[key] = self._value(self._next())
+        return found
 
 
-def _refuse_what_json_lacks(text: str) -> None:
-    for token in yaml.scan(text, Loader=_Base):
-        if type(token) in _REFUSED:
-            raise yaml.constructor.ConstructorError(None, None, _REFUSED[type(token)], token.start_mark)
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    if not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    number = _NUMBER.match(text) if text[0] in _DIGITS else None
+    if number is None:
+        return text
+    # A number that JSON can carry too (RFC 7493 section 2.2). The length first: converting many digits is quadratic.
+    whole = number[1] is None
+    value = int(text) if whole and len(text) < 20 else float(text)
+    if abs(value) > (MAX_SAFE_INTEGER if whole else sys.float_info.max):
+        raise _UnlikeJsonError(f"number {text[:24]} is out of the range of JSON; write it as text", event)
+    return value
 
 
 def parse_yaml(text: str, *, name: str) -> Any:
     """Parse one YAML document; `name` is how errors call it. Raises SpecError with line and column."""
     try:
-        if _UNLIKE_JSON.search(text) or text.startswith("%"):
-            _refuse_what_json_lacks(text)
-        return yaml.load(text, Loader=_CoreLoader)  # noqa: S506 - a subclass of the safe loader
+        return _Builder(text).document()
+    except _UnlikeJsonError as error:
+        raise _refused(name, error.mark, str(error)) from error
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise SpecError(f"{name}{where}: not the YAML that holdfast reads: {error.problem}") from error
+        raise _refused(name, error.problem_mark or error.context_mark, error.problem) from error
     except RecursionError as error:
         raise SpecError(f"{name}: nested too deeply to be read; a contract is flat") from error
     except yaml.YAMLError as error:
         raise SpecError(f"{name}: not the YAML that holdfast reads: {error}") from error
+
+
+def _refused(name: str, mark: Any, problem: str | None) -> SpecError:
+    where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return SpecError(f"{name}{where}: not the YAML that holdfast reads: {problem}")
 
 
 def read_yaml(path: Path) -> Any:
@@ -114,7 +142,7 @@ def first_text(path: Path, key: str) -> str | None:
     """
     try:
         with path.open(encoding="utf-8") as stream:
-            events = yaml.parse(stream, Loader=_Base)
+            events = yaml.parse(stream, Loader=_Parser)
             if not any(isinstance(event, yaml.MappingStartEvent) for event in islice(events, 3)):
                 return None
             while isinstance(name := next(events), yaml.ScalarEvent) and isinstance(

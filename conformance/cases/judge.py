@@ -11,7 +11,7 @@ from holdfast.conformance.cases.seen import TELLING, SeenError, read
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
 from holdfast.specs import Case, Contract
-from holdfast.specs.schema import published_variants
+from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.strictjson import canonical
 
 _ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
@@ -105,7 +105,7 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
             return "it has an answer and an event, which exclude each other"
         if action.verb not in _ANSWERED:
             return "the case awaits no answer there"
-        problem = published_variants("protocol-answer").explain({**record.answer, "id": "0"})
+        problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
         return None if problem is None else f"its answer does not fit the protocol: {problem}"
     if kind is None:
         return None if action.verb is Verb.START else "it has neither an answer nor an event"

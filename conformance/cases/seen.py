@@ -12,7 +12,7 @@ from holdfast.conformance.cases.action import Verb
 from holdfast.conformance.inspection.files import shown
 from holdfast.reports.evidence.redact import MARK
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.schema import Validator, explain, published_schema, trusted_validator
+from holdfast.specs.schema import Validator, explain, published_schema
 from holdfast.specs.strictjson import canonical, loads
 
 # The verbs whose record tells a value, by the name of the step.
@@ -31,7 +31,7 @@ class SeenError(Exception):
 @cache
 def _validator(verb: Verb) -> Validator:
     definitions = published_schema("inspection")["$defs"]
-    return trusted_validator({"$defs": definitions, "$ref": f"#/$defs/{verb.value}"})
+    return Validator({"$defs": definitions, "$ref": f"#/$defs/{verb.value}"})
 
 
 def written(value: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ from holdfast.conformance.cli.console import Format, out, print_json, print_line
 from holdfast.conformance.run.plan import PlannedCase, plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Case, Clause, Contract, SpecError, contract_names, load_contract
-from holdfast.specs.model import FaultCase, Proof
+from holdfast.specs.faults import FaultCase
+from holdfast.specs.model import Proof
 from holdfast.specs.mutants import load_mutants
 
 

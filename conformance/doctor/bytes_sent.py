@@ -64,8 +64,8 @@ def _carriers(contract: Contract) -> dict[str, str]:
     """The operations with an argument that holds bytes, and its name."""
     found = {}
     for method in contract.methods.values():
-        shared = method.args_schema.get("$defs", {})
-        for name, part in _named(method.args_schema, shared).get("properties", {}).items():
+        shared = method.args.schema.get("$defs", {})
+        for name, part in _named(method.args.schema, shared).get("properties", {}).items():
             if method.group is Group.OPERATION and _ALPHABET in str(_named(part, shared).get("pattern", "")):
                 found[method.name] = name
     return found

@@ -34,8 +34,8 @@ from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
-from holdfast.specs.model import FaultCase, FaultLayer, FaultWorkload
-from holdfast.specs.model import Promise as Judged
+from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload
+from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0

@@ -29,7 +29,7 @@ from holdfast.conformance.faults.subject import (
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
-from holdfast.specs.model import FaultWorkload
+from holdfast.specs.faults import FaultWorkload
 
 # Makes a worker whose command runs under these words; it has not been waited for. Its times are CLOCK_MONOTONIC.
 Spawn = Callable[[Sequence[str]], Worker]

@@ -11,7 +11,7 @@ from holdfast.conformance.faults.layers import DEPRIVED, RECORDED
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.verdict import Silence, Verdict
-from holdfast.specs.model import FaultCase, FaultLayer
+from holdfast.specs.faults import FaultCase, FaultLayer
 
 # What the layers of contracts are called where they are run.
 LAYERS: Mapping[FaultLayer, Layer] = {

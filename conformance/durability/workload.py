@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, is_missing
 from holdfast.conformance.faults.subject import Facts, Op, Workload
-from holdfast.specs.model import FaultWorkload
+from holdfast.specs.faults import FaultWorkload
 from holdfast.specs.strictjson import canonical
 
 

@@ -10,7 +10,7 @@ from holdfast.conformance.durability.verdicts import ABILITY, ABLE, is_recorded,
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
-from holdfast.specs.model import FaultCase
+from holdfast.specs.faults import FaultCase
 
 # The session that makes the store and the one that looks at it; of a fault that is judged from recordings, the one that
 # is recorded while nothing goes wrong as well.

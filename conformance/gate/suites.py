@@ -21,7 +21,7 @@ from holdfast.conformance.run.plan import PlannedCase, suite_case_id, suite_test
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
 from holdfast.specs import Contract
-from holdfast.specs.schema import published_variants
+from holdfast.specs.schema import explain, published_validator
 
 if TYPE_CHECKING:
     from holdfast.conformance.cases.drive import Driver
@@ -115,7 +115,7 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
         if request.get("op") == "open":
             # What a worker owed before it was killed is owed by nobody.
             awaited[record.worker].clear()
-        problem = published_variants("protocol-answer").explain({**answer, "id": "0"})
+        problem = explain(published_validator("protocol-answer"), {**answer, "id": "0"})
         if problem is not None:
             return f"the answer in record {record.n} does not fit the protocol: {problem}"
         if request.get("op") == "call":

@@ -34,7 +34,8 @@ from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.servers.lines import Stores
 from holdfast.specs import Case, Contract
-from holdfast.specs.model import FaultCase, Kind
+from holdfast.specs.faults import FaultCase
+from holdfast.specs.model import Kind
 
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
 # a power loss leaves at each acknowledgement is tried whatever time it takes.

@@ -13,7 +13,7 @@ from holdfast.specs.model import Group
 
 
 def _answer(policy: Policy, method: Method) -> dict[str, Any]:
-    value = None if method.result_schema is None else sample(method.result_schema, method.result_schema)
+    value = None if method.result is None else sample(method.result.schema, method.result.schema)
     extra = {} if value is None else {"value": value}
     if method.group is not Group.OPERATION:
         return {"outcome": "ok", **extra}

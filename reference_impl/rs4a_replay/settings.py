@@ -108,9 +108,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
         nonce_window=timedelta(seconds=values["nonce_window_seconds"]),
         horizon=None if horizon is None else timedelta(seconds=horizon),
         serialization_retries=values["serialization_retries"],
-        keys={
-            name: KeySpec(values[entry["tag"]], tuple(entry["fields"])) for name, entry in contract.raw["keys"].items()
-        },
+        keys={name: KeySpec(values[key.tag], key.fields) for name, key in contract.keys.items()},
         relations=contract.relations,
         audit_records={name: reason.audit_records for name, reason in contract.reasons.items()},
         store=_member("store", config.get("store", StoreKind.POSTGRES.value), StoreKind),

@@ -90,8 +90,7 @@ def _validators() -> Mapping[str, Validator]:
     published = schema.published_schema("evidence")
     shared = published["$defs"]
     return {
-        kind: schema.trusted_validator({**shared[kind], "$defs": shared})
-        for kind in published["properties"]["type"]["enum"]
+        kind: schema.Validator({**shared[kind], "$defs": shared}) for kind in published["properties"]["type"]["enum"]
     }
 
 

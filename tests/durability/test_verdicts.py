@@ -15,12 +15,12 @@ from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.report import Finding, Layer, Report
 from holdfast.conformance.verdict import Silence, Verdict
-from holdfast.specs.model import FaultCase, FaultLayer, Promise
+from holdfast.specs.faults import FaultCase, FaultLayer, Promise
 
 
 def case(layer: FaultLayer) -> FaultCase:
     """A case of that layer."""
-    return FaultCase("a/faults/b", "a", "A-1", (), "Something strikes", layer, "work", Promise.KEPT, {})
+    return FaultCase("a/faults/b", "a", "A-1", "Something strikes", layer, "work", Promise.KEPT)
 
 
 def report(*kinds: Kind, tried: int = 3, unproven: tuple[str, ...] = (), beside: str = "") -> Report:

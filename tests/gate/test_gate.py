@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -81,7 +82,9 @@ def test_the_gravest_reason_stands_first_and_gives_the_exit(bench: Bench) -> Non
 
 def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
     clause = bench.contract.clauses["TOY-02"]
-    lenient = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-02": replace(clause, level=Level.SHOULD)})
+    lenient = structs.replace(
+        bench.contract, clauses={**bench.contract.clauses, "TOY-02": structs.replace(clause, level=Level.SHOULD)}
+    )
     decision = bench.decide(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), contract=lenient)
     assert decision.can_proceed == "YES"
     assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
@@ -99,7 +102,9 @@ def test_an_excused_must_holds_with_11_unless_that_is_allowed(bench: Bench) -> N
 
 def test_an_excused_should_is_only_noted(bench: Bench) -> None:
     clause = bench.contract.clauses["TOY-02"]
-    lenient = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-02": replace(clause, level=Level.SHOULD)})
+    lenient = structs.replace(
+        bench.contract, clauses={**bench.contract.clauses, "TOY-02": structs.replace(clause, level=Level.SHOULD)}
+    )
     path = bench.run(flaw="confuses reasons", excused={NONCE: "issue 17"})
     decision = bench.decide(path, contract=lenient)
     assert decision.can_proceed == "YES"
@@ -254,7 +259,7 @@ def test_another_kit_is_held(bench: Bench) -> None:
 
 
 def test_a_contract_that_was_not_run_is_held(bench: Bench) -> None:
-    other = replace(bench.contract, name="tay")
+    other = structs.replace(bench.contract, name="tay")
     assert ReasonCode.NOT_IN_RUN in codes(bench.decide(bench.run(), contract=other))
 
 
@@ -266,24 +271,26 @@ def test_an_adapter_that_does_not_claim_the_contract_is_held(bench: Bench) -> No
 
 
 def test_a_contract_without_cases_proves_nothing(bench: Bench) -> None:
-    empty = replace(bench.contract, cases=(), clauses={})
+    empty = structs.replace(bench.contract, cases=(), clauses={})
     decision = bench.decide(bench.run(), contract=empty)
     assert ReasonCode.ZERO_CASES in codes(decision)
 
 
 def test_a_must_that_no_case_covers_is_held(bench: Bench) -> None:
-    more = replace(bench.contract.clauses["TOY-01"], id="TOY-06")
-    wider = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": more})
+    more = structs.replace(bench.contract.clauses["TOY-01"], id="TOY-06")
+    wider = structs.replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": more})
     assert codes(bench.decide(bench.run(), contract=wider)) == [ReasonCode.CLAUSES_UNCOVERED]
-    untestable = replace(wider, clauses={**wider.clauses, "TOY-06": replace(more, not_testable="nobody can see it")})
+    untestable = structs.replace(
+        wider, clauses={**wider.clauses, "TOY-06": structs.replace(more, not_testable="nobody can see it")}
+    )
     decision = bench.decide(bench.run(), contract=untestable)
     assert decision.can_proceed == "YES"
     assert "TOY-06" in decision.notes[0]
 
 
 def test_what_only_a_live_surface_proves_is_held_without_a_fitness_proof(bench: Bench) -> None:
-    live = replace(bench.contract.clauses["TOY-01"], id="TOY-06", proof=Proof.FITNESS)
-    contract = replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": live})
+    live = structs.replace(bench.contract.clauses["TOY-01"], id="TOY-06", proof=Proof.FITNESS)
+    contract = structs.replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": live})
     for extent in Extent:
         decision = bench.decide(bench.run(), contract=contract, extent=extent)
         assert codes(decision) == [ReasonCode.FITNESS_MISSING]

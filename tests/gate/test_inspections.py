@@ -150,7 +150,7 @@ FILE = (
             "not sorted",
         ),
         ("link", '{"to":"a"}', None),
-        ("link", '{"to":""}', "non-empty|too short"),
+        ("link", '{"to":""}', "at to: "),
     ],
 )
 def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: str | None) -> None:

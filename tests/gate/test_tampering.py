@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
 from holdfast.conformance.verdict import Exit
@@ -95,7 +95,7 @@ def test_a_swapped_digest_or_version_of_the_contract_holds(bench: Bench, member:
 def test_a_digest_of_the_installed_contract_does_not_help_an_old_plan(bench: Bench) -> None:
     """The run was made when the contract had one case less, and its header was brought up to date."""
     younger = bench.contract
-    older = replace(younger, cases=younger.cases[:-1])
+    older = structs.replace(younger, cases=younger.cases[:-1])
     path = Bench(older, bench.folder).run()
     decision = bench.decide(path)
     assert "1 cases are not in the run's plan" in held(decision, ReasonCode.OTHER_PLAN)

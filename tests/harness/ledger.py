@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings

@@ -213,7 +213,7 @@ def test_a_twin_may_copy_something_else() -> None:
         {"copy": "note", "to": "x", "label": "copied"},
         PUT,
         {**AGAIN, "label": "again"},
-        twin=Twin("copied", "copy", "data", "again", {"outcome": "refused", "reason": "DUPLICATE"}),
+        twin=Twin("copied", {"copy": "data"}, {"outcome": "refused", "reason": "DUPLICATE"}, "again"),
     )
     (result,) = ran(case)
     assert result.judgement.verdict.value == "conforms", result.judgement.detail

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Record
@@ -69,7 +70,7 @@ def test_the_records_of_a_live_run_are_judged_as_the_run_was(words: tuple[str, .
 
 
 def test_what_a_case_needs_and_the_adapter_does_not_claim_is_unsupported() -> None:
-    needy = replace(toy_case("a-put-key-stands-on-the-shelf"), needs=frozenset({"hold_at"}))
+    needy = structs.replace(toy_case("a-put-key-stands-on-the-shelf"), needs=frozenset({"hold_at"}))
     (lacking,) = live(("claims_little.py",), slow=1.0, cases=[needy])
     assert lacking.judgement.verdict is Verdict.UNSUPPORTED
     assert "no stop points in production builds" in lacking.judgement.detail

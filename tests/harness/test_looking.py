@@ -7,11 +7,11 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.conformance.cases.looking import state_of
 from holdfast.conformance.cases.record import Finding
@@ -312,7 +312,7 @@ def test_a_twin_may_link_elsewhere() -> None:
         {"file": "x", "expect": {"value": {"kind": "link"}}},
         PUT,
         {**AGAIN, "label": "again"},
-        twin=Twin("linked", "to", "data", "again", {"outcome": "refused", "reason": "DUPLICATE"}),
+        twin=Twin("linked", {"to": "data"}, {"outcome": "refused", "reason": "DUPLICATE"}, "again"),
     )
     (result,) = ran(case)
     assert result.judgement.verdict.value == "conforms", result.judgement.detail
@@ -350,11 +350,11 @@ def test_a_row_that_the_store_refuses_to_hold_ends_the_case_well() -> None:
     assert verdict({**row, "row": {"key": "two"}}, inspect(rows__entry=[]))[0] == "wrong_reason"
     # A twin that changes the row shows that another one can be stored.
     step = {**row, "label": "stored", "row": {"key": "zero"}}
-    twin = Twin("stored", "row.key", "hush", "put", {"outcome": "accepted"})
+    twin = Twin("stored", {"row.key": "hush"}, {"outcome": "accepted"}, "put")
     case = case_of(step, {**PUT, "label": "put"}, twin=twin)
     (result,) = ran(case)
     assert result.judgement.verdict.value == "not_reached"
-    (result,) = ran(replace(case, twin=replace(twin, value="two")))
+    (result,) = ran(replace(case, twin=replace(twin, change={"row.key": "two"})))
     assert result.judgement.verdict.value == "conforms"
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Side
-from holdfast.specs import Case, Method
+from holdfast.specs import Case, Method, Twin
 from holdfast.specs.model import Kind
-from holdfast.specs.schema import trusted_validator
+from holdfast.specs.schema import Validator
 from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
 
 SILENCES = ("crash", "hang", "garbage", "eof", "missing")
@@ -29,7 +29,7 @@ OK = {"outcome": "ok"}
 PUT: Method = replace(
     TOY.methods["put"],
     effects=("new", "prior"),
-    refusal_data=trusted_validator({"type": "object", "required": ["winner"]}),
+    refusal_data=Validator({"type": "object", "required": ["winner"]}),
 )
 WIDE = replace(TOY, methods={**TOY.methods, "put": PUT})
 
@@ -307,9 +307,7 @@ def test_a_twin_ends_at_its_step() -> None:
 def test_a_twin_never_changes_the_case_itself() -> None:
     again = {"restart": 0, "label": "again", "config": {"ttl_seconds": "60"}}
     put = {"call": "put", "args": ENTRY, "label": "spend", "expect": {"outcome": "accepted"}}
-    twin = replace(
-        AGAIN.twin, step="again", path="config.ttl_seconds", value="600", at="spend", expect={"outcome": "accepted"}
-    )  # type: ignore[type-var]
+    twin = Twin("again", {"config.ttl_seconds": "600"}, {"outcome": "accepted"}, "spend")
     case = replace(AGAIN, given=(), when=(again, put), then=(), twin=twin, values={})
     main, twins = Player(), Player()
     assert verdict_of(main.play(case)) == verdict_of(twins.play(case, Side.TWIN)) == "conforms"
@@ -321,7 +319,7 @@ def test_a_twin_never_changes_the_case_itself() -> None:
 
 
 def test_a_twin_without_a_surface_is_reopened_without_one() -> None:
-    twin = replace(AGAIN.twin, step="open", path="open.surface", value="absent", at="again")  # type: ignore[type-var]
+    twin = replace(AGAIN.twin, step="open", change={"open.surface": "absent"}, end="again")  # type: ignore[type-var]
     again = {"call": "put", "args": ENTRY, "label": "again", "expect": REFUSE}
     case = replace(AGAIN, given=({"restart": 0},), when=(again,), then=(), twin=twin, values={})
     player = Player()
@@ -355,7 +353,7 @@ def test_a_case_that_has_no_meaning_is_a_fault_of_the_kit(step: Any, words: str)
 
 
 def test_a_twin_whose_step_is_never_reached_is_a_fault_of_the_kit() -> None:
-    twin = replace(AGAIN.twin, at="nowhere")  # type: ignore[type-var]
+    twin = replace(AGAIN.twin, end="nowhere")  # type: ignore[type-var]
     assert played(replace(AGAIN, twin=twin, then=()), Side.TWIN, replies={"^when.0 call": NEW}) in {
         "kit_fault",
         "fail_open",

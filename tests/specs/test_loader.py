@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +99,7 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
             "used in another group",
         ),
         (lambda t: t.contract["inertness"].update(observe="put"), "put is not an observation"),
-        (lambda t: t.contract["inertness"].update(tree="../data"), "'../data' does not match"),
+        (lambda t: t.contract["inertness"].update(tree="../data"), "inertness/tree"),
         (lambda t: t.contract["inertness"].update(audit="nothing"), "nothing is not an observation"),
         (lambda t: t.contract["inertness"].pop("audit_list"), "audit needs audit_list"),
         (lambda t: t.contract["inertness"].pop("observe"), "self-reported needs `observe`"),
@@ -270,8 +268,3 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(data: bytes | None, tmp_
         path.write_bytes(data)
     with pytest.raises(SpecError, match=r"contract\.yaml: cannot be read"):
         first_text(path, "version")
-
-
-def test_an_implementation_reads_its_terms_without_the_library_that_explains(tmp_path: Path) -> None:
-    code = "import sys, specs; specs.load_terms('hx-sync'); raise SystemExit('jsonschema' in sys.modules)"
-    assert subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=False).returncode == 0

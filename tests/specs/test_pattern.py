@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.specs.draft import Draft
 from holdfast.specs.errors import SpecError
 from holdfast.specs.pattern import found
-from holdfast.specs.schema import compile_schema, explain, predicate
+from holdfast.specs.schema import compile_schema, explain
+from tests.specs.draft import Draft
 
 PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
 
@@ -15,19 +15,13 @@ PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
 def test_a_newline_at_the_end_is_not_let_through_by_a_schema() -> None:
     validator = compile_schema(PRINTABLE, name="printable")
     assert validator.is_valid("abc")
-    assert explain(validator, "abc\n") == "at the whole value: 'abc\\n' does not match '^[!-~]+$'"
+    assert str(explain(validator, "abc\n")).startswith("at the whole value: ")
 
 
 def test_a_newline_at_the_end_is_not_let_through_inside_a_larger_schema() -> None:
     inside = {"type": "array", "items": {"$ref": "#/$defs/name"}, "$defs": {"name": PRINTABLE}}
     assert not compile_schema(inside, name="inside").is_valid(["abc", "abc\n"])
     assert not Draft(inside).fits(["abc", "abc\n"])
-    assert not predicate(inside)(["abc\n"])
-
-
-def test_a_newline_at_the_end_is_not_let_through_by_a_predicate() -> None:
-    assert predicate(PRINTABLE)("abc")
-    assert not predicate(PRINTABLE)("abc\n")
 
 
 @pytest.mark.parametrize(

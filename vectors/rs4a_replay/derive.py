@@ -108,11 +108,11 @@ def _without_dot_segments(path: str) -> str:
 
 def _array(key: str, submission: Mapping[str, Any]) -> str:
     contract = load_terms(CONTRACT)
-    rule = contract.raw["keys"][key]
-    tag = contract.parameters[rule["tag"]].value
+    rule = contract.keys[key]
+    tag = contract.parameters[rule.tag].value
     if not isinstance(tag, str):
-        raise ValueError(f"contract {CONTRACT}: {rule['tag']}, the tag of {key}, must be text, not {tag!r}")
-    return "[" + ",".join(_quoted(text) for text in (tag, *(_field(name, submission) for name in rule["fields"]))) + "]"
+        raise ValueError(f"contract {CONTRACT}: {rule.tag}, the tag of {key}, must be text, not {tag!r}")
+    return "[" + ",".join(_quoted(text) for text in (tag, *(_field(name, submission) for name in rule.fields))) + "]"
 
 
 def _field(name: str, submission: Mapping[str, Any]) -> str:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from msgspec import structs
+
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.planting import Change, part
@@ -116,12 +118,12 @@ class ValidatorReadsClock(Validator):
 
 class ActiveAdmitted(SqliteDialect):
     def column(self, column: Column) -> str:
-        return super().column(replace(column, only=() if column.type == "boolean" else column.only))
+        return super().column(structs.replace(column, only=() if column.type == "boolean" else column.only))
 
 
 class KeyUnchecked(SqliteDialect):
     def column(self, column: Column) -> str:
-        return super().column(replace(column, type="text") if column.type == "key" else column)
+        return super().column(structs.replace(column, type="text") if column.type == "key" else column)
 
 
 BUGS: Mapping[str, Change] = {

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from holdfast.reference_impl.planting import Change, value
 from holdfast.reference_impl.rs4a_replay.settings import KeySpec, Settings
 
@@ -32,7 +34,7 @@ def primary_key(relation: str, columns: tuple[str, ...]) -> Change:
 
 def _altered(relation: str, **members: Any) -> Change:
     def changed(settings: Settings) -> Settings:
-        altered = replace(settings.relations[relation], **members)
+        altered = structs.replace(settings.relations[relation], **members)
         return replace(settings, relations={**settings.relations, relation: altered})
 
     return value(changed)

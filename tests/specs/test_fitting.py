@@ -1,4 +1,4 @@
-"""Predicates: the answer is jsonschema's, for every schema of every contract and for what is not compiled."""
+"""What fits a schema: the answer is that of another draft 2020-12 validator, for contracts and for made-up schemas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.specs import load_terms
-from holdfast.specs.draft import Draft
-from holdfast.specs.schema import compile_schema, explain, predicate
+from holdfast.specs.schema import Validator, compile_schema, explain
+from tests.specs.draft import Draft
 
 VALIDATORS = {name: method.args for name, method in load_terms("rs4a-replay").methods.items()}
 DRAFTS = {name: Draft(validator.schema) for name, validator in VALIDATORS.items()}
@@ -57,7 +57,7 @@ ARGUMENTS = st.one_of(
 
 @pytest.mark.parametrize("name", VALIDATORS)
 @given(args=ARGUMENTS)
-def test_a_predicate_says_what_the_validator_says(name: str, args: Any) -> None:
+def test_the_arguments_of_a_method_fit_as_another_validator_says(name: str, args: Any) -> None:
     assert VALIDATORS[name].is_valid(args) is DRAFTS[name].fits(args)
 
 
@@ -136,7 +136,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(part=PARTS, value=VALUES)
-def test_a_predicate_of_any_schema_says_what_jsonschema_says(part: Any, value: Any) -> None:
+def test_a_value_fits_any_schema_as_another_validator_says(part: Any, value: Any) -> None:
     definitions = {"b": {"type": "array", "items": {"type": "boolean"}}}
     whole = {**part, "$defs": definitions} if isinstance(part, dict) else {"allOf": [part], "$defs": definitions}
     validator, fits = compile_schema(whole, name="mine"), Draft(whole).fits(value)
@@ -166,11 +166,11 @@ def test_a_predicate_of_any_schema_says_what_jsonschema_says(part: Any, value: A
         {"$ref": "#/$defs/again"},
     ],
 )
-def test_what_is_not_compiled_is_left_to_jsonschema(schema: Any) -> None:
+def test_a_value_fits_a_keyword_as_another_validator_says(schema: Any) -> None:
     again = {"type": "object", "additionalProperties": False, "properties": {"a": {"$ref": "#/$defs/again"}}}
     whole: dict[str, Any] = {"$defs": {"b": {"type": "string", "pattern": "b"}, "again": again}}
     whole = {**schema, **whole} if isinstance(schema, dict) else {**whole, "allOf": [schema]}
-    compiled, draft = predicate(whole), Draft(whole)
+    validator, draft = Validator(whole), Draft(whole)
     objects: tuple[Any, ...] = ({}, {"a": 1}, {"a": "b"}, {"a": {"a": {}}}, {"a": {"b": {}}})
     for value in (*objects, [], "a", "b", "bb", "", 1, 1.0, True, None):
-        assert compiled(value) is draft.fits(value)
+        assert validator.is_valid(value) is draft.fits(value)

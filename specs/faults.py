@@ -1,0 +1,112 @@
+"""The types of faults.yaml: what is done to an implementation while it works, and what it has to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, unique
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from holdfast.specs.entry import (
+    DISTINCT,
+    CaseId,
+    ClauseId,
+    ContractName,
+    Digest,
+    Entry,
+    Name,
+    Placed,
+    Title,
+    ValueName,
+    by_hand,
+    text,
+)
+
+
+@unique
+class FaultLayer(Enum):
+    """What is done to an implementation while it works (docs/crash.md)."""
+
+    POWER_LOSS = "power-loss"
+    KILL = "kill"
+    KILL_WITHIN_WRITE = "kill-within-a-write"
+    CRASH_IN_RECOVERY = "crash-in-recovery"
+    FULL_CALLS = "full-calls"
+    SHORT_WRITES = "short-writes"
+    FAILED_SYNC = "failed-sync"
+    STORE_MISSING = "store-missing"
+    STORE_TRUNCATED = "store-truncated"
+    STORE_CORRUPT = "store-corrupt"
+    STORE_FOREIGN = "store-foreign"
+    STORE_LOCKED = "store-locked"
+    STORE_READ_ONLY = "store-read-only"
+    DISK_FULL = "disk-full"
+    DAMAGED_BYTES = "damaged-bytes"
+    DEPENDENCY_KILLED = "dependency-killed"
+    DEPENDENCY_STOPPED = "dependency-stopped"
+    CLOCK_BACK = "clock-back"
+    CLOCK_FORWARD = "clock-forward"
+
+
+@unique
+class Promise(Enum):
+    """How an implementation is judged after a fault.
+
+    Kept: what was acknowledged is there, the rest whole or not at all, nothing else. Refused: the same afterwards, and
+    while the store is out of reach nothing is answered as if it had never been. Never wrong: damage may bring an older
+    state back, a wrong one never.
+    """
+
+    KEPT = "kept"
+    REFUSED = "refused"
+    NEVER_WRONG = "never-wrong"
+
+
+WorkloadName = Annotated[str, text("^[a-z][a-z0-9-]*$")]
+
+
+class FaultWorkload(Entry, frozen=True):
+    """The work during which a fault strikes. Its steps and facts stay as they are written, like the steps of a case."""
+
+    name: Placed
+    title: Title
+    operations: Annotated[
+        int, Meta(ge=2, le=10, description="How many are asked for, one after the other; few find what many do.")
+    ]
+    operation: Annotated[Mapping[str, Any], by_hand("operation")]
+    facts: Annotated[Mapping[Name, Annotated[Mapping[str, Any], by_hand("fact")]], Meta(min_length=1)]
+    config: Mapping[Name, str] = {}
+    values: Mapping[ValueName, Any] = {}
+    prepare: Annotated[
+        tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
+        Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),
+    ] = ()
+
+
+class FaultCase(Entry, frozen=True):
+    """A fault that strikes during a workload, and the promise that has to hold."""
+
+    id: CaseId
+    contract: Placed
+    clause: ClauseId
+    title: Title
+    layer: FaultLayer
+    workload: WorkloadName
+    promise: Promise
+    also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    clause_digests: Mapping[ClauseId, Digest] = {}
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Every clause that it proves, the main one first."""
+        return (self.clause, *self.also)
+
+
+class FaultFile(Entry, frozen=True):
+    """faults.yaml: what is done to an implementation while it works, and what it has to keep."""
+
+    contract: ContractName
+    workloads: Annotated[Mapping[WorkloadName, FaultWorkload], Meta(min_length=1)]
+    cases: Annotated[tuple[FaultCase, ...], Meta(min_length=1)]
+    values: Mapping[ValueName, Any] = {}

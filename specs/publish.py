@@ -1,0 +1,80 @@
+"""The published schemas of a contract's files, made from their types: `python -m holdfast.specs.publish` writes them.
+
+Definitions whose names begin with a capital come from types. The others are written by hand in the published schema:
+they are of values that stay as they are written, such as the steps of a case.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.specs.entry import PLACE, Entry
+from holdfast.specs.faults import FaultFile
+from holdfast.specs.model import CaseFile, ContractFile, MethodFile
+from holdfast.specs.schema import SCHEMAS, published_schema
+
+FILES: Mapping[str, type[Entry]] = {
+    "contract": ContractFile,
+    "methods": MethodFile,
+    "cases": CaseFile,
+    "faults": FaultFile,
+}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of the file `name`: what its types say, and the definitions that are written by hand."""
+    file = FILES[name]
+    made = msgspec.json.schema(file, schema_hook=lambda _: {"type": "object"})["$defs"]
+    definitions = {key: _published(value) for key, value in sorted(made.items())}
+    root = definitions.pop(file.__name__)
+    by_hand = {key: value for key, value in published_schema(name)["$defs"].items() if key[0].islower()}
+    definitions = by_hand | definitions
+    said = json.dumps([root, definitions])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://holdfast.dev/schemas/{name}.schema.json",
+        "title": root.pop("description").rstrip("."),
+        **root,
+        "$defs": {key: value for key, value in definitions.items() if f'#/$defs/{key}"' in said},
+    }
+
+
+def _published(made: Any) -> Any:
+    """A schema without the names of classes, and without what an entry does not say itself."""
+    if isinstance(made, list | tuple):
+        return [_published(part) for part in made]
+    if isinstance(made, str):
+        return inspect.cleandoc(made)
+    if not isinstance(made, dict):
+        return made
+    published = {key: _published(value) for key, value in made.items() if key != "title"}
+    if "properties" in made:
+        members = {name: part for name, part in made["properties"].items() if PLACE not in part}
+        published["properties"] = {name: _published(_absent(part)) for name, part in members.items()}
+        published["required"] = [name for name in made["required"] if name in members]
+    return published
+
+
+def _absent(member: dict[str, Any]) -> dict[str, Any]:
+    """A member that may be absent, without the null that stands for its absence."""
+    if member.get("default", ...) is not None:
+        return member
+    rest = {key: value for key, value in member.items() if key not in ("default", "anyOf")}
+    choices = [choice for choice in member.get("anyOf", ()) if choice != {"type": "null"}]
+    return rest | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
+
+
+def write() -> None:
+    """Write each of the schemas to its file."""
+    for name in FILES:
+        text = json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
+        (SCHEMAS / f"{name}.schema.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
