@@ -3,7 +3,7 @@
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
 x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
 
-    python -m conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
+    python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
         [--watch DEVICE:INODE]... \
         WORKDIR -- CMD...
 
@@ -67,5 +67,5 @@ class Fault(NamedTuple):
             options += ["--short", str(self.short)]
         for device, inode in self.watch:
             options += ["--watch", f"{device}:{inode}"]
-        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").resolve())]
+        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").absolute())]
         return [*python, "--out", str(out), *options, str(workdir), "--", *command]
