@@ -3,9 +3,8 @@
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
 x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
 
-    python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
-        [--watch DEVICE:INODE]... \
-        WORKDIR -- CMD...
+    python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
+        [--short N] [--watch DEVICE:INODE]... WORKDIR -- CMD...
 
 It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
 signal that ended it. 125 says that tracing failed, with the reason on standard error; 127 that the command could not be

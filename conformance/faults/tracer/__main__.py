@@ -1,4 +1,4 @@
-"""`python -m holdfast.conformance.faults.tracer`: the tracer as a process of its own. The package says how to use it."""
+"""`python -m holdfast.conformance.faults.tracer`, the tracer as a process of its own; the package says how to use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts the tracer as `python -m holdfast.conformance.faults.tracer` does, only sooner: there is one for each point of a sweep.
+"""Starts the tracer sooner than `python -m holdfast.conformance.faults.tracer` does: each point of a sweep starts one.
 
 Run as a file by `python -I -S`: nothing of the environment, of `site` or of `runpy` is needed to trace.
 """
