@@ -13,6 +13,6 @@ if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/holdfast/")[0])
 
     from holdfast.conformance.faults.tracer.__main__ import main
-    from holdfast.conformance.faults.tracer.tasks import end_as
+    from holdfast.conformance.faults.tracer.command import end_as
 
     end_as(main(sys.argv[1:]))
