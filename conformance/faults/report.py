@@ -167,7 +167,8 @@ class Trial:
         is_short = tally.owes and not self._is_whole and not tally.findings and not tally.unproven
         floor = min(tally.floor, tally.total or tally.floor)
         if is_short:
-            tally.unproven.append(f"the time was over: {tally.words}; a pass needs {floor}")
+            lacking = f"a pass needs {floor}" if tally.tried < floor else "the checks after the last one were not made"
+            tally.unproven.append(f"the time was over: {tally.words}; {lacking}")
         return Report(
             tally.layer,
             tally.tried,
@@ -178,7 +179,7 @@ class Trial:
             self._seconds,
             tally.beside,
             floor,
-            floor - tally.tried if is_short else 0,
+            max(0, floor - tally.tried) if is_short else 0,
         )
 
     def _next(self) -> None:
