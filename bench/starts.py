@@ -21,6 +21,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from holdfast.conformance.adapter.process import scrubbed_environment
+
 CONTRACTS = ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
 ADAPTER = ("-P", "-m", "holdfast.reference_impl", "adapter")
 
@@ -36,7 +38,8 @@ def requests(contract: str | None, workdir: str) -> bytes:
 
 def cpu_seconds(command: Sequence[str], lines: bytes) -> float:
     """User and system time of a process that is given these lines and then the end of file."""
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    nowhere = subprocess.DEVNULL
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, env=scrubbed_environment())
     assert child.stdin is not None
     child.stdin.write(lines)
     child.stdin.close()

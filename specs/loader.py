@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from holdfast.specs import schema, strictjson, yamlfile
+from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.errors import SpecError
+from holdfast.specs.kept import kept
 from holdfast.specs.model import (
     Basis,
     Case,
@@ -81,9 +82,8 @@ def load_terms(name: str) -> Contract:
 
 
 def version_of(name: str) -> str:
-    """The version of the contract `name`, which is not read beyond that. Raises SpecError."""
-    found = yamlfile.first_text(_folder_of(name) / "contract.yaml", "version")
-    return load_terms(name).version if found is None else found
+    """The version of the contract `name`. Raises SpecError."""
+    return str(kept(_folder_of(name) / "contract.yaml", _contract_file)["version"])
 
 
 def _folder_of(name: str) -> Path:
@@ -100,8 +100,10 @@ def read_contract(folder: Path) -> Contract:
 
 
 def _read(folder: Path, *, with_cases: bool) -> Contract:
-    raw = _checked(folder / "contract.yaml", "contract")
-    methods_raw = _checked(folder / "methods.yaml", "methods")
+    raw, methods_raw = (
+        read(folder / name) if with_cases else kept(folder / name, read)
+        for name, read in (("contract.yaml", _contract_file), ("methods.yaml", _methods_file))
+    )
     name = raw["contract"]
     if name != folder.name or methods_raw["contract"] != name or methods_raw["version"] != raw["version"]:
         raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
@@ -156,7 +158,18 @@ def _meaning(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**raw, "clauses": clauses}
 
 
+def _contract_file(path: Path) -> Mapping[str, Any]:
+    return _checked(path, "contract")
+
+
+def _methods_file(path: Path) -> Mapping[str, Any]:
+    return _checked(path, "methods")
+
+
 def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
+    # A start of an implementation needs no YAML.
+    from holdfast.specs import yamlfile
+
     data = yamlfile.read_yaml(path)
     problem = schema.explain(schema.published_validator(schema_name), data)
     if problem is not None:
