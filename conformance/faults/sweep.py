@@ -43,7 +43,7 @@ class Sweep(Runs):
     def power_loss(self, seconds: float) -> Report:
         """Every state that a power loss may leave, the likeliest to show something first, for so many seconds.
 
-        What is left at each acknowledgement of all that was not synced is always tried, whatever time it takes.
+        What is left at each acknowledgement of all that was not synced is always tried, however long it takes.
         """
         return self.trial(Layer.POWER).report(seconds)
 

@@ -158,7 +158,7 @@ class Entries(Files):
         return result is None or self._killed
 
     def _changed(self, call: Call) -> bool:
-        """A mode, an owner or a time is set: what a state of the disk may have of it nobody knows."""
+        """A mode, an owner or a time is set: what a power loss leaves of it is not modelled."""
         where, flags_index = {**RIGHTS, **TIMES}[call.name]
         flags = call.args[flags_index] if flags_index is not None else 0
         follow = call.name != "lchown" and not flags & _NOFOLLOW

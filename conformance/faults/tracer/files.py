@@ -40,7 +40,7 @@ class Files(Tasks):
         except OSError:
             return None
         if found.st_nlink and self._tree.relative(path) is not None:
-            # Somebody who is not traced has made it.
+            # A process that is not traced has made it.
             self._done(Call(0, "unseen", ()), self._look(self._tree.rescan()))
             return self._tree.number(found)
         if wrote:

@@ -89,7 +89,7 @@ class Tasks(ABC):
         return status
 
     def kill(self) -> None:
-        """SIGKILL everything, at once and whatever it does. May be called from a signal handler."""
+        """SIGKILL everything at once. May be called from a signal handler."""
         self._killed = True
         for task in tuple(self._live):
             kill(task)
