@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
+_PROGRAM = "python -m holdfast.reference_impl"
 # sysexits.h EX_USAGE, as DESIGN.md has it for every command.
 _USAGE = 64
 _FAILED = 1
@@ -27,6 +30,8 @@ _PROFILES = ("core", "i-json-strict", "safe-int")
 
 
 def _adapter(options: argparse.Namespace) -> None:
+    # What is imported stays: to search it for garbage after each 700 new objects takes a tenth of a start.
+    gc.set_threshold(100_000)
     from holdfast.reference_impl.adapter import serve_stdio
     from holdfast.reference_impl.planting import find
 
@@ -37,6 +42,9 @@ def _adapter(options: argparse.Namespace) -> None:
             for name in contract_names()
         }
     )
+    # Every session is closed. To take the interpreter apart would take another tenth.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _frames(options: argparse.Namespace) -> None:
@@ -97,43 +105,70 @@ def _mutants(options: argparse.Namespace) -> None:
         print(f"{line['name']:<36} {line['title']} [{', '.join(line['must_fail'])}]")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m holdfast.reference_impl", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def _mutant(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mutant", metavar="NAME", help="with this planted bug")
 
-    def command(name: str, run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
-        made.set_defaults(run=run)
-        return made
 
-    adapter = command("adapter", _adapter, "Speak adapter protocol v1 on standard input and output.")
-    adapter.add_argument("--mutant", metavar="NAME", help="with this planted bug")
-    frames = command("frames", _frames, "Canonicalise the documents on standard input, frame by frame (contract jcs).")
-    frames.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
-    launch = command("launch", _launch, "Provision what one JSON line on standard input asks for, until end of file.")
-    launch.add_argument("--mutant", metavar="NAME", help="provision the template of this planted bug")
-    provision = command("provision", _provision, "Make the demo surface, explicitly; never overwrites one.")
+def _profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
+
+
+def _surface(parser: argparse.ArgumentParser) -> None:
     provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
-    provision.add_argument("--contract", choices=provisioned, default=provisioned[0])
-    where = provision.add_mutually_exclusive_group(required=True)
+    parser.add_argument("--contract", choices=provisioned, default=provisioned[0])
+    where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--dsn", help="in this PostgreSQL database")
     where.add_argument("--sqlite", type=Path, metavar="PATH", help="as two database files in this folder")
-    provision.add_argument("--writer", default="holdfast_registrar", help="role that may read and append (PostgreSQL)")
-    mutants = command("mutants", _mutants, "List the planted bugs.")
-    mutants.add_argument("--json", action="store_true")
-    for name, contract in operators().items():
-        # It has a command line and exit statuses of its own, see `main`.
-        commands.add_parser(name, help=f"For operators of {contract}.", add_help=False)
+    parser.add_argument("--writer", default="holdfast_registrar", help="role that may read and append (PostgreSQL)")
+
+
+def _as_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true")
+
+
+class _Command(NamedTuple):
+    run: Callable[[argparse.Namespace], None]
+    options: Callable[[argparse.ArgumentParser], None]
+    text: str
+
+
+_COMMANDS: Mapping[str, _Command] = {
+    "adapter": _Command(_adapter, _mutant, "Speak adapter protocol v1 on standard input and output."),
+    "frames": _Command(
+        _frames, _profile, "Canonicalise the documents on standard input, frame by frame (contract jcs)."
+    ),
+    "launch": _Command(_launch, _mutant, "Provision what one JSON line on standard input asks for, until end of file."),
+    "provision": _Command(_provision, _surface, "Make the demo surface, explicitly; never overwrites one."),
+    "mutants": _Command(_mutants, _as_json, "List the planted bugs."),
+}
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """A parser of these words. It knows the command that they begin with, and all commands if they begin with none.
+
+    An adapter is started for each session of a run: to look for the options of all commands takes a tenth of its start.
+    """
+    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=_PROGRAM)
+    for name in words[:1] if words and words[0] in _COMMANDS else _COMMANDS:
+        command = _COMMANDS[name]
+        made = commands.add_parser(name, help=command.text, description=command.text)
+        made.set_defaults(run=command.run)
+        command.options(made)
+    if not words or words[0] not in _COMMANDS:
+        for name, contract in operators().items():
+            # It has a command line and exit statuses of its own, see `main`.
+            commands.add_parser(name, help=f"For operators of {contract}.", add_help=False)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if words and words[0] in (known := operators()):
+    if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])
     try:
-        options = _parser().parse_args(words)
+        options = _parser(words).parse_args(words)
     except SystemExit as ended:
         return _USAGE if ended.code == 2 else 0
     try:

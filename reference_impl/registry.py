@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from holdfast.reference_impl.session import Implementation, OpenRequest, Session
-from holdfast.specs import version_of
 
 
 class Operating(Protocol):
@@ -77,6 +76,8 @@ class Deferred:
     @property
     def version(self) -> str:
         """See `session.Implementation`."""
+        from holdfast.specs import version_of
+
         return version_of(self.contract)
 
     @property

@@ -1,7 +1,7 @@
 """The contracts as data, and the one loader that reads them."""
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_names, load_contract, load_terms, version_of
+from holdfast.specs.loader import contract_names, kept_terms, load_contract, load_terms, version_of
 from holdfast.specs.model import (
     Case,
     Clause,
@@ -26,6 +26,7 @@ __all__ = [
     "SpecError",
     "Twin",
     "contract_names",
+    "kept_terms",
     "load_contract",
     "load_terms",
     "version_of",

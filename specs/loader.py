@@ -1,7 +1,7 @@
 """The one loader of contracts. What it returns fits the published schemas and is consistent in itself.
 
-Nothing is kept between two processes: an adapter runs as the same user and could change such a file, and with it a
-verdict.
+The harness reads the YAML files at each start: an adapter runs as the same user and could change a kept form of them,
+and with it a verdict. Only what an implementation reads for itself (`kept_terms`) comes from a kept form.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.specs import schema, strictjson, yamlfile
+from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.errors import SpecError
+from holdfast.specs.kept import kept
 from holdfast.specs.model import Clause, Contract, Group
 from holdfast.specs.schema import Validator
 
@@ -57,18 +58,22 @@ def load_contract(name: str) -> Contract:
 
 @cache
 def load_terms(name: str) -> Contract:
-    """The contract `name` without its cases: all that an implementation needs, in a fraction of the time.
+    """The contract `name` without its cases, in a fraction of the time.
 
-    Raises SpecError like `load_contract`, but for methods whose schemas are none: the harness reads the same files, and
-    has them checked.
+    Raises SpecError like `load_contract`, but does not check the schemas of methods.
     """
     return _read(_folder_of(name), with_cases=False)
 
 
+@cache
+def kept_terms(name: str) -> Contract:
+    """`load_terms` for an implementation, which is started for each session: from the kept form of the files."""
+    return _read(_folder_of(name), with_cases=False, from_kept=True)
+
+
 def version_of(name: str) -> str:
-    """The version of the contract `name`, which is not read beyond that. Raises SpecError."""
-    found = yamlfile.first_text(_folder_of(name) / "contract.yaml", "version")
-    return load_terms(name).version if found is None else found
+    """The version of the contract `name`. Raises SpecError."""
+    return str(kept(_folder_of(name) / "contract.yaml", _contract_file)["version"])
 
 
 def _folder_of(name: str) -> Path:
@@ -84,9 +89,11 @@ def read_contract(folder: Path) -> Contract:
     return _read(folder, with_cases=True)
 
 
-def _read(folder: Path, *, with_cases: bool) -> Contract:
-    terms = _checked(folder / "contract.yaml", "contract")
-    methods = _checked(folder / "methods.yaml", "methods")
+def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contract:
+    terms, methods = (
+        kept(folder / file, read) if from_kept else read(folder / file)
+        for file, read in (("contract.yaml", _contract_file), ("methods.yaml", _methods_file))
+    )
     name = terms["contract"]
     if name != folder.name or methods["contract"] != name or methods["version"] != terms["version"]:
         raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
@@ -121,7 +128,18 @@ def _validator(_kind: type, value: Any) -> Validator:
     return Validator(value)
 
 
+def _contract_file(path: Path) -> Mapping[str, Any]:
+    return _checked(path, "contract")
+
+
+def _methods_file(path: Path) -> Mapping[str, Any]:
+    return _checked(path, "methods")
+
+
 def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
+    # A start of an implementation needs no YAML.
+    from holdfast.specs import yamlfile
+
     data = yamlfile.read_yaml(path)
     problem = schema.explain(schema.published_validator(schema_name), data)
     if problem is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -133,23 +132,3 @@ def read_yaml(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: cannot be read: {error}") from error
     return parse_yaml(text, name=str(path))
-
-
-def first_text(path: Path, key: str) -> str | None:
-    """What stands at `key` of the mapping in the YAML file at `path`, by reading no further than that.
-
-    None if it is no text, or if anything but texts stands before it. Raises SpecError for a file that cannot be read.
-    """
-    try:
-        with path.open(encoding="utf-8") as stream:
-            events = yaml.parse(stream, Loader=_Parser)
-            if not any(isinstance(event, yaml.MappingStartEvent) for event in islice(events, 3)):
-                return None
-            while isinstance(name := next(events), yaml.ScalarEvent) and isinstance(
-                value := next(events), yaml.ScalarEvent
-            ):
-                if name.value == key:
-                    return str(value.value)
-            return None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpecError(f"{path}: cannot be read: {error}") from error

@@ -233,7 +233,7 @@ class Dependencies:
                 must = owed | seen.told
                 return during("going on without them", judge(self._sweep.subject(), folder, left, must, must))
             if layer is not Layer.MISSING:
-                # It wrote on damaged files that it does not show: beside that nobody could put anything back.
+                # It wrote on damaged files that it does not show: what is put back would lie beside that.
                 return seen.verdict
         if seen.shown is not None and not owed:
             # It came back to an older state, and may have removed what a newer one needs.

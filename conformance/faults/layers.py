@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.faults.report import Layer
 
-# What is judged from recordings, or struck by whoever records: these need the tracer, and are trials of a `Sweep`.
+# Layers that are judged from recordings, or in which the tracer itself strikes. They are trials of a `Sweep`.
 RECORDED = frozenset(
     {
         Layer.POWER,

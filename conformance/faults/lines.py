@@ -161,7 +161,7 @@ class Lines:
         return self._receive(self._limits.answer)
 
     def _send(self, line: bytes) -> None:
-        """Write it all. Raises SubjectError if nobody reads it, and so does everything after it."""
+        """Write it all. Raises SubjectError if the subject does not read it, as does each later call."""
         assert self._child is not None
         assert self._child.stdin is not None
         until = time.monotonic() + self._limits.answer

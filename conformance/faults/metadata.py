@@ -120,7 +120,7 @@ class Metadata:
         looks, root = self._looks(wanted, last, given), os.fsencode(folder)
         if ROOT in looks:
             _apply(root, Type.DIRECTORY, looks[ROOT])
-        # A directory that nobody may write to is closed last.
+        # A directory that is read-only is closed last.
         for path, file, first in reversed(state.names.visible):
             kind = state.names.kinds[file][0]
             if path == first and file in looks and kind is not Type.LINK:

@@ -1,4 +1,4 @@
-"""Runs a command whose work directory is read-only, or a small disk: mounts that nobody else sees, gone with it.
+"""Runs a command whose work directory is read-only or a small disk: mounts that only it sees, and that end with it.
 
     python -m holdfast.conformance.faults.mounts {as-it-is,read-only,small} WORKDIR MARK [--size BYTES] -- CMD...
 
@@ -31,7 +31,7 @@ from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND
 
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE, _RELATIVE_TIMES = 1, 32, 4096, 16384, 1 << 18, 1 << 21
-# Flags of a mount that whoever did not set them may not take away; statvfs numbers them as mount does, but for one.
+# Flags of a mount that a user who did not set them may not take away; statvfs numbers them as mount does, but for one.
 _KEPT = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
 _SUBREAPER, _PARENT_DEATH = 36, 1
 _POLL_S = 0.002
@@ -160,7 +160,7 @@ def _on_a_small_disk(folder: Path, mark: Path, size: int, command: Sequence[str]
 
 
 def _kill_children() -> None:
-    """All of them and theirs, until none runs; whoever waits for one still can."""
+    """End all of them and their children, until none runs; a parent can still wait for its child."""
     while children := [one for one in psutil.Process().children(recursive=True) if _runs(one)]:
         for one in children:
             with contextlib.suppress(psutil.NoSuchProcess):

@@ -81,8 +81,8 @@ def stranger(workload: Workload, fact: tuple[str, str]) -> str:
         return f"{text}, of {named(owner)}, not sent yet or refused"
     meant = _setter(workload, name, value)
     if meant is None:
-        return f"{text}, which nobody set"
-    return f"{text}, which nobody set: {named(meant)} sets another{_apart(meant.facts, {name: value}, name)}"
+        return f"{text}, which no operation set"
+    return f"{text}, which no operation set: {named(meant)} sets another{_apart(meant.facts, {name: value}, name)}"
 
 
 def half(workload: Workload, fact: tuple[str, str]) -> str:

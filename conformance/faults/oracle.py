@@ -54,7 +54,7 @@ class Promises:
 
 
 def acknowledgements(recording: Recording, history: History) -> Promises:
-    """Each acknowledgement is the last thing that left before the client knew of the success, whatever its bytes say.
+    """Each acknowledgement is the last thing that left before the client knew of the success. Its bytes are not read.
 
     An operation that nothing was recorded after has no place and can have left nothing. Raises UnplacedError.
     """
@@ -90,7 +90,7 @@ class Kind(StrEnum):
 
     Lost: an acknowledged operation is gone. Torn: an operation is there by half. Unrecoverable: it does not start,
     hangs, talks nonsense or takes no new write; before the first acknowledgement this is a class of its own. Unstable:
-    a second restart shows something else. Invented: there is what nobody asked for, or an effect twice.
+    a second restart shows something else. Invented: there is what no operation asked for, or an effect twice.
     """
 
     CLEAN = "clean"
@@ -132,7 +132,7 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     whole = workload.after(seen | must)
     if found == whole:
         return _CLEAN
-    # What later ones cover is missed by nobody.
+    # What later operations cover is not missing.
     due = [op for op in _every(workload) if op.number in must and op.facts.items() & whole.items()]
     missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):

@@ -57,7 +57,7 @@ def halves_first(
 ) -> Sequence[int]:
     """Numbers in this order, but those first that come right behind a sync or a change of names within an operation.
 
-    `windows` are the numbers at which each operation of the workload was under way; empty if nobody knows.
+    `windows` are the numbers at which each operation of the workload was under way; empty if that is not known.
     There one of two transactions is final and the other is not. All such numbers of one operation come first, and of
     these those behind the syncs that made most final, for a commit is heavier than the head of a log; those of the
     others by turns with the rest, which has its own to show.

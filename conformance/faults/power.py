@@ -168,7 +168,7 @@ def _judged(runs: Runs, candidate: Candidate, recorded: _Recorded, given: Given)
 
 
 def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, verdict: Verdict) -> bool:
-    """Whether it breaks its promise only without the modes, owners and times that it has set: then nobody knows.
+    """Whether it breaks its promise only without the modes, owners and times that it has set: then nothing is known.
 
     What comes and goes by itself is no such thing, so it has to break it once more without them.
     """

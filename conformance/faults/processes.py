@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-# The variable that marks an implementation, and so whatever it starts.
+# The variable that marks an implementation, and so each process that it starts.
 MARK = "HOLDFAST_DEPENDENCIES_OF"
 # Seconds until a process that was killed is gone, on a busy machine.
 _GONE_S = 10.0

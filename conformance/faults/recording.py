@@ -102,7 +102,7 @@ class Write(NamedTuple):
 
 
 class Mapped(NamedTuple):
-    """Bytes that a shared writable mapping has changed since they were last looked at; when exactly, nobody knows."""
+    """Bytes that a shared writable mapping has changed since they were last inspected. When exactly is not known."""
 
     file: int
     offset: int
@@ -181,7 +181,7 @@ class Operation(NamedTuple):
     """One operation: its number, the task that did it, the system call by name, and what came of it.
 
     `at` is CLOCK_MONOTONIC in nanoseconds: of an `Event` just before the bytes left, of anything else when the call had
-    returned. What somebody did who is not traced comes as the call `unseen` of task 0.
+    returned. What a process that is not traced did comes as the call `unseen` of task 0.
     """
 
     number: int
@@ -264,7 +264,7 @@ def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
 
 
 def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
-    """The recording in a file, whose operations stay there. Raises RecordingError, and whatever `check` raises.
+    """The recording in a file, whose operations stay there. Raises RecordingError, and what `check` raises.
 
     It is called for each operation, now and whenever they are gone through.
     """

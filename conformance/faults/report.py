@@ -144,7 +144,7 @@ class Trial:
     """A layer under way: it is given time once or more often, and makes its report of all of it."""
 
     def __init__(self, tally: Tally, work: Work, deadline: Deadline | None = None) -> None:
-        """Behind the deadline nothing is tried, whatever is owed."""
+        """Behind the deadline nothing is tried, even if the floor is not reached."""
         self.tally, self._tries, self._deadline = tally, work(tally), deadline or Deadline()
         self._seconds, self._is_over, self._is_whole = 0.0, False, False
 
@@ -154,7 +154,7 @@ class Trial:
         return self._is_over
 
     def go_on(self, seconds: float) -> None:
-        """Try for so many seconds, and what is owed whatever time it takes."""
+        """Try for `seconds`, and in any case until the floor is reached."""
         began = time.monotonic()
         while not self._is_over and (self.tally.owes or time.monotonic() < began + seconds):
             self._next()
@@ -167,7 +167,8 @@ class Trial:
         is_short = tally.owes and not self._is_whole and not tally.findings and not tally.unproven
         floor = min(tally.floor, tally.total or tally.floor)
         if is_short:
-            tally.unproven.append(f"the time was over: {tally.words}; a pass needs {floor}")
+            lacking = f"a pass needs {floor}" if tally.tried < floor else "the checks after the last one were not made"
+            tally.unproven.append(f"the time was over: {tally.words}; {lacking}")
         return Report(
             tally.layer,
             tally.tried,
@@ -178,7 +179,7 @@ class Trial:
             self._seconds,
             tally.beside,
             floor,
-            floor - tally.tried if is_short else 0,
+            max(0, floor - tally.tried) if is_short else 0,
         )
 
     def _next(self) -> None:

@@ -19,7 +19,7 @@ from holdfast.conformance.faults.subject import History, Outcome, Subject, Subje
 from holdfast.conformance.faults.tracer import Fault
 from holdfast.conformance.faults.workspace import Workspace
 
-# Fewer points than this show nothing: so many are tried whatever time they take, or all there are.
+# Fewer points than this show nothing: so many are tried however long they take, or all that there are.
 LEAST_TRIED = 8
 # Of the files outside of the work directory, so many of the last are watched, and so many are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
@@ -101,7 +101,7 @@ class Runs:
         self.close()
 
     def close(self) -> None:
-        """Remove all folders. Again is nothing."""
+        """Remove all folders. Idempotent."""
         self.workspace.close()
 
     @property
@@ -168,7 +168,7 @@ class Runs:
         return (
             "what it keeps may lie outside of its work directory, where nothing that is lost is seen: "
             f"{', '.join(places[:_MOST_SHOWN])}{more}; have it keep everything in its work directory, and start by "
-            "itself whatever it talks to"
+            "itself each process that it talks to"
         )
 
     def confined(self) -> None:

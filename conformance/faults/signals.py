@@ -1,7 +1,7 @@
 """Kills by signals at moments that the protocol knows, where a process may not trace its own children.
 
 A weaker layer: it needs nothing but signals, and can only say no. Between two of its moments lie hundreds of operations
-that nobody saw, and what was never synced survives it.
+that was not observed, and what was never synced survives it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _ENDS = {
     Kind.UNRECOVERABLE: "the store did not come back",
     Kind.INIT: "the store did not come back",
     Kind.UNSTABLE: "the store showed something else at its second start",
-    Kind.INVENTED: "the store held what nobody asked for",
+    Kind.INVENTED: "the store held what no operation asked for",
 }
 
 

@@ -18,6 +18,7 @@ from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.order import halves_first, in_place_first, spread
+from holdfast.conformance.faults.recording import Recording, Write
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs
 from holdfast.conformance.faults.timeline import Marks
@@ -42,7 +43,7 @@ class Sweep(Runs):
     def power_loss(self, seconds: float) -> Report:
         """Every state that a power loss may leave, the likeliest to show something first, for so many seconds.
 
-        What is left at each acknowledgement of all that was not synced is always tried, whatever time it takes.
+        What is left at each acknowledgement of all that was not synced is always tried, however long it takes.
         """
         return self.trial(Layer.POWER).report(seconds)
 
@@ -113,10 +114,10 @@ class Sweep(Runs):
                     kept, lost = None, ""
                     if before is not None:
                         kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                    what = naming.call(run.recording, number)
-                    said = f"It was {words} operation {number} of the recording ({what}).{lost}"
+                    at = _halved(run.recording, number) if tally.layer is Layer.SHORT else number
+                    said = f"It was {words} operation {at} of the recording ({naming.call(run.recording, at)}).{lost}"
                     marks = _struck_marks(struck, fault(number))
-                    tally.findings.append(Finding(number, verdict, said, kept, marks=marks))
+                    tally.findings.append(Finding(at, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
 
@@ -133,6 +134,12 @@ def self_test() -> str:
             said = [*report.unproven, *map(str, report.findings)] or [report.tally]
             return f"the self-test's {kind} writer was not known for what it is: {said[0]}"
     return ""
+
+
+def _halved(recording: Recording, number: int) -> int:
+    """The operation whose write does half of what it was asked, if a write at `number` or later is to do so."""
+    writes = (one.number for one in recording.operations if isinstance(one.action, Write) and len(one.action.data) > 1)
+    return next((write for write in writes if write >= number), number)
 
 
 def _struck_marks(struck: Run, fault: Fault) -> Marks:

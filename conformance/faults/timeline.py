@@ -2,7 +2,7 @@
 
 One SVG that needs nothing else: no script, no font, no network. From left to right stand the recorded operations on
 their one line of numbers. Each file has a lane, from its first byte at the top to its last at the bottom: a write is a
-bar from the operation that wrote it to the one that saved it, so that whatever crosses an upright line was on no disk
+bar from the operation that wrote it to the one that saved it, so that what crosses an upright line was on no disk
 for sure at that time. Changes of names have a lane of their own. Every mark says in its <title> what it is.
 """
 

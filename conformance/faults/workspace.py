@@ -19,14 +19,14 @@ class Workspace:
     def __init__(self, base: Path | None, parent: Path | None, keep: Path | None) -> None:
         """`keep` is where broken states go, if anywhere."""
         self.base, self.keep = base, keep
-        # Short where somebody else's folder says whose it is: a socket's path has little more than a hundred bytes.
+        # Short where the parent folder says whose it is: the path of a socket has little more than a hundred bytes.
         self._home = Path(tempfile.mkdtemp(prefix="holdfast-crash-" if parent is None else "", dir=parent))
         # A store may run under an account of its own, as PostgreSQL does for root: it has to come through.
         self._home.chmod(0o711)
         self._count = 0
 
     def close(self) -> None:
-        """Remove all folders. Again is nothing."""
+        """Remove all folders. Idempotent."""
         shutil.rmtree(self._home, ignore_errors=True)
 
     def place(self) -> tuple[Path, Path]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.selfcheck.baselines import Policy, sample
-from holdfast.specs import Contract, Method, contract_names, load_terms
+from holdfast.specs import Contract, Method, contract_names, kept_terms
 from holdfast.specs.model import Group
 
 
@@ -35,7 +35,7 @@ def _hello(policy: Policy, request: Mapping[str, Any], contracts: Mapping[str, C
 
 def serve(policy: Policy) -> None:
     """Answer every request on standard input until `bye` or end of file."""
-    contracts = {name: load_terms(name) for name in contract_names()}
+    contracts = {name: kept_terms(name) for name in contract_names()}
     opened: Contract | None = None
     for line in sys.stdin:
         request = json.loads(line)

@@ -23,7 +23,7 @@ from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.calyx_replay.timing import SeenAt, Window
 from holdfast.reference_impl.patience import Patience
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 
 def _as_loaded(settings: Settings) -> Settings:
@@ -59,7 +59,7 @@ class Factory:
         self, root: Path, config: Mapping[str, str], *, mutant: str | None = None, configured: bool = True
     ) -> Parts:
         """Everything that one mailbox works with. `configured`: whether a database belongs to it. Raises OpenError."""
-        contract, settings = load_terms(CONTRACT), self.settings(config)
+        contract, settings = kept_terms(CONTRACT), self.settings(config)
         codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
         location, delivery = self.location(root, settings), self.delivery()
         store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at(), configured=configured)

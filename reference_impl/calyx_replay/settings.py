@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 # What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
 TEMPLATE_KEY = "template"
@@ -61,7 +61,7 @@ def _relative(name: str, text: str) -> str:
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    contract = load_terms(CONTRACT)
+    contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)
     values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
     for name, text in config.items():

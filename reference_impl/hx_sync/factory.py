@@ -36,7 +36,7 @@ from holdfast.reference_impl.hx_sync.storage import Store
 from holdfast.reference_impl.hx_sync.terms import CONTRACT
 from holdfast.reference_impl.hx_sync.views import Views, Winner
 from holdfast.reference_impl.patience import Patience
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 
 def _as_loaded(settings: Settings) -> Settings:
@@ -115,7 +115,7 @@ class Factory:
         publishing = self.publishing(settings, layout, store, envelope, objects, records, codec, instants)
         nodes = self.nodes(root, self.schema(), settings, patience, self.disk()).using(self.index, self.cache)
         return Parts(
-            contract=load_terms(CONTRACT),
+            contract=kept_terms(CONTRACT),
             settings=settings,
             keys=self.keys(),
             layout=layout,

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.reference_impl.hx_sync.layout import UUID
 from holdfast.reference_impl.hx_sync.terms import CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 # What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
 TEMPLATE_KEY = "template"
@@ -59,7 +59,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
 
     The vault key is taken as it is: whether it is one is judged by the operations that need it.
     """
-    contract = load_terms(CONTRACT)
+    contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)
     values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
     for name, text in config.items():

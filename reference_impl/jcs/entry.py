@@ -10,7 +10,7 @@ from holdfast.reference_impl.jcs.terms import CONTRACT, Profile
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenRequest, Session
 from holdfast.reference_impl.whole import Whole
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Jcs(Whole):
     def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
         """See `session.Implementation`. Workdir, clock, surface and config mean nothing to this contract."""
         canonicalisers = {profile: self.factory.build(profile) for profile in Profile}
-        return self.factory.service(canonicalisers, load_terms(CONTRACT).methods["canonicalise"].args)
+        return self.factory.service(canonicalisers, kept_terms(CONTRACT).methods["canonicalise"].args)
 
 
 def implementation(*, mutant: str | None = None) -> Jcs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 
 from holdfast.reference_impl.terms import hold_to_contract, value_of
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 CONTRACT = "jcs"
 
@@ -67,7 +67,7 @@ class Limits:
 
 def load_limits() -> Limits:
     """The limits as the contract has them. Raises OpenError when one is no number, TermsError for other reasons."""
-    contract = load_terms(CONTRACT)
+    contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)
 
     def number(name: str) -> int:

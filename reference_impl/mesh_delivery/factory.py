@@ -9,7 +9,7 @@ from holdfast.reference_impl.jcs.factory import REFERENCE as JCS
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Terms, read_terms
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 
 def _as_loaded(terms: Terms) -> Terms:
@@ -28,7 +28,7 @@ class Factory:
         """A session. Raises OpenError, TermsError."""
         terms = self.loaded(read_terms())
         fingerprinter = self.fingerprinter(terms, JCS.build(terms.meta_profile))
-        return self.service(fingerprinter, load_terms(CONTRACT).methods["fingerprint"].args)
+        return self.service(fingerprinter, kept_terms(CONTRACT).methods["fingerprint"].args)
 
 
 REFERENCE = Factory()

@@ -8,7 +8,7 @@ from enum import Enum, unique
 
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.terms import hold_to_contract, value_of
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
 
@@ -52,7 +52,7 @@ def check_reasons(declared: Iterable[str]) -> None:
 
 def read_terms() -> Terms:
     """The values as the contract has them. Raises OpenError when one is no text, TermsError for other reasons."""
-    contract = load_terms(CONTRACT)
+    contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)
 
     def text(name: str) -> str:

@@ -30,7 +30,7 @@ from holdfast.reference_impl.session import OpenError, OpenRequest, Session, Sta
 from holdfast.reference_impl.whole import Whole
 from holdfast.servers.errors import ServerError
 from holdfast.servers.postgres.confined import ConfinedServer
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
@@ -75,14 +75,14 @@ class Rs4aReplay(Whole):
 
     def _service(self, request: OpenRequest, settings: Settings, patience: Patience, store: _Store) -> Session:
         ports = store.ports
-        make, methods = self.factory, load_terms(CONTRACT).methods
+        make, methods = self.factory, kept_terms(CONTRACT).methods
         keys, verifier = make.keys(settings.keys), make.verifier()
         reader = make.reader(methods["register"].args, keys)
         failpoints = Failpoints(request.workdir, patience)
         if store.use is Use.LABORATORY:
             failpoints.watch(ports.store, verifier)
         parts = Parts(
-            contract=load_terms(CONTRACT),
+            contract=kept_terms(CONTRACT),
             settings=settings,
             keys=keys,
             reader=reader,
@@ -138,7 +138,7 @@ class Rs4aReplay(Whole):
         claim = Claim(config.get("fitness"), writer, config.get("surface"))
         try:
             with connect(dsn) as connection:
-                self.factory.fitness().admit(claim, load_terms(CONTRACT), connection)
+                self.factory.fitness().admit(claim, kept_terms(CONTRACT), connection)
         except psycopg.Error as error:
             # Its own text may hold what the DSN holds.
             raise OpenError(f"config writer_dsn: {describe(dsn)} cannot be reached: {type(error).__name__}") from None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import Contract, Relation, load_terms
+from holdfast.specs import Contract, Relation, kept_terms
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -97,7 +97,7 @@ def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    contract = load_terms(CONTRACT)
+    contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)
     values = _parameters(contract, config)
     horizon = values["horizon_seconds"]

@@ -111,6 +111,19 @@ def test_a_try_that_is_cut_off_is_none() -> None:
     assert (report.tried, report.short, report.clean) == (1, 2, False)
 
 
+def test_all_tries_without_the_check_after_them_are_no_pass_and_no_shortage_of_tries() -> None:
+    def work(tally: Tally) -> Iterator[None]:
+        tally.total = 1
+        yield
+        tally.tried += 1
+        yield
+        raise OutOfTimeError
+
+    report = _trial(work).report()
+    assert (report.tried, report.total, report.short, report.clean) == (1, 1, 0, False)
+    assert "a pass needs" not in report.unproven[0]
+
+
 def test_what_was_found_before_the_time_ended_stays() -> None:
     def work(tally: Tally) -> Iterator[None]:
         tally.total = 5

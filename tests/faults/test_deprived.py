@@ -136,7 +136,7 @@ class TellsLess(Guard):
         (Guard(9), Kind.LOST, "no facts at all, as if nothing had ever been"),
         (Admits(), Kind.INVENTED, f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused"),
         (SaysSo(), Kind.LOST, "gone is operation 4"),
-        (Changes(), Kind.INVENTED, "k1.left is 'v9', which nobody set"),
+        (Changes(), Kind.INVENTED, "k1.left is 'v9', which no operation set"),
         (HalfShown(), Kind.TORN, "k3.left is absent"),
         (TellsLess(), Kind.LOST, "gone is operation 2"),
     ],

@@ -228,7 +228,7 @@ class HangsAtItsEnd(Memory):
     [
         (Memory(), {1, 2}, Kind.CLEAN, "clean"),
         (Memory(), {1}, Kind.CLEAN, "clean"),
-        (CountsRetries(), {1, 2}, Kind.INVENTED, "total is '2', which nobody set"),
+        (CountsRetries(), {1, 2}, Kind.INVENTED, "total is '2', which no operation set"),
         (RefusesRetries(), {1, 2}, Kind.CLEAN, "clean"),
         (RefusesRetries(), {1}, Kind.TORN, "a refusal (a replay), and nothing of it there"),
         (Forgets(), {1, 2}, Kind.LOST, "expected after a new write (PUT probe"),

@@ -265,6 +265,14 @@ def test_a_broken_state_is_kept_with_its_recording(
             assert archive.getnames()
 
 
+def test_half_a_write_is_placed_at_the_write_and_not_at_the_operation_before_it(sweep_of: Make) -> None:
+    sweep = sweep_of(STORE["log-short"])
+    found = sweep.short_writes(SECONDS).findings
+    operations = sweep.baseline().recording.operations
+    assert found
+    assert all(isinstance(operations[one.point - 1].action, Write) for one in found)
+
+
 def test_the_same_seed_tries_the_same(sweep_of: Make) -> None:
     store = next(store for store in BUGS if store.name == "log-no_checksum")
     first, second = (sweep_of(store).power_loss(SECONDS) for _ in range(2))

@@ -128,7 +128,7 @@ def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
 def test_a_parameter_that_is_no_text_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     contract = load_contract("mesh-delivery")
     parameters = {**contract.parameters, "separator": replace(contract.parameters["separator"], value=0)}
-    monkeypatch.setattr(terms, "load_terms", lambda _: replace(contract, parameters=parameters))
+    monkeypatch.setattr(terms, "kept_terms", lambda _: replace(contract, parameters=parameters))
     with pytest.raises(OpenError, match="parameter separator: expected text"):
         read_terms()
 

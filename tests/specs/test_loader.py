@@ -11,7 +11,7 @@ import pytest
 from holdfast.specs import SpecError, contract_names, load_contract, load_terms, version_of
 from holdfast.specs.loader import contract_folders, read_contract
 from holdfast.specs.schema import check_schema
-from holdfast.specs.yamlfile import first_text, read_yaml
+from holdfast.specs.yamlfile import read_yaml
 from tests.specs.conftest import TOY, Change, Spoilt
 
 SCHEMAS = Path(__file__).resolve().parent.parent.parent / "specs" / "schemas"
@@ -238,33 +238,3 @@ def test_the_digest_covers_terms_and_the_cases_digest_covers_cases(toy: Spoilt) 
 @pytest.mark.parametrize("name", list(contract_folders()))
 def test_the_version_is_read_without_the_contract(name: str) -> None:
     assert version_of(name) == load_terms(name).version
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("contract: a\nversion: 1.2.3\nclauses: [}", "1.2.3"),
-        ("# a comment\ncontract: a\nversion: '0.1.0'\n", "0.1.0"),
-        ("contract: a\n", None),
-        ("contract: [a]\nversion: 1.2.3\n", None),
-        ("contract: a\nversion: {a: b}\n", None),
-        ("- version\n- 1.2.3\n", None),
-        ("version", None),
-        ("", None),
-    ],
-)
-def test_a_text_is_read_from_the_beginning_of_a_file_or_not_at_all(
-    text: str, found: str | None, tmp_path: Path
-) -> None:
-    path = tmp_path / "contract.yaml"
-    path.write_text(text, encoding="utf-8")
-    assert first_text(path, "version") == found
-
-
-@pytest.mark.parametrize("data", [None, b"contract: \xff", b"contract: a\n\tversion: }"])
-def test_a_file_that_cannot_be_read_is_told_by_its_name(data: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "contract.yaml"
-    if data is not None:
-        path.write_bytes(data)
-    with pytest.raises(SpecError, match=r"contract\.yaml: cannot be read"):
-        first_text(path, "version")

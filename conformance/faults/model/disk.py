@@ -156,7 +156,7 @@ def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
 
 
 def _same(one: Order, other: Order) -> bool:
-    """Whether the same names are durable, and the same operations pending, in whatever parts."""
+    """Whether the same names are durable, and the same operations pending, however they are divided."""
     return _numbers(one) == _numbers(other) and one.durable.paths == other.durable.paths
 
 

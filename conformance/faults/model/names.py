@@ -135,7 +135,7 @@ class Order(ABC):
 
     def _keep(self, moves: Sequence[Moved]) -> None:
         if moves:
-            # Made anew: whatever holds an older one, as the log of btrfs does, would hold all up to this one.
+            # Made anew: the log of btrfs, which holds an older one, would hold all up to this one.
             self.durable = self.durable.changed(move.changes for move in moves)
             kept = {id(move) for move in moves}
             self.moves = tuple(move for move in self.moves if id(move) not in kept)
@@ -161,7 +161,7 @@ class Journal(Order):
         """The journal is written as far as the file needs it.
 
         A sync of a file needs its own names, and the operation that made it or last changed its size, which has a place
-        in the journal behind all earlier changes of names, of whatever file. fdatasync needs the second only.
+        in the journal behind all earlier changes of names, of any file. fdatasync needs the second only.
         """
         until = 0
         for place, move in enumerate(self.moves, start=1):

@@ -3,14 +3,13 @@
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
 x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
 
-    python -m conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] [--short N] \
-        [--watch DEVICE:INODE]... \
-        WORKDIR -- CMD...
+    python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
+        [--short N] [--watch DEVICE:INODE]... WORKDIR -- CMD...
 
 It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
 signal that ended it. 125 says that tracing failed, with the reason on standard error; 127 that the command could not be
-started. SIGTERM and SIGINT to the tracer end everything at once by SIGKILL; the recording is then still whole. Whatever
-ends the tracer, the kernel ends all that it traces.
+started. SIGTERM and SIGINT to the tracer end everything at once by SIGKILL; the recording is then still whole. When the
+tracer ends, the kernel ends all that it traces.
 
 Operations on the work directory happen one at a time; they and what leaves for the outside share one line of numbers.
 What a point N means:

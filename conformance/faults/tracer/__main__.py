@@ -1,4 +1,4 @@
-"""`python -m conformance.faults.tracer`: the tracer as a process of its own. The package says how to use it."""
+"""The tracer as a process of its own: `python -m holdfast.conformance.faults.tracer`. The package describes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.conformance.faults.tracer import FAILED, Fault
-from holdfast.conformance.faults.tracer.tasks import end_as
+from holdfast.conformance.faults.tracer.command import end_as
 from holdfast.conformance.faults.tracer.trace import Tracer
 
 

@@ -1,7 +1,7 @@
 """What a program keeps where no power loss of the model reaches it: files outside its work directory, and strangers.
 
 A file outside counts once something was written to it, and only if a later start reads it (`Outside.reads`): a log that
-is only ever appended to holds no facts. A stranger is whoever is at the other end of a socket or a named pipe and was
+is only ever appended to holds no facts. A stranger is a process at the other end of a socket or a named pipe and was
 not started by the program: what it keeps is not lost when the program's disk is.
 """
 
@@ -58,7 +58,7 @@ class Outside:
             self._reads[key] = None
 
     def was_written(self, path: str | bytes) -> None:
-        """Whatever lies at `path` was opened for writing, or came there from the work directory, and all below it."""
+        """What lies at `path`, and all below it, was opened for writing or came there from the work directory."""
         try:
             handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
@@ -187,7 +187,7 @@ def channels(task: int) -> Iterator[str]:
 
 
 def _system_v(family: Collection[int]) -> Iterator[str]:
-    """What one of these processes has made or used last, and nobody has removed."""
+    """What one of these processes has made or used last, and no process has removed."""
     # Where the numbers of the processes stand that made it and used it last, or that sent and took last.
     for kind, first, words in (("shm", 4, "shared memory"), ("msg", 5, "message queue")):
         with contextlib.suppress(OSError):

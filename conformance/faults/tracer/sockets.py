@@ -35,7 +35,7 @@ _SYSTEM = (
 
 
 def is_stream(task: int, fd: int) -> bool:
-    """Whether a descriptor is a socket with somebody at its other end before anything is sent. Raises UnseenError."""
+    """Whether a descriptor is a socket with a peer before anything is sent. Raises UnseenError."""
     with _borrowed(task, fd) as one:
         return one is not None and one.type != socket.SOCK_DGRAM
 
@@ -89,7 +89,7 @@ def _peer(one: socket.socket, task: int, tasks: Collection[int], family: Collect
     except OSError:
         return ""
     if one.family == socket.AF_UNIX:
-        # Of a stream, who has listened there; of the other kinds nobody knows.
+        # Of a stream, who has listened there; of the other kinds this is not known.
         pid = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
         name = os.fsdecode(peer).replace("\0", "@")
         return "" if pid in family or _of_system(name) else _unix(name, task, () if pid else tasks)
@@ -149,7 +149,7 @@ def _ours_by_tcp(there: _Address, here: _Address, task: int, tasks: Collection[i
         return False
     if ends != {"0"}:
         return _have(tasks, ends)
-    # Not accepted yet, or closed by who was there; only in the first case somebody listens.
+    # Not accepted yet, or closed by who was there; only in the first case a process listens.
     listen = {inode for local, _, state, inode in lines if state == _LISTENS and _takes(local, there)}
     return not listen or _have(tasks, listen)
 

@@ -1,4 +1,4 @@
-"""Starts the tracer as `python -m conformance.faults.tracer` does, only sooner: there is one for each point of a sweep.
+"""Starts the tracer sooner than `python -m holdfast.conformance.faults.tracer` does: each point of a sweep starts one.
 
 Run as a file by `python -I -S`: nothing of the environment, of `site` or of `runpy` is needed to trace.
 """
@@ -13,6 +13,6 @@ if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/holdfast/")[0])
 
     from holdfast.conformance.faults.tracer.__main__ import main
-    from holdfast.conformance.faults.tracer.tasks import end_as
+    from holdfast.conformance.faults.tracer.command import end_as
 
     end_as(main(sys.argv[1:]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import resource
 import signal
 import stat
 import struct
@@ -16,8 +15,9 @@ from pathlib import Path
 
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Action, Ending, Failed, Life, Names, Operation
-from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND, Fault, amd64, bpf, ptrace
+from holdfast.conformance.faults.tracer import Fault, amd64, ptrace
 from holdfast.conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
+from holdfast.conformance.faults.tracer.command import become, children, kill, let_go_of_inherited
 from holdfast.conformance.faults.tracer.maps import Maps
 from holdfast.conformance.faults.tracer.outside import Outside
 from holdfast.conformance.faults.tracer.tree import Tree
@@ -89,20 +89,20 @@ class Tasks(ABC):
         return status
 
     def kill(self) -> None:
-        """SIGKILL everything, at once and whatever it does. May be called from a signal handler."""
+        """SIGKILL everything at once. May be called from a signal handler."""
         self._killed = True
         for task in tuple(self._live):
-            _kill(task)
+            kill(task)
         # What is not traced has no place in that list, but it is or becomes a child of this process.
-        for task in _children():
-            _kill(task)
+        for task in children():
+            kill(task)
 
     def _start(self, command: Sequence[str]) -> None:
         ready, go = os.pipe()
         self._command = os.fork()
         if not self._command:
             os.close(go)
-            _become(command, ready, self._out, reads=self._outside.watches)
+            become(command, ready, self._out, reads=self._outside.watches)
         os.close(ready)
         self._live.add(self._command)
         self._family.add(self._command)
@@ -111,7 +111,7 @@ class Tasks(ABC):
             ptrace.seize(self._command)
             os.write(go, b"!")
         os.close(go)
-        _let_go_of_inherited({self._out})
+        let_go_of_inherited({self._out})
 
     # What waitpid tells.
 
@@ -123,7 +123,7 @@ class Tasks(ABC):
         self._live.add(task)
         self._family.add(task)
         if self._killed:
-            _kill(task)
+            kill(task)
             return
         event, number = status >> 16, os.WSTOPSIG(status)
         # A task that is killed meanwhile answers with ESRCH; its end is told later.
@@ -346,62 +346,7 @@ def _is_thread(task: int) -> bool:
     return text.partition("\nTgid:")[2].split(maxsplit=1)[:1] != [str(task)]
 
 
-def _become(command: Sequence[str], ready: int, out: int, *, reads: bool) -> None:
-    """In the new process: wait for the tracer, then become the command. Does not return."""
-    status = FAILED
-    try:
-        os.close(out)
-        if not os.read(ready, 1):
-            raise OSError(errno.EPERM, "the tracer could not follow it")
-        os.close(ready)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        ptrace.install(bpf.program(reads=reads))
-        status = NO_COMMAND
-        os.execvp(command[0], list(command))  # noqa: S606 - it is what the tracer is for
-    except BaseException as error:
-        os.write(2, f"tracer: {command[0]}: {error}\n".encode(errors="replace"))
-    finally:
-        os._exit(status)
-
-
-def _let_go_of_inherited(own: set[int]) -> None:
-    """Whoever waits for the end of a pipe of the command must not wait for the tracer."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
-        with contextlib.suppress(OSError):
-            if fd > 2 and fd not in own and os.get_inheritable(fd):
-                os.close(fd)
-
-
-def end_as(status: int) -> None:
-    """End this process as another ended: with its status, or by its signal if negative. Does not return."""
-    if status < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    os._exit(status if status >= 0 else 128 - status)
-
-
 def _put(out: int, line: str) -> None:
     data = memoryview(line.encode("ascii"))
     while data:
         data = data[os.write(out, data) :]
-
-
-def _kill(task: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(task, signal.SIGKILL)
-
-
-def _children() -> list[int]:
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:
-            return [int(each) for each in stream.read().split()]
-    except OSError:
-        return []

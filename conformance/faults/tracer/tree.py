@@ -14,7 +14,7 @@ _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIRECTORY, stat.S_IFLNK: T
 
 
 class Seen(NamedTuple):
-    """What a look found: changes of names, and files with bytes that nobody saw written, with a path to read them."""
+    """What a look found: changes of names, and files with bytes whose writing was not seen, with a path."""
 
     changes: tuple[Change, ...]
     arrived: tuple[tuple[int, bytes], ...] = ()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
-from holdfast.specs import load_terms
+from holdfast.specs import kept_terms
 
 CONTRACT = "shelf-once"
 _FILE = "shelf.sqlite"
@@ -69,7 +69,7 @@ class Service:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._schema = load_terms(CONTRACT).methods["put"].args
+        self._schema = kept_terms(CONTRACT).methods["put"].args
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`."""
@@ -109,7 +109,7 @@ class Factory:
 
     def settings(self, _config: Mapping[str, str]) -> Settings:
         """The settings, with each config."""
-        return self.loaded(Settings(load_terms(CONTRACT).parameters["longest_name"].value))
+        return self.loaded(Settings(kept_terms(CONTRACT).parameters["longest_name"].value))
 
 
 REFERENCE = Factory()
