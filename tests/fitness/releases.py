@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl import cluster
+from holdfast.servers.postgres import cluster
 from holdfast.servers.postgres.cluster import Ending, Programs, server_account
 
 # Where the packages lie that were fetched; the environment of tox names it.

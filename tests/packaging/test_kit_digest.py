@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from importlib.resources import files
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def test_every_required_library_is_covered_and_its_version_changes_the_digest(
     code: dict[str, str], libraries: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(libraries) == sum("extra ==" not in text for text in requires("holdfast") or ())
-    assert libraries["jsonschema"] == kit.version("jsonschema")
+    assert libraries["jsonschema"] == version("jsonschema")
     before = kit.digest_of(code, libraries)
     for changed in libraries:
         with monkeypatch.context() as patch:
