@@ -92,7 +92,7 @@ def test_what_the_contract_says_too_is_no_departure(data: dict[str, Any]) -> Non
         ({"horizon_seconds": 0}, "1"),
         ({"operations": []}, "[]"),
         ({"name": "two words"}, "two words"),
-        ({"values": {"a": ["x"]}}, "['x']"),
+        ({"values": {"a": ["x"]}}, '["x"]'),
         ({"domain_evidence": "trust me"}, "trust me"),
         ({"sqlite_connection": {"synchronous": "sometimes"}}, "sometimes"),
         ([], "[]"),

@@ -19,6 +19,7 @@ from holdfast.conformance.cases.record import Record
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case
+from holdfast.specs.model import Opening
 from tests.harness.play import SEED, TOY, both_sides, toy_case
 from tests.hostile.verify import HERE, temp_folder
 
@@ -294,7 +295,7 @@ def test_judging_changes_nothing_that_it_was_given() -> None:
 
 def test_a_kit_that_fails_says_that_it_did(tmp_path: Path) -> None:
     """A request that breaks the protocol is the kit's own fault, not silence of the adapter."""
-    case = toy_case("a-put-key-stands-on-the-shelf", config={"Not A Name": "x"})
+    case = toy_case("a-put-key-stands-on-the-shelf", opening=Opening(config={"Not A Name": "x"}))
     (result,) = live(("honest.py",), slow=1.0, cases=[case])
     assert result.judgement.verdict is Verdict.KIT_FAULT
     assert "breaks the protocol" in result.judgement.detail
