@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.face import artefacts_text
+from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
     FitnessProof,

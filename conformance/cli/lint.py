@@ -11,7 +11,7 @@ import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.mutants import planted
-from holdfast.conformance.cli.vectors_data import lint as lint_vectors
+from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
 from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit

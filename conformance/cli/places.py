@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tempfile
 from contextlib import suppress
@@ -41,3 +42,11 @@ def unusable(folder: Path) -> str:
             # Somebody else may have put something there meanwhile.
             with suppress(OSError):
                 each.rmdir()
+
+
+def current_folder() -> str:
+    """The working directory if it still exists, else an empty string."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

@@ -13,9 +13,9 @@ import typer
 
 import holdfast.vectors.jcs.es6.job
 import holdfast.vectors.jcs.spark.numbers
-from holdfast.conformance.cli import vectors_numbers
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.vectors_numbers import es6
+from holdfast.conformance.cli.vectors import es6 as numbers
+from holdfast.conformance.cli.vectors.es6 import es6
 from holdfast.specs import schema
 from holdfast.vectors.jcs.es6.job import Es6Result
 from holdfast.vectors.jcs.es6.published import Comparison
@@ -32,8 +32,8 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def working(*_: object) -> Iterator[Any]:
         yield SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
 
-    monkeypatch.setattr(vectors_numbers, "working", working)
-    monkeypatch.setattr(vectors_numbers, "target_of", lambda *_: SimpleNamespace(command=None))
+    monkeypatch.setattr(numbers, "working", working)
+    monkeypatch.setattr(numbers, "target_of", lambda *_: SimpleNamespace(command=None))
 
 
 def _ends(monkeypatch: pytest.MonkeyPatch, numbers: NumberResult | None, format_: Format = Format.TEXT) -> int:

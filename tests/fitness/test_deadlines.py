@@ -22,7 +22,7 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast.conformance.adapter.process import StartError
-from holdfast.conformance.cli.fitness import fitness
+from holdfast.conformance.cli.fitness.command import fitness
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.gather import Names, examine

@@ -1,4 +1,4 @@
-"""`holdfast vectors`: canonicalisation vectors by the million, and what SDKs make of them."""
+"""`holdfast vectors generate`: documents with their expected canonical bytes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,10 @@ import typer
 from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, out, print_json
-from holdfast.conformance.cli.vectors_data import lint, regenerate, show
-from holdfast.conformance.cli.vectors_fingerprints import fingerprints
-from holdfast.conformance.cli.vectors_numbers import es6
-from holdfast.conformance.cli.vectors_parity import parity
-from holdfast.conformance.cli.vectors_sdk import sdk
-from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, working
-from holdfast.conformance.cli.vectors_verify import verify
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, working
 from holdfast.vectors.taxonomy import Category
 
-app = typer.Typer(
-    name="vectors",
-    help="Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on them.",
-    no_args_is_help=True,
-)
-_REST = {"allow_extra_args": True, "ignore_unknown_options": False}
 
-
-@app.command()
 def generate(
     count: Annotated[int, typer.Option("--count", min=1, max=10**12, help="how many rows")],
     folder: Annotated[str, typer.Option("--out", help="new folder: a path, or a URI of any Hadoop file system")],
@@ -60,13 +46,3 @@ def generate(
     size = sum(part.size for part in manifest.parts)
     console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}", markup=False)
     console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}", markup=False)
-
-
-app.command(context_settings=_REST)(verify)
-app.command()(es6)
-app.command()(parity)
-app.command(context_settings=_REST)(show)
-app.add_typer(sdk)
-app.command()(lint)
-app.command()(regenerate)
-app.command()(fingerprints)

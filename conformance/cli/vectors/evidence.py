@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
-from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
+from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.recorder import environment, kit_digest, pin_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.before import of_vectors
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
-from holdfast.conformance.cli.vectors_evidence import record, without_rows
-from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
-from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
+from holdfast.conformance.cli.vectors.evidence import record, without_rows
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, Place
 from holdfast.vectors.taxonomy import Profile
@@ -183,7 +183,7 @@ def failure_of(result: Result) -> str:
 
 def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
     """What `--format json` prints (vectors-verify.schema.json)."""
-    from holdfast.conformance.cli.vectors_evidence import line_of
+    from holdfast.conformance.cli.vectors.evidence import line_of
 
     line = line_of(result).as_json()
     del line["type"]

@@ -12,12 +12,13 @@ import typer
 from typer.main import get_command
 
 from holdfast.conformance.adapter.janitor import JanitorLostError
-from holdfast.conformance.cli import current_folder, was_interrupted
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import stop
-from holdfast.conformance.cli.streams import lost
+from holdfast.conformance.cli.group import LoadError
+from holdfast.conformance.cli.outermost.interruption import was_interrupted
+from holdfast.conformance.cli.outermost.streams import lost, say
+from holdfast.conformance.cli.places import current_folder
 from holdfast.conformance.verdict import Exit, gravest
-from holdfast.reports.plain import plain
 
 # What typer has for wrong words on the command line; click is within typer or beside it, as its version goes.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]
@@ -39,7 +40,7 @@ def run() -> int:
     error = lost()
     if error is None:
         return status
-    _say(
+    say(
         f"expected to print the result, but standard output takes no more ({error.strerror or error}); "
         "what was not printed counts as not proven"
     )
@@ -71,7 +72,7 @@ def _status_of(error: BaseException) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except MemoryError:
-        _say("there is not enough memory; nothing was proven")
+        say("there is not enough memory; nothing was proven")
         return int(Exit.KIT)
 
 
@@ -82,6 +83,8 @@ def _stop_for(error: BaseException) -> NoReturn:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _NO_MEMORY):
         raise MemoryError
+    if isinstance(error, LoadError):
+        stop(Exit.KIT, f"the kit cannot be loaded ({error}); is there memory enough, and is it whole?")
     if isinstance(error, OSError):
         what = error.filename if isinstance(error.filename, str) else "a file"
         why = error.strerror or str(error)
@@ -95,7 +98,7 @@ def _stop_for(error: BaseException) -> NoReturn:
     # A defect of the kit must not look like a result about the adapter.
     for part in traceback.format_exception(error):
         for line in part.splitlines():
-            _say(line, who="")
+            say(line, who="")
     stop(Exit.KIT, "this is a fault of the kit itself, please report it")
 
 
@@ -107,8 +110,3 @@ def _wrong_words(error: Exception) -> NoReturn:
     if type(error).__name__ == "NoArgsIsHelpError":
         raise typer.Exit(int(Exit.USAGE))
     stop(Exit.USAGE, f"{said.rstrip('.')}; `{path} --help` describes what is expected")
-
-
-def _say(text: str, *, who: str = "holdfast: ") -> None:
-    """One line on standard error, with as little machinery as can be."""
-    print(f"{who}{plain(text)}", file=sys.stderr)

@@ -15,8 +15,8 @@ import pytest
 
 from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cli.console import Format, print_json, stop
-from holdfast.conformance.cli.face import Face, print_summary, summary_json
-from holdfast.conformance.cli.options import Options
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.summary import Face, print_summary, summary_json
 from holdfast.conformance.gate import xfail
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run.artefacts import Identity

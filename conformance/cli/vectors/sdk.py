@@ -14,8 +14,6 @@ from rich.table import Table
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.verdict import Exit
 
-sdk = typer.Typer(name="sdk", help="SDK runners in six languages: list, build, run.", no_args_is_help=True)
-
 
 @contextlib.contextmanager
 def looked_up() -> Iterator[None]:
@@ -30,7 +28,6 @@ def looked_up() -> Iterator[None]:
         stop(Exit.USAGE, str(error))
 
 
-@sdk.command(name="list")
 def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
     """List every runner, and what is missing of those that cannot run here."""
     from holdfast.vectors.jcs.sdk import find, names
@@ -60,7 +57,6 @@ def list_(format_: Annotated[Format, typer.Option("--format", help="text or json
     out().print(table)
 
 
-@sdk.command()
 def build(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]…", help="all that can be built by default")
@@ -90,7 +86,6 @@ def build(
         stop(Exit.INCOMPLETE, f"not built: {', '.join(failed)}")
 
 
-@sdk.command()
 def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` names them")]) -> None:
     """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
     from holdfast.vectors.jcs import sdk as runners

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.cli.console import Format, err, stop
-from holdfast.conformance.cli.vectors_failures import JobError, words_kept
-from holdfast.conformance.cli.vectors_sdk import looked_up
+from holdfast.conformance.cli.vectors.sdk import looked_up
+from holdfast.conformance.cli.vectors.spark_failures import JobError, words_kept
 from holdfast.conformance.verdict import Exit
 
 if TYPE_CHECKING:

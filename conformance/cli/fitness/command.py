@@ -4,38 +4,14 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from holdfast.conformance.adapter.janitor import JanitorLostError
 from holdfast.conformance.cli.console import Format, err, print_lines, stop
 from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.verdict import Exit
-
-# typer has click within it or beside it, as its version goes; an option that is unknown has no class of typer's own.
-_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-
-
-class QuietCommand(TyperCommand):
-    """A command that does not repeat a wrong word where one of them may hold a password."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See `click.Command`. Raises click.UsageError."""
-        given = list(args)
-        try:
-            return super().parse_args(ctx, args)
-        except _USAGE_ERROR:
-            from holdfast.conformance.fitness.target import holds_secret
-
-            if not any(map(holds_secret, given)):
-                raise
-            raise typer.BadParameter(
-                "one of these words is no option, or not what its option expects; it is not shown, because one of them "
-                "may hold a password",
-                ctx=ctx,
-            ) from None
 
 
 def fitness(
@@ -69,7 +45,7 @@ def fitness(
     one.
     """
     # Every other command would wait for the drivers of databases, too.
-    from holdfast.conformance.cli.fitness_look import Asked, look
+    from holdfast.conformance.cli.fitness.assessment import Asked, look
     from holdfast.conformance.fitness.gather import Names
     from holdfast.conformance.fitness.target import scrubbed
 

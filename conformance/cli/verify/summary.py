@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from holdfast.conformance.cli.console import err, out
-from holdfast.conformance.cli.failure import print_failure
 from holdfast.conformance.cli.styles import styled
+from holdfast.conformance.cli.verify.failure import print_failure
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
 from holdfast.conformance.run.engine import CaseResult
@@ -29,7 +29,7 @@ from holdfast.specs import Contract
 from holdfast.specs.model import Proof
 
 if TYPE_CHECKING:
-    from holdfast.conformance.cli.options import Options
+    from holdfast.conformance.cli.verify.options import Options
     from holdfast.conformance.gate.decision import GateDecision
     from holdfast.conformance.gate.xfail import Applied
 

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, out, print_json
-from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Seed, working
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Seed, working
 from holdfast.conformance.verdict import Exit
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.vectors_evidence import counterexample_json, without_rows
-from holdfast.conformance.cli.vectors_sdk import looked_up
-from holdfast.conformance.cli.vectors_session import Master, OutputFormat, Partitions, Seed, Work, working
-from holdfast.conformance.cli.vectors_verify import (
+from holdfast.conformance.cli.vectors.evidence import counterexample_json, without_rows
+from holdfast.conformance.cli.vectors.sdk import looked_up
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
+from holdfast.conformance.cli.vectors.verify import (
     DEADLINE_S,
     place_of,
     print_counterexample,
@@ -24,7 +25,6 @@ from holdfast.conformance.cli.vectors_verify import (
     reference_command,
     target_of,
 )
-from holdfast.conformance.cli.vectors_words import answer_text, reproduction, shown
 from holdfast.conformance.verdict import Exit
 from holdfast.vectors.taxonomy import Category
 

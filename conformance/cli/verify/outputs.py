@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from holdfast.conformance.cli.options import Options
 from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.projection import results_of
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit

@@ -27,7 +27,7 @@ from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
 
 if TYPE_CHECKING:
-    from holdfast.conformance.cli.options import Options
+    from holdfast.conformance.cli.verify.options import Options
 
 # Of the exchanges, so many directly before the one that was judged, of the steps before these, and behind it.
 _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.vectors_session import Master, OutputFormat, working
-from holdfast.conformance.cli.vectors_verify import DEADLINE_S, target_of
-from holdfast.conformance.cli.vectors_words import shown
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, working
+from holdfast.conformance.cli.vectors.text import shown
+from holdfast.conformance.cli.vectors.verify import DEADLINE_S, target_of
 from holdfast.conformance.verdict import Exit, gravest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from holdfast.reports.plain import disarmed, line_after
+from holdfast.reports.plain import disarmed, line_after, plain
 
 # Standard input, output and error.
 _STANDARD = (0, 1, 2)
@@ -97,3 +97,8 @@ def lost() -> OSError | None:
     stream = sys.stdout
     stream.flush()
     return stream.lost if isinstance(stream, Output) else None
+
+
+def say(text: str, *, who: str = "holdfast: ") -> None:
+    """One line on standard error, with as little machinery as possible."""
+    print(f"{who}{plain(text)}", file=sys.stderr)

@@ -15,14 +15,13 @@ from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.cli import current_folder
-from holdfast.conformance.cli.before import EVIDENCE
 from holdfast.conformance.cli.console import Format, err, stop
-from holdfast.conformance.cli.options import Options
-from holdfast.conformance.cli.outputs import ReportError, publish, unusable_outputs
-from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
+from holdfast.conformance.cli.places import current_folder, unusable
 from holdfast.conformance.cli.target import config_of, target_of
-from holdfast.conformance.cli.verification import Verification
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
+from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.gate import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
