@@ -1,155 +1,101 @@
-"""`holdfast explain CLAUSE|CASE`: everything the kit knows about one clause or one case."""
+"""`holdfast explain NAME`: everything the kit knows about a clause, a case, a method, a reason or a contract."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
-from rich.console import Console
 
 from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
-from holdfast.conformance.cli.mutants import planted
-from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.conformance.cli.explain import described
+from holdfast.conformance.cli.explain.text import lines_of
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
-from holdfast.specs import Case, Clause, Contract, SpecError, contract_names, load_contract
-from holdfast.specs.model import FaultCase, Proof
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="a clause id or a case id")],
+    name: Annotated[
+        str | None,
+        typer.Argument(help="a clause, a case, a method, a reason or a contract; CONTRACT/NAME where it is in several"),
+    ] = None,
+    contract: Annotated[str | None, typer.Option("--contract", help="only of this contract")] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="DOCS", help="write the page of each contract's methods into DOCS")
+    ] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """Explain a clause or a case: its text, harm, cases, twins and mutants."""
+    """Explain a clause, a case, a method, a reason or a contract."""
+    if contract is not None and contract not in contract_names():
+        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    if (name is None) is (write is None):
+        stop(Exit.USAGE, f"expected a name or --write, got {'neither' if name is None else 'both'}")
+    names = contract_names() if contract is None else (contract,)
     try:
-        for contract in map(load_contract, contract_names()):
-            if name in contract.clauses:
-                _clause(contract, contract.clauses[name], format_)
-                return
-            planned = next((case for case in plan_of(contract) if case.id == name), None)
-            if planned is not None:
-                _case(contract, planned, format_)
-                return
+        if write is not None:
+            _write(write, [load_contract(each) for each in names])
+            return
+        assert name is not None
+        found = list(_found(name, names))
     except SpecError as error:
         stop(Exit.KIT, str(error))
+    if not found:
+        stop(
+            Exit.USAGE, f"expected the id of a clause or a case, a method or a reason, got {name!r}{_near(name, names)}"
+        )
+    if len(found) > 1:
+        places = ", ".join(f"{each.name}/{name}" for each, _ in found)
+        stop(Exit.USAGE, f"expected a name that is in one contract, got {name!r}; say one of {places}")
+    ((where, data),) = found
+    if format_ is Format.JSON:
+        print_json(data)
+    else:
+        print_lines(out(), lines_of(where, data))
+
+
+def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str, Any]]]:
+    """The explanation of that name in each contract that has it."""
+    prefix, _, rest = name.partition("/")
+    for contract in map(load_contract, names):
+        own = rest if prefix == contract.name and rest else name
+        if name == contract.name:
+            yield contract, described.contract_data(contract)
+        elif own in contract.clauses:
+            yield contract, described.clause_data(contract, contract.clauses[own])
+        elif own in contract.methods:
+            yield contract, described.method_data(contract, contract.methods[own])
+        elif own in contract.reasons:
+            yield contract, described.reason_data(contract, contract.reasons[own])
+        elif prefix == contract.name:
+            # The ids of cases begin with the name of their contract.
+            planned = next((case for case in plan_of(contract) if case.id == name), None)
+            if planned is not None:
+                yield contract, described.case_data(contract, planned)
+
+
+def _near(name: str, names: Sequence[str]) -> str:
     near = [
-        known
-        for contract in map(load_contract, contract_names())
-        for known in (*contract.clauses, *(case.id for case in plan_of(contract)))
-        if name.lower() in known.lower()
+        known for contract in map(load_contract, names) for known in _known(contract) if name.lower() in known.lower()
     ]
-    hint = f"; near it: {', '.join(near[:8])}" if near else "; `holdfast list clauses` names them all"
-    stop(Exit.USAGE, f"expected the id of a clause or a case, got {name!r}{hint}")
+    return f"; near it: {', '.join(near[:8])}" if near else "; `holdfast list` lists them all"
 
 
-def _clause(contract: Contract, clause: Clause, format_: Format) -> None:
-    cases = [case for case in plan_of(contract) if clause.id in case.clauses]
-    mutants = [mutant for mutant in planted() if clause.id in mutant.must_fail]
-    data: dict[str, Any] = {
-        "clause": clause.id,
-        "contract": f"{contract.name} {contract.version}",
-        "level": clause.level.value,
-        "basis": clause.basis.value,
-        "section": clause.section,
-        "proof": clause.proof.value,
-        "text": clause.text,
-        "harm": clause.harm,
-        "digest": clause.digest,
-        "not_testable": clause.not_testable,
-        "unbreakable": clause.unbreakable,
-        "cases": [{"case": case.id, "title": case.title} for case in cases],
-        "mutants": [{"mutant": m.name, "title": m.title, "verdict": m.must_fail[clause.id].value} for m in mutants],
-    }
-    if format_ is Format.JSON:
-        print_json(data)
-        return
-    console = out()
-    _fields(console, data)
-    if clause.proof is Proof.FITNESS:
-        console.print("proven by `holdfast fitness DSN` of a live surface, and by no run; see docs/fitness.md")
-        return
-    for heading, rows in (("cases", data["cases"]), ("mutants", data["mutants"])):
-        console.print(f"{heading}: {len(rows)}", style="bold")
-        for row in rows:
-            console.print("  " + "  ".join(str(value) for value in row.values()), markup=False)
+def _known(contract: Contract) -> Iterator[str]:
+    yield from contract.clauses
+    yield from (case.id for case in plan_of(contract))
+    yield from (f"{contract.name}/{each}" for each in (*contract.methods, *contract.reasons))
 
 
-def _case(contract: Contract, planned: PlannedCase, format_: Format) -> None:
-    script = _written(contract, planned.id)
-    data: dict[str, Any] = {
-        "case": planned.id,
-        "contract": f"{contract.name} {contract.version}",
-        "title": planned.title,
-        "clauses": list(planned.clauses),
-        "scripted": planned.scripted,
-        "provocations": sorted(planned.provocations),
-        "form": planned.form.value,
-        "script": script,
-    }
-    if format_ is Format.JSON:
-        print_json(data)
-        return
-    console = out()
-    _fields(console, {key: value for key, value in data.items() if key != "script"})
-    for name in planned.clauses:
-        console.print(f"{name}: {contract.clauses[name].text}", markup=False)
-    if script is not None:
-        text = yaml.safe_dump(script, sort_keys=False, allow_unicode=True, width=118)
-        print_lines(console, text.splitlines())
+def _write(docs: Path, contracts: Sequence[Contract]) -> None:
+    from holdfast.conformance.cli.explain.pages import FOLDER, page_of
 
-
-def _written(contract: Contract, name: str) -> dict[str, Any] | None:
-    """What is written of a case in the contract's files; nothing of a suite test."""
-    case, fault = contract.case(name), contract.fault(name)
-    if fault is not None:
-        return _struck(contract, fault)
-    return None if case is None else _script(case)
-
-
-def _script(case: Case) -> dict[str, Any]:
-    twin = case.twin
-    parts: dict[str, Any] = {
-        "kind": case.kind.value,
-        "open": {"surface": case.surface, "config": dict(case.config)},
-        "workers": case.workers,
-        "given": [dict(step) for step in case.given],
-        "when": [dict(step) for step in case.when],
-        "then": [dict(step) for step in case.then],
-    }
-    if twin is not None:
-        parts["twin"] = {"step": twin.step, "set": {twin.path: twin.value}, "at": twin.at, "expect": dict(twin.expect)}
-    return _plain(parts)
-
-
-def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
-    """What is done, during which work, and how it is judged."""
-    workload = contract.workloads[fault.workload]
-    return _plain(
-        {
-            "layer": fault.layer.value,
-            "promise": fault.promise.value,
-            "workload": workload.name,
-            "title": workload.title,
-            "operations": workload.operations,
-            "config": dict(workload.config),
-            "prepare": [dict(step) for step in workload.prepare],
-            "operation": dict(workload.operation),
-            "facts": {name: dict(fact) for name, fact in workload.facts.items()},
-        }
-    )
-
-
-def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is of the parts, as plain JSON."""
-    plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
-    return plain
-
-
-def _fields(console: Console, data: dict[str, Any]) -> None:
-    for key, value in data.items():
-        if value is None or (isinstance(value, list) and value and isinstance(value[0], dict)) or value == []:
-            continue
-        shown = ", ".join(value) if isinstance(value, list) else str(value)
-        console.print(f"{key:<13}{shown}", markup=False)
+    if not docs.is_dir():
+        stop(Exit.USAGE, f"--write: expected a folder, got {docs}; make it first")
+    folder = docs / FOLDER
+    folder.mkdir(exist_ok=True)
+    for contract in contracts:
+        path = folder / f"{contract.name}.md"
+        path.write_text(page_of(contract), encoding="utf-8")
+        out().print(f"wrote {path}", markup=False)

@@ -1,4 +1,4 @@
-"""`holdfast list`: contracts, clauses, cases or reasons, as a table or as JSON."""
+"""`holdfast list`: contracts, clauses, cases, methods or reasons, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class What(Enum):
     CONTRACTS = "contracts"
     CLAUSES = "clauses"
     CASES = "cases"
+    METHODS = "methods"
     REASONS = "reasons"
 
 
@@ -31,7 +32,7 @@ def list_(
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only of this contract; repeat")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """List contracts, clauses, cases or reasons."""
+    """List contracts, clauses, cases, methods or reasons."""
     try:
         contracts = [load_contract(name) for name in (contract or contract_names())]
     except SpecError as error:
@@ -45,7 +46,7 @@ def list_(
         return
     table = Table(show_edge=False)
     for name in rows[0]:
-        table.add_column(name, overflow="fold", no_wrap=name in ("contract", "clause", "case", "reason"))
+        table.add_column(name, overflow="fold", no_wrap=name in ("contract", "clause", "case", "method", "reason"))
     for row in rows:
         table.add_row(*(escape(", ".join(v) if isinstance(v, list) else str(v)) for v in row.values()))
     out().print(table)
@@ -71,11 +72,24 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
                 "level": clause.level.value,
                 "basis": clause.basis.value,
                 "proof": clause.proof.value,
-                "cases": sum(clause.id in case.clauses for case in plan_of(c)),
+                "cases": sum(clause.id in case.clauses for case in plan),
                 "text": clause.text,
             }
-            for c in contracts
+            for c, plan in [(c, plan_of(c)) for c in contracts]
             for clause in c.clauses.values()
+        ]
+    if what is What.METHODS:
+        return [
+            {
+                "method": method.name,
+                "contract": c.name,
+                "group": method.group.value,
+                "effects": list(method.effects),
+                "reasons": list(method.reasons),
+                "title": method.title,
+            }
+            for c in contracts
+            for method in c.methods.values()
         ]
     if what is What.CASES:
         return [
