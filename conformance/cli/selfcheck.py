@@ -140,6 +140,8 @@ def _verify(
         evidence = Path(scratch) / "run.jsonl"
         words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", contract.name]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(slow)]
+        # Several mutants run at once already.
+        words += ["--jobs", "1"]
         for clause in clauses:
             words += ["--clause", clause]
         if faults is not None:

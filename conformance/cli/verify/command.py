@@ -19,6 +19,7 @@ from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
 from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.cli.verify.jobs import MOST
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
 from holdfast.conformance.cli.verify.verification import Verification
@@ -73,7 +74,10 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="file or folder that is part of the adapter; its digest counts; repeat"),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="processes that run cases")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="processes that run cases; by default as many as there are processors"),
+    ] = None,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
     fault_seconds: Annotated[

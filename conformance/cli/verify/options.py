@@ -23,7 +23,8 @@ class Options:
     cases: tuple[str, ...]
     faults: bool
     xfail: Path | None
-    jobs: int
+    # None: as many as the machine has processors for.
+    jobs: int | None
     exit_first: bool
     junitxml: Path | None
     alluredir: Path | None

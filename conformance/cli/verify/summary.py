@@ -1,30 +1,25 @@
-"""The face of `holdfast verify`: progress while it runs, and afterwards what was shown, the worst first."""
+"""What `holdfast verify` prints at the end of a run: what was shown, the worst first."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from holdfast.conformance.cli.console import err, out
-from holdfast.conformance.cli.styles import styled
+from holdfast.conformance.cli.console import out
 from holdfast.conformance.cli.verify.failure import print_failure
+from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
-from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.summary import ClauseRow, Summary
 from holdfast.conformance.selfcheck.baselines import Policy
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import Artefacts
-from holdfast.reports.plain import plain
 from holdfast.specs import Contract
 from holdfast.specs.model import Proof
 
@@ -33,63 +28,9 @@ if TYPE_CHECKING:
     from holdfast.conformance.gate.decision import GateDecision
     from holdfast.conformance.gate.xfail import Applied
 
-# A line of progress on a plain stream, at most this often.
-PLAIN_EVERY_S = 5.0
 # How many failing cases are printed in full; the rest is in the evidence.
 MAX_FAILURES = 12
 MAX_REASONS = 5
-
-
-class Face:
-    """Progress: a bar on a terminal, plain lines elsewhere, nothing when `quiet`."""
-
-    def __init__(self, plan: Sequence[PlannedCase], *, quiet: bool) -> None:
-        self._titles = {case.id: case.title for case in plan}
-        self._quiet = quiet
-        self._console = err()
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-        self._total = self._done = self._bad = 0
-        self._last = time.monotonic()
-
-    def __enter__(self) -> Face:
-        if self._console.is_terminal and not self._quiet:
-            self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                console=self._console, transient=True,
-            )  # fmt: skip
-            self._progress.start()
-            self._task = self._progress.add_task("starting", total=None)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def begin(self, total: int) -> None:
-        """The number of cases is known."""
-        self._total = total
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, total=total)
-
-    def result(self, result: CaseResult) -> None:
-        """A case has run."""
-        self._done += 1
-        verdict = result.judgement.verdict
-        bad = verdict is not Verdict.CONFORMS
-        self._bad += bad
-        if self._quiet:
-            return
-        if bad and (verdict.is_open or self._bad <= MAX_FAILURES):
-            self._console.print(f"{styled(verdict)} {escape(result.case)}")
-        if self._progress is not None and self._task is not None:
-            words = escape(plain(self._titles.get(result.case, ""))[:60])
-            self._progress.update(self._task, completed=self._done, description=words)
-        elif time.monotonic() - self._last > PLAIN_EVERY_S:
-            self._last = time.monotonic()
-            self._console.print(f"{self._done} of {self._total} cases, {self._bad} not conforming")
 
 
 def print_summary(

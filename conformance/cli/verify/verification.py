@@ -15,13 +15,15 @@ import pytest
 
 from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cli.console import Format, print_json, stop
+from holdfast.conformance.cli.verify.jobs import default_jobs
 from holdfast.conformance.cli.verify.options import Options
-from holdfast.conformance.cli.verify.summary import Face, print_summary, summary_json
+from holdfast.conformance.cli.verify.progress import RunProgress
+from holdfast.conformance.cli.verify.summary import print_summary, summary_json
 from holdfast.conformance.gate import xfail
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.plan import is_selected, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
@@ -72,7 +74,7 @@ class Verification:
         self._recorder = recorder
         self._recorder.begin(header)
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
-        self._face = Face(self._plan, quiet=options.format is Format.JSON)
+        self._progress = RunProgress(self._plan, quiet=options.format is Format.JSON)
 
     # Hooks of the pytest session
 
@@ -111,7 +113,7 @@ class Verification:
     def _select(self, names: Iterable[str]) -> None:
         if self._selected is None:
             self._selected = set(names)
-            self._face.begin(len(self._selected))
+            self._progress.begin(self._selected)
 
     def pytest_holdfast_result(self, result: CaseResult) -> None:
         """Write it down before anything else runs."""
@@ -123,13 +125,13 @@ class Verification:
         except EvidenceError as error:
             self._broken = error
             pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
-        self._face.result(result)
+        self._progress.result(result)
 
     # The run
 
     def go(self) -> None:
         """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
-        with self._face:
+        with self._progress:
             status = self._pytest()
         if self._broken is not None:
             raise self._broken
@@ -171,11 +173,20 @@ class Verification:
                 words.append("--holdfast-no-faults")
             if options.exit_first:
                 words.append("-x")
-            if options.jobs > 1:
-                words += ["-p", "xdist.plugin", "-n", str(options.jobs), "--dist", "load"]
+            jobs = options.jobs or default_jobs(self._expected_cases())
+            if jobs > 1:
+                words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "load"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment():
                 return int(pytest.main(words, plugins=[self]))
+
+    def _expected_cases(self) -> int:
+        """How many cases will run, as far as that is known before pytest reads `-k`. With `-x` one may do."""
+        options = self._options
+        if options.expression is not None or options.exit_first:
+            return 1
+        clauses, cases = frozenset(options.clauses), frozenset(options.cases)
+        return sum(is_selected(each, clauses=clauses, cases=cases, faults=options.faults) for each in self._plan)
 
     def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None
