@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from holdfast.conformance.adapter.janitor import LAUNCHER_GRACE_S, Janitor, Place
+from holdfast.conformance.adapter.lacking import TOO_LITTLE
 from holdfast.conformance.adapter.process import StartError, adapter_environment
 from holdfast.specs import schema, strictjson
 from holdfast.specs.errors import StrictJsonError
@@ -81,6 +82,8 @@ class Launcher:
                 start_new_session=True,
             )
         except OSError as error:
+            if error.errno in TOO_LITTLE:
+                raise
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         try:
             janitor.watch_launcher(self._child.pid)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO, TypeVar
 
 from holdfast.conformance.adapter.janitor import Janitor, JanitorLostError
+from holdfast.conformance.adapter.lacking import TOO_LITTLE
 from holdfast.conformance.adapter.loaded import files_of_group
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
 from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
@@ -81,7 +82,7 @@ class AdapterProcess:
     def __init__(
         self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
     ) -> None:
-        """Start `command`. Raises StartError if the system cannot run it."""
+        """Start `command`. Raises StartError if the system cannot run it, OSError if it lacks what that takes."""
         HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
@@ -110,6 +111,8 @@ class AdapterProcess:
                 f"the adapter {command[0]!r} is not executable; chmod +x it, or name its interpreter"
             ) from error
         except OSError as error:
+            if error.errno in TOO_LITTLE:
+                raise
             raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
         self.pid = self._child.pid
         try:

@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from holdfast.conformance.adapter.janitor import JanitorLostError
+from holdfast.conformance.adapter.lacking import TOO_LITTLE
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.cli.group import LoadError
@@ -22,8 +23,6 @@ from holdfast.conformance.verdict import Exit, gravest
 
 # What typer has for wrong words on the command line; click is within typer or beside it, as its version goes.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]
-# What the machine lacks, and not the disk: memory, processes, open files.
-_TOO_LITTLE = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 # The disk gave out: what there was to say is not written down.
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 # What Python says where a thread or a library finds no memory.
@@ -88,7 +87,7 @@ def _stop_for(error: BaseException) -> NoReturn:
     if isinstance(error, OSError):
         what = error.filename if isinstance(error.filename, str) else "a file"
         why = error.strerror or str(error)
-        if error.errno in _TOO_LITTLE:
+        if error.errno in TOO_LITTLE:
             stop(Exit.KIT, f"expected the machine to have room for the kit, got: {why}; nothing was proven")
         if error.errno in _DISK:
             stop(Exit.INCOMPLETE, f"{what} cannot be written: {why}; nothing was proven. Make room and run it again")
