@@ -39,7 +39,7 @@ def unusable(folder: Path) -> str:
         return f"{folder} cannot be written to ({error.strerror})"
     finally:
         for each in reversed(made):
-            # Somebody else may have put something there meanwhile.
+            # Another process may have put a file there meanwhile.
             with suppress(OSError):
                 each.rmdir()
 

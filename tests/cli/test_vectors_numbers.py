@@ -30,7 +30,7 @@ MATCHING = Es6Result(1000, 37_967, "0" * 64, "0" * 64, Comparison.MATCH, 1, 0.5)
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.contextmanager
     def working(*_: object) -> Iterator[Any]:
-        yield SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
+        yield SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
 
     monkeypatch.setattr(numbers, "working", working)
     monkeypatch.setattr(numbers, "target_of", lambda *_: SimpleNamespace(command=None))

@@ -53,7 +53,7 @@ def test_what_is_no_seed_is_told_what_one_is(given: str) -> None:
 def test_fingerprints_says_of_which_seed_they_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work = SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
+    work = SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
     monkeypatch.setattr(fingerprints_command, "working", lambda *_: contextlib.nullcontext(work))
     monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: [])
     with pytest.raises(typer.Exit):

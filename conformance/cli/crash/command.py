@@ -181,7 +181,7 @@ def crash(
 
 
 def _start_took() -> float:
-    """Seconds that the start of this process has taken, at most so many; 0 where nobody can tell."""
+    """Seconds that the start of this process has taken, at most `_MOST_START`; 0 where it is unknown."""
     with suppress(OSError, ValueError, IndexError):
         # proc_pid_stat(5): field 22 is when it began, in ticks since the machine did; the second may have blanks in it.
         began = int(Path("/proc/self/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19])
@@ -208,7 +208,7 @@ class _Running:
         self._unfinished: tuple[str, ...] = ()
 
     def reports(self, layers: Sequence[Layer], *, is_least: bool) -> Sequence[Report]:
-        """The report of each layer; who waits is told which one is at work."""
+        """The report of each layer; standard error says which one runs."""
         begun = {layer: self._begin(layer) for layer in layers}
         trials = [one for one in begun.values() if isinstance(one, Trial)]
         while not is_least and self._deadline.left and (going := [one for one in trials if not one.is_over]):
@@ -334,7 +334,7 @@ def _explain(console: Console, layer: Layer, finding: Finding, timeline: _Timeli
 
 
 def _timeline(layer: Layer, finding: Finding, *, until: Deadline) -> str | None:
-    """Where the picture is put; without one everything that it shows is said in words all the same."""
+    """Where the picture is put, None without one; the text of the report has everything that it shows."""
     try:
         picture = draw(layer, finding, until)
     except (OSError, RecordingError, OutOfTimeError) as error:

@@ -1,4 +1,4 @@
-"""Looking at a surface for the command line: files written, and what is printed."""
+"""The assessment of a surface for the command line: files written, and what is printed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Asked:
     beyond: Sequence[str]
 
 
-def look(asked: Asked) -> Exit:
+def assess(asked: Asked) -> Exit:
     """Do it and print it. Ends the command where the question cannot be asked."""
     if asked.beyond:
         # Not shown: who quotes badly gives half a DSN here.

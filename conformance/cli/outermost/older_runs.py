@@ -22,7 +22,7 @@ def of_vectors(name: str) -> str:
 
 
 def set_aside_earlier(words: Sequence[str]) -> str:
-    """Set aside what the run that these words ask for would replace; what could not be, in words, or nothing.
+    """Set aside what the run that these words ask for would replace. Returns what could not be set aside and why.
 
     `words` is the command line without the program. Other commands than `verify` and `vectors verify` write no
     evidence, and `--help` runs nothing.

@@ -1,4 +1,4 @@
-"""Runs a command and turns whatever comes out of it into one line on standard error and an exit status of the table."""
+"""Run a command. Every error becomes one line on standard error and an exit status of the table."""
 
 from __future__ import annotations
 

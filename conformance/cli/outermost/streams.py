@@ -88,7 +88,7 @@ def _taken(stream: TextIO | None, number: int) -> TextIO:
         output = Output(open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - lives as long as we do
         output.lost = OSError(f"file descriptor {number} is closed")
         return output
-    # Whoever put something else there wants what is written, as it is written.
+    # A stream of another kind, as tests put there, is left as it is.
     return Output(stream) if type(stream) is io.TextIOWrapper else stream
 
 

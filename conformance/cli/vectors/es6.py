@@ -43,13 +43,13 @@ def es6(
 
         target = None if sdk is None else target_of(work, sdk, (), DEADLINE_S)
         try:
-            result = run(lines, spark=work.spark, progress=work.face.show)
+            result = run(lines, spark=work.spark, progress=work.progress.show)
         except StreamLostError as error:
             stop(Exit.INCOMPLETE, f"not proven: {error}")
         except StreamBrokenError as error:
             stop(Exit.KIT, f"the stream is broken, which is a fault of the kit: {error}")
         if target is not None:
-            numbers = verify_numbers(work.spark, lines, target.command, listener=work.face.show)
+            numbers = verify_numbers(work.spark, lines, target.command, listener=work.progress.show)
     if format_ is Format.JSON:
         print_json(_json(result, sdk, numbers))
     else:

@@ -1,8 +1,8 @@
 """The evidence of `holdfast vectors verify`: one verdict for each category, the whole table, and the exit status.
 
 A category conforms only if every one of its rows agrees, and there is one; without any it was not reached, and the run
-is not a whole one. If rows are missing anywhere, no category conforms: nobody knows whose they were. Nor does one if
-the runner died and no document can be blamed: nobody knows of what.
+is not a whole one. If rows are missing anywhere, no category conforms: their categories are unknown. Nor does one if
+the runner died and no document can be blamed: the cause is unknown.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
 
 
 def without_rows(categories: Iterable[Category]) -> list[str]:
-    """Which categories have no rows, in words."""
+    """A line for each category without rows."""
     names = ", ".join(category.value for category in categories)
     return [f"no rows of {names}: nothing is proven about them; more rows are needed (--count)"] if names else []
 

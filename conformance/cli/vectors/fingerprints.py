@@ -31,7 +31,7 @@ def fingerprints(
     with working(master, format_) as work:
         from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
 
-        families = check_fingerprints(work.spark, seed, count, listener=work.face.show)
+        families = check_fingerprints(work.spark, seed, count, listener=work.progress.show)
     status = _status(families)
     if format_ is Format.JSON:
         rows = [

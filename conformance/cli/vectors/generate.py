@@ -31,7 +31,7 @@ def generate(
         from holdfast.vectors.jcs.spark.generate import generate as run
 
         mode = Mode.RESUME if resume else Mode.FRESH
-        manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.face.show)
+        manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.progress.show)
     if format_ is Format.JSON:
         print_json(manifest.as_json())
         return

@@ -162,9 +162,9 @@ def _run(
             partitions=partitions,
         )
         place = places[name]
-        result = verify(work.spark, request, str(place.path.parent), listener=work.face.show)
+        result = verify(work.spark, request, str(place.path.parent), listener=work.progress.show)
         recorded(result, place)
-        work.face.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
+        work.progress.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
         found.append(result)
     return Parity(tuple(found), tuple(wanted[1]))
 
@@ -186,7 +186,7 @@ def _status(found: Parity, asked: Collection[str]) -> Exit:
 
 
 def describe(result: Result, found: Counterexample) -> dict[str, Any]:
-    """A counterexample in words, for the page."""
+    """A counterexample as text for the page."""
     pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     return {
         "document": shown(found.smallest),

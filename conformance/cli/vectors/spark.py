@@ -37,7 +37,7 @@ _SEED_BITS = 53
 
 
 def _seed(given: str | int) -> int:
-    """The number of a seed, or one that nobody can know beforehand; every command prints it."""
+    """The number of a seed, or an unpredictable one; every command prints it."""
     text = str(given)
     if text == "random":
         return secrets.randbits(_SEED_BITS)
@@ -65,10 +65,10 @@ class Work:
 
     spark: SparkSession
     janitor: Janitor
-    face: Face
+    progress: JobProgress
 
 
-class Face:
+class JobProgress:
     """Progress: a bar on a terminal, plain lines elsewhere, nothing when the output is for programs."""
 
     def __init__(self, format_: Format) -> None:
@@ -79,7 +79,7 @@ class Face:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Face:
+    def __enter__(self) -> JobProgress:
         if self._console.is_terminal and not self._quiet:
             self._progress = Progress(
                 TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"),
@@ -94,7 +94,7 @@ class Face:
             self._progress.stop()
 
     def show(self, snapshot: Snapshot) -> None:
-        """Take a look at the tasks."""
+        """Report how many tasks are done."""
         if self._quiet:
             return
         if self._progress is not None and self._task is not None:
@@ -114,17 +114,17 @@ class Face:
 
 @contextlib.contextmanager
 def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
-    """A session at `master`. Whatever ends the command, its JVM, workers, runners and files are gone afterwards."""
+    """A session at `master`. Its JVM, workers, runners and files are removed however the command ends."""
     from holdfast.vectors.jcs.spark.java import NotAvailableError
     from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
     from holdfast.vectors.jcs.spark.session import Place, opened
     from holdfast.vectors.jcs.spark.storage import StorageError
 
     try:
-        with looked_up(), Janitor() as janitor, Face(format_) as face:
+        with looked_up(), Janitor() as janitor, JobProgress(format_) as progress:
             place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
             with opened(place) as spark, words_kept():
-                yield Work(spark, janitor, face)
+                yield Work(spark, janitor, progress)
     except NotAvailableError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}")
     except OutputError as error:

@@ -15,12 +15,12 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)(:|$)")
 
 
 class JobError(Exception):
-    """A job failed, in words."""
+    """A job failed; the text says why."""
 
 
 @contextlib.contextmanager
 def words_kept() -> Iterator[None]:
-    """Turns what Spark raises into JobError, in words, while its JVM, which has them, is still there."""
+    """Turn what Spark raises into JobError while its JVM, which has the text, still runs."""
     try:
         yield
     except Exception as error:

@@ -57,7 +57,7 @@ def verify(
     every single row was answered as expected and every category has rows.
 
     Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
-    see whether they are ours. Where somebody else wrote them, use --count.
+    see whether they are ours. Where another program wrote them, use --count.
     """
     command = _checked(context.args, sdk, count, folder, results, master)
     name = sdk or Path(command[0]).name
@@ -85,7 +85,7 @@ def verify(
                 kept=keep,
                 partitions=partitions,
             )
-            result = run(work.spark, request, where, listener=work.face.show)
+            result = run(work.spark, request, where, listener=work.progress.show)
         status = recorded(result, place)
     if format_ is Format.JSON:
         print_json(result_json(result, status, path))

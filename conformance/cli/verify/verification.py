@@ -221,7 +221,7 @@ class Verification:
         """Which stores the run used, where a fitness proof is to be tied to it."""
         for contract in filter(asks_for_one, self._contracts):
             narrowed = self._options.narrowed is not None
-            text = "the run was narrowed, so nobody looked at its store"
+            text = "the run was narrowed, so its store was not inspected"
             self._recorder.surface(unseen(contract, text) if narrowed else self._engine.surface(contract))
 
     def _pytest_went_well(self, status: int) -> bool:
