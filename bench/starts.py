@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from holdfast.conformance.adapter.process import scrubbed_environment
+from holdfast.servers.environment import scrubbed_environment
 
 CONTRACTS = ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
 ADAPTER = ("-P", "-m", "holdfast.reference_impl", "adapter")

@@ -24,6 +24,7 @@ from msgspec import UNSET
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, Place
+from holdfast.servers.lacking import TOO_LITTLE
 from holdfast.servers.lines import Ready, Request, Stores, decode, encode
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
@@ -70,6 +71,8 @@ class Launcher:
                 start_new_session=True,
             )
         except OSError as error:
+            if error.errno in TOO_LITTLE:
+                raise
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         try:
             janitor.watch_launcher(self._child.pid)

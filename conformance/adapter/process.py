@@ -20,6 +20,7 @@ from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
+from holdfast.servers.lacking import TOO_LITTLE
 
 # Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
@@ -57,7 +58,7 @@ class AdapterProcess:
     def __init__(
         self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
     ) -> None:
-        """Start `command`. Raises StartError if the system cannot run it."""
+        """Start `command`. Raises StartError if the system cannot run it, OSError if it lacks what that takes."""
         HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
@@ -86,6 +87,8 @@ class AdapterProcess:
                 f"the adapter {command[0]!r} is not executable; chmod +x it, or name its interpreter"
             ) from error
         except OSError as error:
+            if error.errno in TOO_LITTLE:
+                raise
             raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
         self.pid = self._child.pid
         try:

@@ -1,42 +1,86 @@
-"""All commands of the command line, each of which is a module."""
+"""All commands of the command line, and the module of each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
 import typer
 
-from holdfast.conformance.cli.crash import crash
-from holdfast.conformance.cli.doctor import doctor
-from holdfast.conformance.cli.explain import explain
-from holdfast.conformance.cli.fitness import QuietCommand, fitness
-from holdfast.conformance.cli.gate import gate
-from holdfast.conformance.cli.lint import lint
-from holdfast.conformance.cli.listing import list_
-from holdfast.conformance.cli.once import OnceCommand
-from holdfast.conformance.cli.reference import reference
-from holdfast.conformance.cli.selfcheck import selfcheck
-from holdfast.conformance.cli.vectors import app as vectors
-from holdfast.conformance.cli.verify import verify
+import holdfast
+from holdfast.conformance.cli.group import REST, Entry, Group
+from holdfast.conformance.cli.reading import QuietCommand
+
+
+class _Commands(Group):
+    entries: ClassVar[Mapping[str, Entry]] = {
+        "verify": Entry(
+            "verify.command:verify",
+            "Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`.",
+            settings=REST,
+        ),
+        "gate": Entry("gate:gate", "Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."),
+        "doctor": Entry(
+            "doctor:doctor",
+            "Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`.",
+            settings=REST,
+        ),
+        "list": Entry("explain.listing:list_", "List contracts, clauses, cases, methods or reasons."),
+        "explain": Entry("explain.command:explain", "Explain a clause, a case, a method, a reason or a contract."),
+        "crash": Entry(
+            "crash.command:crash",
+            "Find out what a crash, a power loss or a full disk costs a store: `holdfast crash -- COMMAND…`.",
+            settings=REST,
+        ),
+        # A DSN that was not quoted must not be shown in an error about its second half.
+        "fitness": Entry(
+            "fitness.command:fitness",
+            "Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.",
+            reads=QuietCommand,
+            settings={"allow_extra_args": True},
+        ),
+        "vectors": Entry(
+            "vectors.commands:app",
+            "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on "
+            "them.",
+        ),
+        "lint": Entry(
+            "lint:lint",
+            "Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data.",
+        ),
+        "selfcheck": Entry(
+            "selfcheck:selfcheck",
+            "Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as "
+            "declared.",
+        ),
+        "reference": Entry(
+            "reference:reference",
+            "Run the reference implementation's own commands: provision, adapter, mutants, launch (`--help` lists "
+            "them).",
+            settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+        ),
+    }
+
 
 app = typer.Typer(
     name="holdfast",
-    help="A conformance kit for systems that promise at most once and never lost. It fails closed.",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# What stands behind `--` is the adapter's, options included.
-_REST = {"allow_extra_args": True, "ignore_unknown_options": False}
-app.command(cls=OnceCommand, context_settings=_REST)(verify)
-app.command(cls=OnceCommand)(gate)
-app.command()(selfcheck)
-app.command()(explain)
-app.command(name="list")(list_)
-app.command()(lint)
-app.command(context_settings=_REST)(doctor)
-app.command(context_settings=_REST)(crash)
-# A DSN that was not quoted must not be shown in an error about its second half.
-app.command(cls=QuietCommand, context_settings={"allow_extra_args": True})(fitness)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
-    reference
-)
-app.add_typer(vectors)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"holdfast {holdfast.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _holdfast(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
+    ] = False,
+) -> None:
+    """A conformance kit for systems that promise at most once and never lost. It fails closed."""

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.face import artefacts_text
+from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
     FitnessProof,
@@ -190,6 +190,6 @@ def _print(
         made = evidence.header.adapter.implementation
         whose = "an adapter that never said hello" if made is None else f"{made.name} {made.version} ({made.language})"
         console.print(f"run:      {path} of {instant_text(evidence.header.started)}, {whose}", markup=False)
-        told = f", commit {evidence.header.adapter.commit}" if evidence.header.adapter.commit else ""
-        console.print(f"adapter:  {artefacts_text(evidence.artefacts)}{told}", markup=False)
+        commit = f", commit {evidence.header.adapter.commit}" if evidence.header.adapter.commit else ""
+        console.print(f"adapter:  {artefacts_text(evidence.artefacts)}{commit}", markup=False)
     console.print(f"exit:     {int(decision.exit)}")

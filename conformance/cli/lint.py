@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.vectors_data import lint as lint_vectors
+from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
 from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tempfile
 from contextlib import suppress
@@ -38,6 +39,14 @@ def unusable(folder: Path) -> str:
         return f"{folder} cannot be written to ({error.strerror})"
     finally:
         for each in reversed(made):
-            # Somebody else may have put something there meanwhile.
+            # Another process may have put a file there meanwhile.
             with suppress(OSError):
                 each.rmdir()
+
+
+def current_folder() -> str:
+    """The working directory if it still exists, else an empty string."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

@@ -14,5 +14,5 @@ def reference(context: typer.Context) -> None:
     """Run the reference implementation's own commands: provision, adapter, mutants, launch (`--help` lists them)."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # In the place of this process, so that whoever ends it ends the reference: `-- holdfast reference adapter`.
+    # It takes the place of this process, so a signal to this process ends the reference.
     os.execv(REFERENCE[0], [*REFERENCE, *context.args])  # noqa: S606 - no shell, and the words are the user's own

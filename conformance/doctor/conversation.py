@@ -74,7 +74,7 @@ _HELLO_ADVICE = {
     Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
     "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
     Silence.MISSING: "Nothing came.",
-    Silence.BUSY: "The machine was too busy to tell: try again while it is quieter, or with --slow FACTOR.",
+    Silence.BUSY: "The machine was too busy to decide: try again while it is quieter, or with --slow FACTOR.",
 }
 
 
@@ -87,7 +87,7 @@ def examine(
     passed: Sequence[str] = (),
     slow: float = 1.0,
 ) -> list[Examination]:
-    """Examine an adapter, which is told the factor `slow`.
+    """Examine an adapter. Its environment holds the factor `slow`.
 
     The list ends at the first thing without which the next makes no sense.
     """

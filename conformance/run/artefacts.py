@@ -32,6 +32,8 @@ _REFERENCE = "holdfast.reference_impl"
 _SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".svn"})
 # A folder with more files is not what somebody ships; the bound keeps `--adapter-file /` from never ending.
 MAX_FILES = 50_000
+# As much is hashed in a few seconds.
+MAX_BYTES = 4 << 30
 
 # What is never hashed, of any adapter.
 ALWAYS = (
@@ -156,7 +158,8 @@ class Identity:
         if not path.is_dir():
             raise ArtefactError(f"{given} is neither a file nor a folder; name what the adapter is built of")
         before = len(self._taken)
-        for each in _below(path, given):
+        # All are counted before the first is hashed.
+        for each in _bounded(list(_below(path, given)), given):
             self._take(each, Source.NAMED, base=path.parent)
         if len(self._taken) == before:
             raise ArtefactError(f"{given} is a folder without files; name what the adapter is built of")
@@ -237,6 +240,18 @@ def _below(folder: Path, given: Path) -> Iterator[Path]:
                 if count > MAX_FILES:
                     raise ArtefactError(f"{given} holds more than {MAX_FILES} files; name what is part of the adapter")
                 yield path
+
+
+def _bounded(files: Sequence[Path], given: Path) -> Sequence[Path]:
+    """The files. Raises ArtefactError where they are larger than MAX_BYTES together, or one is gone."""
+    try:
+        size = sum(path.stat().st_size for path in files)
+    except OSError as error:
+        raise ArtefactError(f"{error.filename} cannot be read: {error.strerror}") from error
+    if size > MAX_BYTES:
+        most = MAX_BYTES >> 30
+        raise ArtefactError(f"{given} holds {size >> 30} GiB, more than {most}; name what is part of the adapter")
+    return files
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import ModuleType
@@ -106,6 +106,14 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
         for fault in contract.faults
     ]
     return (*scripted, *suite, *faults)
+
+
+def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], faults: bool) -> bool:
+    """Whether a narrowed run has this case: those of `cases` always, others by `clauses`, faults only with `faults`."""
+    if planned.id in cases:
+        return True
+    asked = not clauses.isdisjoint(planned.clauses) if clauses else not cases or not faults
+    return asked and (faults or planned.form is not Form.FAULT)
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

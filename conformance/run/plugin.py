@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine, RunSettings
-from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_tests
+from holdfast.conformance.run.plan import Form, PlannedCase, is_selected, plan_of, suite_tests
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract
 
@@ -94,14 +94,12 @@ class _Runner:
         clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
         faults = not config.getoption(_FAULTS)
 
-        def wanted(planned: PlannedCase) -> bool:
-            if planned.id in cases:
-                return True
-            asked = bool(clauses & set(planned.clauses)) if clauses else not cases or not faults
-            return asked and (faults or planned.form is not Form.FAULT)
-
         if clauses or cases or not faults:
-            kept = [item for item in items if isinstance(item, CaseItem) and wanted(item.planned)]
+            kept = [
+                item
+                for item in items
+                if isinstance(item, CaseItem) and is_selected(item.planned, clauses=clauses, cases=cases, faults=faults)
+            ]
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = kept
 

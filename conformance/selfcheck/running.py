@@ -40,6 +40,8 @@ class Wanted:
         """The command line."""
         words = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", self.contract]
         words += ["--evidence", str(evidence), "--seed", "selfcheck", "--format", "json", "--slow", str(self.slow)]
+        # Several mutants run at the same time already.
+        words += ["--jobs", "1"]
         for clause in self.clauses:
             words += ["--clause", clause]
         if self.faults is not None:

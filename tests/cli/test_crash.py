@@ -22,7 +22,7 @@ from holdfast.specs import schema
 
 pytestmark = pytest.mark.usefixtures("tracer")
 # The package has the command under the name of its module.
-CRASH = import_module("holdfast.conformance.cli.crash")
+CRASH = import_module("holdfast.conformance.cli.crash.command")
 
 GUARD = str(Path(__file__).parents[1] / "faults" / "stores" / "guard.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash"]

@@ -20,7 +20,7 @@ from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
 # The package has the command under the name of its module.
-CRASH = import_module("holdfast.conformance.cli.crash")
+CRASH = import_module("holdfast.conformance.cli.crash.command")
 STORE = {store.name: store for store in STORES}
 REFUSED = Ability("Operation not permitted")
 

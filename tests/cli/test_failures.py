@@ -18,9 +18,9 @@ import pytest
 
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.failure import again, around
-from holdfast.conformance.cli.options import Options
 from holdfast.conformance.cli.target import target_of
+from holdfast.conformance.cli.verify.failure import again, around
+from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import RunSettings, twin_goes_first
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.recorder import Caller

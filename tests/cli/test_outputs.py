@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.options import Options
-from holdfast.conformance.cli.outputs import unusable_outputs
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.outputs import unusable_outputs
 from holdfast.conformance.run.engine import RunSettings
 from holdfast.conformance.run.recorder import Caller
 from holdfast.reports.evidence import SeedOrigin

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 
 from holdfast.conformance.cli.console import out, print_json
-from holdfast.conformance.cli.streams import Output
+from holdfast.conformance.cli.outermost.streams import Output
 from holdfast.reports.plain import disarmed, line_after, plain
 from tests.hostile.verify import HERE, holdfast, temp_folder
 

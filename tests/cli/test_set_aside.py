@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cli.before import set_aside_earlier
+from holdfast.conformance.cli.outermost.older_runs import set_aside_earlier
 from holdfast.reports.earlier import set_results_aside
 
 EVIDENCE = b'{"adapter":{}}\n'
@@ -170,7 +170,7 @@ def test_results_that_cannot_move_are_removed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_but_a_little_of_the_standard_library_is_loaded_for_it() -> None:
     code = (
-        "import sys; import holdfast.conformance.cli, holdfast.conformance.cli.before; "
+        "import sys; import holdfast.conformance.cli, holdfast.conformance.cli.outermost.older_runs; "
         "print({'typer', 'rich', 'pytest', 'jsonschema_rs', 'specs', 'holdfast.reports.evidence'} & set(sys.modules))"
     )
     root = str(Path(__file__).parents[2])

@@ -13,9 +13,9 @@ import typer
 
 import holdfast.vectors.jcs.es6.job
 import holdfast.vectors.jcs.spark.numbers
-from holdfast.conformance.cli import vectors_numbers
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.vectors_numbers import es6
+from holdfast.conformance.cli.vectors import es6 as numbers
+from holdfast.conformance.cli.vectors.es6 import es6
 from holdfast.specs import schema
 from holdfast.vectors.jcs.es6.job import Es6Result
 from holdfast.vectors.jcs.es6.published import Comparison
@@ -30,10 +30,10 @@ MATCHING = Es6Result(1000, 37_967, "0" * 64, "0" * 64, Comparison.MATCH, 1, 0.5)
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.contextmanager
     def working(*_: object) -> Iterator[Any]:
-        yield SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
+        yield SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
 
-    monkeypatch.setattr(vectors_numbers, "working", working)
-    monkeypatch.setattr(vectors_numbers, "target_of", lambda *_: SimpleNamespace(command=None))
+    monkeypatch.setattr(numbers, "working", working)
+    monkeypatch.setattr(numbers, "target_of", lambda *_: SimpleNamespace(command=None))
 
 
 def _ends(monkeypatch: pytest.MonkeyPatch, numbers: NumberResult | None, format_: Format = Format.TEXT) -> int:

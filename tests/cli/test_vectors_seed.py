@@ -12,9 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 import holdfast.vectors.jcs.spark.fingerprints
-from holdfast.conformance.cli import vectors_fingerprints
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.vectors_session import Seed
+from holdfast.conformance.cli.vectors import fingerprints as fingerprints_command
+from holdfast.conformance.cli.vectors.spark import Seed
 
 app = typer.Typer()
 
@@ -53,9 +53,9 @@ def test_what_is_no_seed_is_told_what_one_is(given: str) -> None:
 def test_fingerprints_says_of_which_seed_they_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work = SimpleNamespace(spark=None, face=SimpleNamespace(show=None))
-    monkeypatch.setattr(vectors_fingerprints, "working", lambda *_: contextlib.nullcontext(work))
+    work = SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
+    monkeypatch.setattr(fingerprints_command, "working", lambda *_: contextlib.nullcontext(work))
     monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: [])
     with pytest.raises(typer.Exit):
-        vectors_fingerprints.fingerprints(5, seed=77)
+        fingerprints_command.fingerprints(5, seed=77)
     assert "5 requests, seed 77" in capsys.readouterr().out

@@ -21,10 +21,11 @@ import typer
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
-from holdfast.conformance.cli import fitness_look
 from holdfast.conformance.cli.console import PlainConsole
-from holdfast.conformance.cli.explain import explain
-from holdfast.conformance.cli.fitness import QuietCommand, fitness
+from holdfast.conformance.cli.explain.command import explain
+from holdfast.conformance.cli.fitness import assessment
+from holdfast.conformance.cli.fitness.command import fitness
+from holdfast.conformance.cli.reading import QuietCommand
 from holdfast.conformance.fitness import gather
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -415,7 +416,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
     def broken(dsn: str, *_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot go on with {dsn}")
 
-    monkeypatch.setattr(fitness_look, "examine", broken)
+    monkeypatch.setattr(assessment, "examine", broken)
     result = call(_closed_port())
     assert result.exit_code == 20
     assert "RuntimeError" in result.stderr
@@ -599,7 +600,7 @@ def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> No
 def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Examination) -> None:
     told = io.StringIO()
     notes = ("superusers: x\nexit:   0", "y")
-    fitness_look._print(
+    assessment._print(
         PlainConsole(file=told, width=120),
         replace(documented, judgement=replace(documented.judgement, notes=notes)),
         {"digest": None},

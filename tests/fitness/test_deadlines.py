@@ -21,7 +21,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from holdfast.conformance.cli.fitness import fitness
+from holdfast.conformance.cli.fitness.command import fitness
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.gather import Names, examine

@@ -245,12 +245,12 @@ def test_the_summary_as_json_fits_its_schema_and_the_evidence(tmp_path: Path) ->
     assert data["counts"] == outcome.footer["counts"]
 
 
-@pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "reasons"])
+@pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "methods", "reasons"])
 def test_a_list_as_json_fits_its_schema(what: str, temp: Path, tmp_path: Path) -> None:
     data = as_json(command("list", what, "--format", "json", temp=temp, cwd=tmp_path), "list")
     assert data["list"] == what
     only = as_json(command("list", what, "--contract", "toy", "--format", "json", temp=temp, cwd=tmp_path), "list")
-    due = {"contracts": 1, "clauses": 5, "cases": len(TOY.cases), "reasons": 3}
+    due = {"contracts": 1, "clauses": 5, "cases": len(TOY.cases), "methods": len(TOY.methods), "reasons": 3}
     assert len(only["rows"]) == due[what] < len(data["rows"])
 
 

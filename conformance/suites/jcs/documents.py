@@ -15,7 +15,6 @@ from itertools import count, islice
 from random import Random
 from typing import Any
 
-from holdfast.vectors.jcs.construct.stream import batch, twins
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -55,6 +54,9 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
 
 def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:
     """The same as rows of the stream."""
+    # numpy and pyarrow take a third of a second, for which no list of cases should wait.
+    from holdfast.vectors.jcs.construct.stream import batch, twins
+
     number = number_of(seed)
     for start in count(0, _SLICE):
         rows = batch(number, start, _SLICE).to_pylist()

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from holdfast.conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
-from holdfast.conformance.cli.vectors_parity import describe
+from holdfast.conformance.cli.vectors.evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors.parity import describe
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import schema

@@ -14,10 +14,10 @@ import pytest
 import typer
 
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.vectors_evidence import counterexample_json, exit_of_result, record
-from holdfast.conformance.cli.vectors_parity import _print_matrix, _status, describe
-from holdfast.conformance.cli.vectors_session import working
-from holdfast.conformance.cli.vectors_verify import print_result, result_json
+from holdfast.conformance.cli.vectors.evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors.parity import _print_matrix, _status, describe
+from holdfast.conformance.cli.vectors.spark import working
+from holdfast.conformance.cli.vectors.verify import print_result, result_json
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import schema

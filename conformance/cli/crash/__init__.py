@@ -1,0 +1,1 @@
+"""`holdfast crash`: what kills, power loss and failing calls cost a store."""

@@ -1,0 +1,372 @@
+"""`holdfast crash -- CMD…`: what kills, power loss and failing calls do to a store, without its help."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.places import unusable
+from holdfast.conformance.cli.target import found_here
+from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
+from holdfast.conformance.faults.dependencies import Dependencies, Promise
+from holdfast.conformance.faults.layers import RECORDED
+from holdfast.conformance.faults.lines import Limits, Lines, puts
+from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.probe import probe
+from holdfast.conformance.faults.recording import RecordingError
+from holdfast.conformance.faults.report import Finding, Layer, Report, Trial
+from holdfast.conformance.faults.story import draw
+from holdfast.conformance.faults.sweep import Sweep, self_test
+from holdfast.conformance.verdict import Exit
+from holdfast.servers.folders import temp_folders_in
+from holdfast.servers.janitor import Janitor
+
+_OUTPUT = Path("holdfast-out/crash")
+# Under the tracer a store takes three to seven times as long, on a busy machine more.
+_SLOWER = 10.0
+# Of the states behind those at the acknowledgements, so many have to be tried as well.
+_FURTHER = 16
+# The time counts from the start of the process, if that was not longer ago.
+_MOST_START = 1.0
+# Pictures are drawn until so much of the time behind its end.
+_DRAWN_LATE = 0.05
+# More than the tries so far say, for those to come may take longer.
+_MARGIN = 1.25
+# A disk becomes full by pages of 4,096 bytes, so for it a value has so many characters.
+_LARGE = 2000
+
+
+# Where the picture of a finding is put, if one is.
+_Timeline: TypeAlias = Callable[[Layer, Finding], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """What the layers are run on: with the tracer, without, and with larger values."""
+
+    sweep: Sweep
+    without: Dependencies
+    large: Dependencies
+
+
+# By their names on the command line, in the order in which they run.
+_LAYERS: dict[str, Layer] = {
+    "power": Layer.POWER,
+    "kill": Layer.KILL,
+    "torn": Layer.TORN_KILL,
+    "recovery": Layer.RECOVERY,
+    "errors": Layer.ERRORS,
+    "short": Layer.SHORT,
+    "sync": Layer.SYNC_ERRORS,
+    "missing": Layer.MISSING,
+    "truncated": Layer.TRUNCATED,
+    "corrupt": Layer.CORRUPT,
+    "foreign": Layer.FOREIGN,
+    "locked": Layer.LOCKED,
+    "readonly": Layer.READ_ONLY,
+    "full": Layer.FULL,
+    "damage": Layer.DAMAGE,
+    "down": Layer.DOWN,
+    "slow": Layer.SLOW,
+}
+_TRACED = frozenset(name for name, layer in _LAYERS.items() if layer in RECORDED)
+# What is taken away while it works: these do not begin with what a finished run has left.
+_BY_THEMSELVES = frozenset({Layer.FULL, Layer.DOWN, Layer.SLOW})
+
+
+def crash(
+    context: typer.Context,
+    layer: Annotated[
+        list[str] | None, typer.Option("--layer", help=f"only this one of {', '.join(_LAYERS)}; repeat. All by default")
+    ] = None,
+    ops: Annotated[int, typer.Option("--ops", min=1, max=100, help="writes of the workload")] = 6,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="time for the whole command; what is under way then is ended")
+    ] = 120.0,
+    least: Annotated[
+        bool, typer.Option("--least", help="end as soon as every layer has reached its floor: the same on any machine")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="the same seed tries the same, in the same order")] = 0,
+    scratch: Annotated[
+        list[str] | None, typer.Option("--scratch", metavar="PATTERN", help="files no promise is about; repeat")
+    ] = None,
+    results: Annotated[Path, typer.Option("--out", help="states of the disk that broke a promise go here")] = _OUTPUT,
+    detects: Annotated[
+        bool, typer.Option("--detects", help="the store promises to notice damaged bytes: no older state will do")
+    ] = False,
+    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every limit of time")] = 1.0,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Find out what a crash, a power loss or a full disk costs a store: `holdfast crash -- COMMAND…`.
+
+    COMMAND gets its work directory as its last argument and speaks lines (docs/crash.md): it says READY, answers
+    `PUT name value` with OK once both facts of the write are durable, and `DUMP` with a JSON object. It is run under a
+    tracer that needs no root and no help of it. The exit status is 0 only if every layer that was asked for reached its
+    floor, a number of tries, and kept every promise; 12 if the time was too short for that.
+    """
+    deadline = Deadline(max(0.0, seconds - _start_took()))
+    wanted = list(dict.fromkeys(layer or _LAYERS))
+    unknown = [name for name in wanted if name not in _LAYERS]
+    if unknown:
+        stop(Exit.USAGE, f"unknown layer {unknown[0]!r}; known layers: {', '.join(_LAYERS)}")
+    command = tuple(context.args)
+    if not command:
+        stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")
+    words = found_here(command)
+    if why := unusable(results):
+        stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")
+    limits = Limits().scaled(slow)
+    try:
+        with Janitor() as janitor, ExitStack() as stack:
+            environment = {**os.environ, **janitor.mark}
+            parent = janitor.make_folder()
+            stack.enter_context(temp_folders_in(parent))
+            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
+            if unable:
+                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
+
+            def swept(size: int) -> Sweep:
+                sweep = Sweep(
+                    lambda: Lines(words, limits=limits, environment=environment, deadline=deadline),
+                    puts(ops, seed=seed, size=size),
+                    traced=lambda: Lines(
+                        words, limits=limits.scaled(_SLOWER), environment=environment, deadline=deadline
+                    ),
+                    further=_FURTHER,
+                    deadline=deadline,
+                    seed=seed,
+                    scratch=scratch or (),
+                    parent=parent,
+                    keep=results,
+                )
+                return stack.enter_context(sweep)
+
+            small, promise = swept(0), Promise.DETECTS if detects else Promise.NEVER_WRONG
+            store = _Store(small, Dependencies(small, promise=promise), Dependencies(swept(_LARGE)))
+            running = _Running(store, format_, unable, deadline)
+            reports = running.reports([_LAYERS[name] for name in wanted], is_least=least)
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
+    left_out = [name for name in _LAYERS if name not in wanted]
+    status, needed = _status(reports), _needed(reports, seconds)
+    timeline = partial(_timeline, until=Deadline(deadline.left + seconds * _DRAWN_LATE))
+    if format_ is Format.JSON:
+        said = {"command": list(command), "seed": seed, "seconds": seconds, "needed": needed, "left_out": left_out}
+        print_json({**said, **_json(reports, status, timeline)})
+    else:
+        _print(reports, timeline)
+        out().print(_conclusion(reports, status, wanted, left_out, needed), markup=False)
+        again = ["holdfast", "crash", *_each("--layer", layer), *_each("--scratch", scratch)]
+        again += ["--detects"] if detects else []
+        again += ["--least"] if least else []
+        again += ["--slow", f"{slow:g}"] if slow != 1.0 else []
+        again += ["--out", str(results)] if results != _OUTPUT else []
+        again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
+        out().print(f"again: {shlex.join(again)}", markup=False)
+    raise typer.Exit(int(status))
+
+
+def _start_took() -> float:
+    """Seconds that the start of this process has taken, at most `_MOST_START`; 0 where it is unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        # proc_pid_stat(5): field 22 is when it began, in ticks since the machine did; the second may have blanks in it.
+        began = int(Path("/proc/self/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
+        return min(max(0.0, age), _MOST_START)
+    return 0.0
+
+
+def _each(option: str, values: Sequence[str] | None) -> list[str]:
+    """An option that is repeated, as words of a command line."""
+    return [word for value in values or () for word in (option, value)]
+
+
+class _Running:
+    """Runs all layers to their floors, one after the other, and shares the time that is left among them.
+
+    What the first could not begin with the others do not wait for again.
+    """
+
+    def __init__(self, store: _Store, format_: Format, unable: str, deadline: Deadline) -> None:
+        self._store, self._format, self._unable, self._deadline = store, format_, unable, deadline
+        # Why the run in which nothing goes wrong could not be recorded, and why there is none without the tracer.
+        self._unrecorded: tuple[str, ...] = ()
+        self._unfinished: tuple[str, ...] = ()
+
+    def reports(self, layers: Sequence[Layer], *, is_least: bool) -> Sequence[Report]:
+        """The report of each layer; standard error says which one runs."""
+        begun = {layer: self._begin(layer) for layer in layers}
+        trials = [one for one in begun.values() if isinstance(one, Trial)]
+        while not is_least and self._deadline.left and (going := [one for one in trials if not one.is_over]):
+            for place, trial in enumerate(going):
+                # What one leaves the others have.
+                self._go_on(trial, self._deadline.left / (len(going) - place))
+        return [one.report() if isinstance(one, Trial) else one for one in begun.values()]
+
+    def _begin(self, layer: Layer) -> Trial | Report:
+        """The layer, at its floor; or why it cannot be tried."""
+        if layer in RECORDED:
+            if self._unable:
+                return Report(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self._unable}",))
+            if self._unrecorded:
+                return Report(layer, 0, 0, "not tried", unproven=self._unrecorded)
+            trial = self._go_on(self._store.sweep.trial(layer))
+            self._unrecorded = () if self._store.sweep.recorded else tuple(trial.tally.unproven)
+            return trial
+        if layer in _BY_THEMSELVES:
+            return self._go_on((self._store.large if layer is Layer.FULL else self._store.without).trial(layer))
+        if self._unfinished:
+            return Report(layer, 0, 0, "not tried", unproven=self._unfinished)
+        trial = self._go_on(self._store.without.trial(layer))
+        self._unfinished = () if self._store.without.begun else tuple(trial.tally.unproven)
+        return trial
+
+    def _go_on(self, trial: Trial, seconds: float = 0.0) -> Trial:
+        name = trial.tally.layer.value
+        if self._format is Format.TEXT:
+            err().print(f"{name}: at work, {self._deadline.left:.0f} s left for all", markup=False)
+        trial.go_on(seconds)
+        if self._format is Format.TEXT:
+            err().print(f"{name}: {trial.tally.words}", markup=False)
+        return trial
+
+
+def _status(reports: Sequence[Report]) -> Exit:
+    """10 if a promise was broken; 12 if a layer that was asked for is no pass, or none of them applies."""
+    kinds = {finding.verdict.kind for report in reports for finding in report.findings}
+    if kinds - {Kind.INIT}:
+        return Exit.FAIL_OPEN
+    is_shown = all(report.clean for report in reports) and any(report.tried for report in reports)
+    return Exit.OK if is_shown else Exit.INCOMPLETE
+
+
+def _needed(reports: Sequence[Report], seconds: float) -> float | None:
+    """How many seconds all floors would take, by the tries that were made; None if that is not known, or they did."""
+    tried = sum(report.tried for report in reports)
+    short = [report for report in reports if report.short]
+    if not short or not tried:
+        return None
+    usual = sum(report.seconds for report in reports) / tried
+    each = ((report, report.seconds / report.tried if report.tried else usual) for report in short)
+    return float(math.ceil(seconds + _MARGIN * sum(report.short * took for report, took in each)))
+
+
+def _conclusion(
+    reports: Sequence[Report], status: Exit, wanted: Sequence[str], left_out: Sequence[str], needed: float | None
+) -> str:
+    """What all of it comes to, in a sentence."""
+    if status is Exit.FAIL_OPEN:
+        return "promises were broken"
+    if status is Exit.OK:
+        if not left_out:
+            return "every promise was kept"
+        layers = f"layer {wanted[0]}" if len(wanted) == 1 else f"layers {', '.join(wanted)}"
+        return f"conforms in {layers}; the other layers were not asked for: {', '.join(left_out)}"
+    if any(report.short for report in reports):
+        if needed is None:
+            return "not proven: the time was over before anything was tried; give several times as many --seconds"
+        return f"not proven: the time was too short for the floor of every layer; it takes about --seconds {needed:g}"
+    if all(report.clean for report in reports):
+        return "not proven: no layer that was asked for applies"
+    return "not proven"
+
+
+def _json(reports: Sequence[Report], status: Exit, timeline: _Timeline) -> dict[str, Any]:
+    """The reports as JSON (`specs/schemas/crash.schema.json`)."""
+    return {
+        "exit": int(status),
+        "layers": [
+            {
+                "layer": report.layer.value,
+                "clean": report.clean,
+                "tried": report.tried,
+                "total": report.total,
+                "floor": report.floor,
+                "tally": report.tally,
+                "unproven": list(report.unproven),
+                "beside": report.beside,
+                "seconds": round(report.seconds, 3),
+                "findings": [
+                    {
+                        "at": finding.what,
+                        "number": finding.point,
+                        "class": finding.verdict.kind.value,
+                        "expected": finding.verdict.expected,
+                        "came": finding.verdict.came,
+                        "story": finding.story,
+                        "state": None if finding.kept is None else str(finding.kept),
+                        "timeline": timeline(report.layer, finding),
+                    }
+                    for finding in report.findings
+                ],
+            }
+            for report in reports
+        ],
+    }
+
+
+def _explain(console: Console, layer: Layer, finding: Finding, timeline: _Timeline) -> None:
+    """The first finding of a class; the others of a layer say the same of other points."""
+    console.print(f"{layer.value}: {finding.verdict.kind.value}", style="bold red", markup=False)
+    console.print(f"    expected  {finding.verdict.expected}", markup=False)
+    console.print(f"    got       {finding.verdict.came}", markup=False)
+    console.print(f"    because   {finding.story}", markup=False)
+    if finding.kept is not None:
+        recording = finding.kept.with_suffix(".jsonl")
+        recorded = f", recorded in {recording}" if finding.what == "operation" else ""
+        console.print(f"    state     {finding.kept}{recorded}", markup=False)
+    if (picture := timeline(layer, finding)) is not None:
+        console.print(f"    timeline  {picture}", markup=False)
+
+
+def _timeline(layer: Layer, finding: Finding, *, until: Deadline) -> str | None:
+    """Where the picture is put, None without one; the text of the report has everything that it shows."""
+    try:
+        picture = draw(layer, finding, until)
+    except (OSError, RecordingError, OutOfTimeError) as error:
+        err().print(f"no timeline: {error}", markup=False)
+        return None
+    return None if picture is None else str(picture)
+
+
+def _state(report: Report) -> str:
+    """What was found, as the table has it, with its colour."""
+    found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
+    if found:
+        return f"[bold red]{found}[/]"
+    if not report.clean:
+        return "[yellow]not proven[/]"
+    return "does not apply" if report.beside else "[green]nothing[/]"
+
+
+def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
+    console = out()
+    for report in reports:
+        shown: set[Kind] = set()
+        for finding in report.findings:
+            if finding.verdict.kind not in shown:
+                _explain(console, report.layer, finding, timeline)
+            shown.add(finding.verdict.kind)
+        for words in report.unproven:
+            console.print(f"{report.layer.value}: NOT PROVEN: {words}", style="yellow", markup=False)
+    table = Table(show_edge=False)
+    for column in ("layer", "tried", "floor", "found"):
+        table.add_column(column, overflow="fold")
+    for report in reports:
+        floor = "" if report.beside else str(report.floor)
+        table.add_row(report.layer.value, escape(report.beside or report.tally), floor, _state(report))
+    console.print(table)

@@ -1,0 +1,101 @@
+"""`holdfast explain NAME`: everything the kit knows about a clause, a case, a method, a reason or a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
+from holdfast.conformance.cli.explain import described
+from holdfast.conformance.cli.explain.text import lines_of
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
+
+
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="a clause, a case, a method, a reason or a contract; CONTRACT/NAME where it is in several"),
+    ] = None,
+    contract: Annotated[str | None, typer.Option("--contract", help="only of this contract")] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="DOCS", help="write the page of each contract's methods into DOCS")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Explain a clause, a case, a method, a reason or a contract."""
+    if contract is not None and contract not in contract_names():
+        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    if (name is None) is (write is None):
+        stop(Exit.USAGE, f"expected a name or --write, got {'neither' if name is None else 'both'}")
+    names = contract_names() if contract is None else (contract,)
+    try:
+        if write is not None:
+            _write(write, [load_contract(each) for each in names])
+            return
+        assert name is not None
+        found = list(_found(name, names))
+    except SpecError as error:
+        stop(Exit.KIT, str(error))
+    if not found:
+        stop(
+            Exit.USAGE, f"expected the id of a clause or a case, a method or a reason, got {name!r}{_near(name, names)}"
+        )
+    if len(found) > 1:
+        places = ", ".join(f"{each.name}/{name}" for each, _ in found)
+        stop(Exit.USAGE, f"expected a name that is in one contract, got {name!r}; say one of {places}")
+    ((where, data),) = found
+    if format_ is Format.JSON:
+        print_json(data)
+    else:
+        print_lines(out(), lines_of(where, data))
+
+
+def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str, Any]]]:
+    """The explanation of that name in each contract that has it."""
+    prefix, _, rest = name.partition("/")
+    for contract in map(load_contract, names):
+        own = rest if prefix == contract.name and rest else name
+        if name == contract.name:
+            yield contract, described.contract_data(contract)
+        elif own in contract.clauses:
+            yield contract, described.clause_data(contract, contract.clauses[own])
+        elif own in contract.methods:
+            yield contract, described.method_data(contract, contract.methods[own])
+        elif own in contract.reasons:
+            yield contract, described.reason_data(contract, contract.reasons[own])
+        elif prefix == contract.name:
+            # The ids of cases begin with the name of their contract.
+            planned = next((case for case in plan_of(contract) if case.id == name), None)
+            if planned is not None:
+                yield contract, described.case_data(contract, planned)
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    near = [
+        known for contract in map(load_contract, names) for known in _known(contract) if name.lower() in known.lower()
+    ]
+    return f"; near it: {', '.join(near[:8])}" if near else "; `holdfast list` lists them all"
+
+
+def _known(contract: Contract) -> Iterator[str]:
+    yield from contract.clauses
+    yield from (case.id for case in plan_of(contract))
+    yield from (f"{contract.name}/{each}" for each in (*contract.methods, *contract.reasons))
+
+
+def _write(docs: Path, contracts: Sequence[Contract]) -> None:
+    from holdfast.conformance.cli.explain.pages import FOLDER, page_of
+
+    if not docs.is_dir():
+        stop(Exit.USAGE, f"--write: expected a folder, got {docs}; make it first")
+    folder = docs / FOLDER
+    folder.mkdir(exist_ok=True)
+    for contract in contracts:
+        path = folder / f"{contract.name}.md"
+        path.write_text(page_of(contract), encoding="utf-8")
+        out().print(f"wrote {path}", markup=False)

@@ -1,0 +1,205 @@
+"""What there is to say of a contract, a clause, a case, a method or a reason, as plain JSON (explain.schema.json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.specs import Case, Clause, Contract
+from holdfast.specs.faults import FaultCase
+from holdfast.specs.loader import contract_folders
+from holdfast.specs.model import Method, Reason
+from holdfast.specs.mutants import load_mutants
+from holdfast.specs.yamlfile import read_yaml
+
+# The keys of a step, or of a workload's parts, whose value is the name of a method.
+_CALLS = ("call", "race", "start", "observe", "ask", "provoke")
+# And those whose value is a reason, or a list of reasons.
+_REASONS = ("reason", "refused")
+# Parts of contract.yaml that stand in the explanation of a contract as they are written there.
+_PARTS = ("summary", "parameters", "keys", "decision_order", "states", "transitions", "relations", "inspection")
+
+
+def written(contract: Contract) -> Mapping[str, Any]:
+    """What contract.yaml says, as it is written there."""
+    found: Mapping[str, Any] = read_yaml(contract_folders()[contract.name] / "contract.yaml")
+    return found
+
+
+def contract_data(contract: Contract) -> dict[str, Any]:
+    """A contract without its clauses and cases."""
+    parts = written(contract)
+    return {
+        "contract": _full_name(contract),
+        "title": contract.title,
+        "digest": contract.digest,
+        "stateless": contract.stateless,
+        "methods": {method.name: method.title for method in contract.methods.values()},
+        "reasons": {reason.name: reason.meaning for reason in contract.reasons.values()},
+        **{part: parts.get(part) for part in _PARTS},
+    }
+
+
+def clause_data(contract: Contract, clause: Clause) -> dict[str, Any]:
+    """A clause, with the cases and the mutants that belong to it."""
+    declared = load_mutants(contract.name)
+    return {
+        "clause": clause.id,
+        "contract": _full_name(contract),
+        "level": clause.level.value,
+        "basis": clause.basis.value,
+        "section": clause.section,
+        "proof": clause.proof.value,
+        "text": clause.text,
+        "harm": clause.harm,
+        "digest": clause.digest,
+        "not_testable": clause.not_testable,
+        "unbreakable": declared.unbreakable.get(clause.id),
+        "cases": [{"case": case.id, "title": case.title} for case in plan_of(contract) if clause.id in case.clauses],
+        "mutants": [
+            {"mutant": mutant.name, "title": mutant.title, "verdict": mutant.must_fail[clause.id]}
+            for mutant in declared.breaking(clause.id)
+        ],
+    }
+
+
+def case_data(contract: Contract, planned: PlannedCase) -> dict[str, Any]:
+    """A case, with its script or its fault; a suite test has neither."""
+    case, fault = contract.case(planned.id), contract.fault(planned.id)
+    script = _struck(contract, fault) if fault is not None else None if case is None else _script(case)
+    return {
+        "case": planned.id,
+        "contract": _full_name(contract),
+        "title": planned.title,
+        "clauses": list(planned.clauses),
+        "scripted": planned.scripted,
+        "provocations": sorted(planned.provocations),
+        "form": planned.form.value,
+        "script": script,
+    }
+
+
+def method_data(contract: Contract, method: Method) -> dict[str, Any]:
+    """A method: what it takes, what it answers, and the cases whose text names it."""
+    refusal = method.refusal_data
+    return {
+        "method": method.name,
+        "contract": _full_name(contract),
+        "group": method.group.value,
+        "title": method.title,
+        "capability": method.name,
+        "effects": list(method.effects),
+        "reasons": {name: contract.reasons[name].meaning for name in method.reasons},
+        "audited": method.audited if method.reasons else None,
+        "args": _alone(method.args.schema),
+        "result": None if method.result is None else _alone(method.result.schema),
+        "refusal_data": None if refusal is None else _alone(refusal.schema),
+        "cases": _naming(contract, method.name, _CALLS),
+    }
+
+
+def reason_data(contract: Contract, reason: Reason) -> dict[str, Any]:
+    """A refusal reason: what it means, what it leaves and carries, the methods and cases that name it."""
+    return {
+        "reason": reason.name,
+        "contract": _full_name(contract),
+        "meaning": reason.meaning,
+        "audit_records": reason.audit_records,
+        "data": list(reason.data),
+        "when": [
+            step["when"]
+            for step in written(contract).get("decision_order", ())
+            if reason.name in _strings(list(step.values()))
+        ],
+        "methods": [method.name for method in contract.methods.values() if reason.name in method.reasons],
+        "cases": _naming(contract, reason.name, _REASONS),
+    }
+
+
+def _full_name(contract: Contract) -> str:
+    return f"{contract.name} {contract.version}"
+
+
+def _alone(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema with those of the shared definitions that it needs."""
+    shared = schema.get("$defs", {})
+    own = {key: value for key, value in schema.items() if key != "$defs"}
+    needed: dict[str, Any] = {}
+    waiting = [own]
+    while waiting:
+        for text in _strings(waiting.pop()):
+            name = text.removeprefix("#/$defs/")
+            if name != text and name not in needed:
+                needed[name] = shared[name]
+                waiting.append(shared[name])
+    return {**own, "$defs": {name: needed[name] for name in shared if name in needed}} if needed else own
+
+
+def _naming(contract: Contract, name: str, keys: tuple[str, ...]) -> list[str]:
+    """The ids of scripted cases and faults in whose text one of these keys has that value."""
+    found = [case.id for case in contract.cases if name in _values(_script(case), keys)]
+    return found + [fault.id for fault in contract.faults if name in _values(_struck(contract, fault), keys)]
+
+
+def _values(part: Any, keys: tuple[str, ...]) -> Iterator[str]:
+    """Every string that is the value of one of these keys, or in a list that is."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key in keys and not isinstance(value, Mapping):
+                yield from _strings(value)
+            yield from _values(value, keys)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _values(each, keys)
+
+
+def _strings(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, Mapping):
+        for value in part.values():
+            yield from _strings(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _strings(value)
+
+
+def _script(case: Case) -> dict[str, Any]:
+    twin = case.twin
+    parts: dict[str, Any] = {
+        "kind": case.kind.value,
+        "open": {"surface": case.surface, "config": dict(case.config)},
+        "workers": case.workers,
+        "given": [dict(step) for step in case.given],
+        "when": [dict(step) for step in case.when],
+        "then": [dict(step) for step in case.then],
+    }
+    if twin is not None:
+        parts["twin"] = {"step": twin.step, "set": dict(twin.change), "at": twin.at, "expect": dict(twin.expect)}
+    return _plain(parts)
+
+
+def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
+    """What is done, during which work, and how it is judged."""
+    workload = contract.workloads[fault.workload]
+    return _plain(
+        {
+            "layer": fault.layer.value,
+            "promise": fault.promise.value,
+            "workload": workload.name,
+            "title": workload.title,
+            "operations": workload.operations,
+            "config": dict(workload.config),
+            "prepare": [dict(step) for step in workload.prepare],
+            "operation": dict(workload.operation),
+            "facts": {name: dict(fact) for name, fact in workload.facts.items()},
+        }
+    )
+
+
+def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is of the parts, as plain JSON."""
+    plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
+    return plain

@@ -1,0 +1,1 @@
+"""`holdfast fitness`: is a live surface fit to hold consumed keys?"""

@@ -1,0 +1,224 @@
+"""The assessment of a surface for the command line: files written, and what is printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.places import unusable_file
+from holdfast.conformance.fitness import sqlite, view
+from holdfast.conformance.fitness.errors import FitnessError
+from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.model import Judgement, Standing, Status
+from holdfast.conformance.fitness.page import page
+from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
+from holdfast.conformance.fitness.proof import Examination, ProofError, proof_json, write
+from holdfast.conformance.fitness.target import holds_secret
+from holdfast.conformance.gate.decision import installed_kit
+from holdfast.conformance.verdict import Exit
+
+# The statement that counts is the last one, and mostly the one before it says what it looks at; the proof has all.
+_TRIED_SHOWN = 2
+_LONGEST_SHOWN = 400
+_COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPROVEN: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for. `beyond` is what stood there besides one DSN."""
+
+    dsn: str
+    names: Names
+    live_dsn: str | None
+    probe_live: bool
+    policy: Path | None
+    json: Path | None
+    html: Path | None
+    challenge: str | None
+    format: Format
+    timeout: float
+    beyond: Sequence[str]
+
+
+def assess(asked: Asked) -> Exit:
+    """Do it and print it. Ends the command where the question cannot be asked."""
+    if asked.beyond:
+        # Not shown: who quotes badly gives half a DSN here.
+        stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
+    _must_hold_no_secret(asked)
+    for option, path in (("--json", asked.json), ("--html", asked.html)):
+        if path is not None and (why := unusable_file(path)):
+            stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
+    _must_be_ours(asked)
+    if asked.challenge is not None and not _CHALLENGE.fullmatch(asked.challenge):
+        stop(Exit.USAGE, "--challenge: expected 1 to 256 printable ASCII characters, as `openssl rand -hex 16` makes")
+    policy = _policy(asked.policy)
+    if asked.live_dsn is not None and not asked.probe_live:
+        stop(Exit.USAGE, "--live-dsn: it is for --probe-live, which is not there; ask for both or for neither")
+    live = (asked.live_dsn or asked.dsn) if asked.probe_live else None
+    if live is not None:
+        err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
+    # The moment before anything is looked at, so that a proof is never younger than its evidence.
+    made = datetime.now(UTC)
+    try:
+        examination = examine(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
+        document = proof_json(examination, kit=installed_kit(), made=made, challenge=asked.challenge)
+        if asked.json is not None:
+            write(document, asked.json)
+    except (FitnessError, ProofError) as error:
+        stop(Exit.USAGE, str(error))
+    if asked.html is not None:
+        _write_page(asked.html, page(examination, document))
+    status = exit_of(examination.judgement)
+    if asked.format is Format.JSON:
+        print_json(document)
+        return status
+    _print(out(), examination, document, status)
+    for what, path in (("proof", asked.json), ("page", asked.html)):
+        if path is not None:
+            out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
+    return status
+
+
+def _must_hold_no_secret(asked: Asked) -> None:
+    """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
+    names, files = asked.names, {"--policy": asked.policy, "--json": asked.json, "--html": asked.html}
+    given = {"--effect": names.effect, "--nonce": names.nonce, "--audit": names.audit, "--writer": names.writer}
+    given["--challenge"] = asked.challenge
+    given |= {option: str(path) for option, path in files.items() if path is not None}
+    if sqlite.path_of(asked.dsn) is not None:
+        given["DSN"] = asked.dsn
+    for option, word in given.items():
+        if word is not None and holds_secret(word):
+            expected = "the path of a file" if option in files or option == "DSN" else "a name"
+            stop(
+                Exit.USAGE,
+                f"{option}: expected {expected}, got something that may hold a password, so it is not shown; was it "
+                "meant for another place? A DSN stands first, in quotes and without an option",
+            )
+
+
+# A text for a command line, and no more of it than a nonce needs.
+_CHALLENGE = re.compile(r"[ -~]{1,256}")
+# With what SQLite names the files beside a database, and what a database begins with.
+_BESIDE = ("-wal", "-shm", "-journal")
+_DATABASE = b"SQLite format 3\0"
+
+
+def _must_be_ours(asked: Asked) -> None:
+    """Nothing is written over what is looked at, nor over what says how."""
+    written = [(option, path) for option, path in (("--json", asked.json), ("--html", asked.html)) if path is not None]
+    for option, path in written:
+        if any(path.name.endswith(ending) for ending in _BESIDE):
+            stop(Exit.USAGE, f"{option}: {path} is what SQLite calls a file beside a database; choose another name")
+        if path.is_file() and _begins(path) == _DATABASE:
+            stop(Exit.USAGE, f"{option}: {path} is a SQLite database, which would be lost; choose another name")
+        if asked.policy is not None and path.resolve() == asked.policy.resolve():
+            stop(Exit.USAGE, f"{option}: {path} is the policy, which would be lost; choose another name")
+    if len({path.resolve() for _, path in written}) < len(written):
+        stop(Exit.USAGE, "--json and --html: expected two files, got one name for both")
+
+
+def _begins(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE))
+    except OSError:
+        # What cannot be read is not written over by mistake: writing will say what is in the way.
+        return b""
+
+
+def exit_of(judgement: Judgement) -> Exit:
+    """0 if the surface is fit, 10 if any criterion is refuted, 12 if some are only unproven or there is no surface."""
+    if judgement.status is Status.FIT:
+        return Exit.OK
+    refuted = any(finding.standing is Standing.REFUTED for finding in judgement.findings)
+    return Exit.FAIL_OPEN if refuted else Exit.INCOMPLETE
+
+
+def _policy(path: Path | None) -> Policy:
+    try:
+        return Policy() if path is None else read_policy(path)
+    except PolicyError as error:
+        stop(Exit.USAGE, f"--policy: {error}")
+
+
+def _write_page(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        stop(Exit.USAGE, f"--html: {path} cannot be written: {error.strerror}; name another file")
+
+
+def _print(console: Console, examination: Examination, document: Mapping[str, Any], status: Exit) -> None:
+    judgement = examination.judgement
+    fit = judgement.status is Status.FIT
+    console.print(judgement.status.value, style="bold green" if fit else "bold red")
+    if examination.surface is not None:
+        surface = examination.surface
+        parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
+        console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}", markup=False)
+    console.print(f"in {examination.target}", markup=False)
+    if examination.server is not None:
+        console.print(f"server: {examination.server.name}", markup=False)
+    table = Table(show_edge=False)
+    for column in ("", "what must be proven", "standing", "why not"):
+        table.add_column(column, overflow="fold")
+    shown = view.findings(examination)
+    for finding in shown:
+        codes = ", ".join(dict.fromkeys(reason.code for reason in finding.reasons))
+        colour = _COLOUR[finding.standing]
+        table.add_row(
+            f"({finding.letter})", escape(finding.title), f"[{colour}]{finding.standing.value}[/]", escape(codes)
+        )
+    console.print(table)
+    # Without a surface the reason of each criterion is the same one.
+    for finding in shown[:1] if examination.surface is None else shown:
+        for reason in finding.reasons:
+            _print_reason(console, finding.letter, reason)
+    _print_rest(console, examination)
+    if document["digest"] is not None:
+        console.print(f"digest: {document['digest']}", markup=False)
+    console.print(f"exit:   {int(status)}", markup=False)
+
+
+def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> None:
+    console.print(f"({letter}) {reason.code}", style=_COLOUR[reason.standing], end=": ", markup=False)
+    console.print(reason.text, markup=False)
+    for row in reason.rows:
+        console.print(f"      catalogue  {row}", markup=False)
+    for probe in reason.probes:
+        if probe.failed:
+            console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}", markup=False)
+        elif probe.tried:
+            console.print(f"      probe      {probe.name} ({probe.how})", markup=False)
+            for tried in probe.tried[-_TRIED_SHOWN:]:
+                console.print(f"                 {tried.who}: {_short(tried.sql)}", markup=False)
+                console.print(f"                 -> {_short(tried.answer)}", markup=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _print_rest(console: Console, examination: Examination) -> None:
+    for note in view.notes(examination):
+        console.print(f"note: {note}", style="dim", markup=False)
+    rows = view.candidates(examination)
+    if rows:
+        table = Table(show_edge=False, title="what was looked at", title_justify="left")
+        for column in ("relation", "as", "why it is not one"):
+            table.add_column(column, overflow="fold")
+        for name, part, why in rows:
+            table.add_row(escape(name), part, escape(why))
+        console.print(table)

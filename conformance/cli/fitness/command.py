@@ -1,0 +1,64 @@
+"""`holdfast fitness DSN`: is this live surface fit to hold consumed keys?"""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.conformance.cli.console import Format, err, print_lines, stop
+from holdfast.conformance.fitness.deadline import TIMEOUT_S
+from holdfast.conformance.verdict import Exit
+from holdfast.servers.janitor import JanitorLostError
+
+
+def fitness(
+    context: typer.Context,
+    dsn: Annotated[str, typer.Argument(metavar="DSN", help="postgresql://… or words of libpq, or a SQLite file")],
+    effect: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed keys")] = None,
+    nonce: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed nonces")] = None,
+    audit: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the failure audit")] = None,
+    writer: Annotated[str | None, typer.Option(metavar="ROLE", help="role that the registrar connects as")] = None,
+    policy: Annotated[Path | None, typer.Option(help="how the contract's words are spelled here, and more")] = None,
+    json_: Annotated[Path | None, typer.Option("--json", metavar="F", help="write the proof here")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="F", help="write it as one page here")] = None,
+    probe_live: Annotated[
+        bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
+    ] = False,
+    live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
+    challenge: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="stands in the proof; the gate asks for it with --challenge")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S,
+) -> None:
+    """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
+
+    The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
+    are not named are searched for. With --probe-live some of it is tried on the live tables too, by a session that logs
+    in as the writer (--live-dsn), and rolled back: that takes locks, fires triggers and moves sequences, and can hold
+    up real requests meanwhile.
+
+    Give the address of the server itself, not of a connection pooler such as PgBouncer: nothing is looked at through
+    one.
+    """
+    # Every other command would wait for the drivers of databases, too.
+    from holdfast.conformance.cli.fitness.assessment import Asked, assess
+    from holdfast.conformance.fitness.gather import Names
+    from holdfast.conformance.fitness.target import scrubbed
+
+    names = Names(effect, nonce, audit, writer)
+    try:
+        asked = Asked(dsn, names, live_dsn, probe_live, policy, json_, html, challenge, format_, timeout, context.args)
+        status = assess(asked)
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
+    except (typer.Exit, JanitorLostError, MemoryError):
+        raise
+    except Exception:
+        # As `main` does for every command, but a traceback may hold the DSN.
+        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn).splitlines())
+        stop(Exit.KIT, "this is a fault of the kit itself, please report it")
+    raise typer.Exit(int(status))

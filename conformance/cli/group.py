@@ -1,0 +1,70 @@
+"""Groups of commands. A module is imported when its command is called, so that no other command waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from holdfast.conformance.cli.reading import OnceCommand
+
+# What stands behind `--` belongs to the adapter, its options included.
+REST: Mapping[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": False}
+
+
+class LoadError(Exception):
+    """The module of a command cannot be imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command is: `module:function` below this package, or `module:app` for a group.
+
+    `summary` is the first paragraph of its help, for the list of commands.
+    """
+
+    where: str
+    summary: str
+    reads: type[TyperCommand] = OnceCommand
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Group(TyperGroup):
+    """A group whose commands are in `entries`, in the order in which they are listed."""
+
+    entries: ClassVar[Mapping[str, Entry]]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """See `click.Group`."""
+        return list(self.entries)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Describe a command for the list of commands. It cannot be called; `resolve_command` has the one that can."""
+        entry = self.entries.get(cmd_name)
+        return None if entry is None else TyperCommand(cmd_name, help=entry.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """See `click.Group`. Raises click.UsageError, LoadError."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load(name, self.entries[name]), rest
+
+
+def load(name: str, entry: Entry) -> Any:
+    """Import the command or group, ready to be called. Raises LoadError."""
+    module, _, attribute = entry.where.partition(":")
+    try:
+        found = getattr(import_module(f"holdfast.conformance.cli.{module}"), attribute)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise LoadError(f"{type(error).__name__}: {error}") from error
+    if isinstance(found, typer.Typer):
+        return get_command(found)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(name, cls=entry.reads, context_settings=dict(entry.settings))(found)
+    return get_command(single)

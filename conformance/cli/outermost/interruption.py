@@ -1,0 +1,30 @@
+"""Signals that end the kit: each does what Ctrl-C does, so that what runs is ended in order and cleaned up."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import NoReturn
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_interrupted = False
+
+
+def catch() -> None:
+    """Let each of these signals interrupt this process."""
+    for number in ENDING:
+        # What is ignored stays ignored: nohup, and jobs in the background of a shell.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """Whether such a signal came. Errors that were raised since then are a consequence of it."""
+    return _interrupted
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    global _interrupted
+    _interrupted = True
+    raise KeyboardInterrupt

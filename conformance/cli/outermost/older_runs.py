@@ -1,0 +1,80 @@
+"""The first thing that `holdfast verify` does: nothing that an older run left stands for the run that begins.
+
+The options are not parsed yet, and may be misspelt. So every word that names a file of evidence or a JUnit file of
+holdfast's is taken for a place of output: `verify` reads neither.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from holdfast.reports.earlier import EarlierError, set_aside, set_results_aside
+
+# Where evidence goes if nothing is said.
+EVIDENCE = os.path.join("holdfast-out", "run.jsonl")
+
+
+def of_vectors(name: str) -> str:
+    """The folder of `vectors verify` for a runner called `name`."""
+    return os.path.join("holdfast-out", "vectors", re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "sdk")
+
+
+def set_aside_earlier(words: Sequence[str]) -> str:
+    """Set aside what the run that these words ask for would replace. Returns what could not be set aside and why.
+
+    `words` is the command line without the program. Other commands than `verify` and `vectors verify` write no
+    evidence, and `--help` runs nothing.
+    """
+    end = list(words).index("--") if "--" in words else len(words)
+    own, adapter = words[:end], words[end + 1 :]
+    commands = [word for word in own if not word.startswith("-")]
+    if "--help" in own:
+        return ""
+    named = list(_named(own))
+    files = [word for _, word in named]
+    # A value that names no file ends the run before it begins, so the file of the default is still the newest then.
+    by_default = not any(option == "--evidence" and _is_file_name(word) for option, word in named)
+    if commands[:2] == ["vectors", "verify"]:
+        files += _beside_mismatches(named, adapter) if by_default else ()
+    elif commands[:1] == ["verify"]:
+        files += [EVIDENCE] if by_default else ()
+    else:
+        return ""
+    problems = []
+    # A folder may hold anything, so only what is asked for as one of Allure is looked into.
+    folders = [word for option, word in named if option.startswith("--al")]
+    for step, places in ((set_aside, files), (set_results_aside, folders)):
+        for place in dict.fromkeys(places):
+            try:
+                step(place)
+            except EarlierError as error:
+                problems.append(str(error))
+            except FileNotFoundError:
+                # The working directory has been removed, and with it all that has a relative path.
+                continue
+    return "; ".join(problems)
+
+
+def _named(own: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every word that may be the value of an option, behind that option."""
+    for before, word in zip(("", *own), own, strict=False):
+        option, found, value = word.partition("=")
+        if word.startswith("-") and found:
+            yield option, value
+        else:
+            yield before, word
+
+
+def _is_file_name(word: str) -> bool:
+    return bool(word) and not word.startswith("-") and not word.endswith(os.sep) and not os.path.isdir(word)
+
+
+def _beside_mismatches(named: Sequence[tuple[str, str]], adapter: Sequence[str]) -> Iterator[str]:
+    """Where `vectors verify` writes evidence if nothing is said."""
+    folders = [word for option, word in named if option == "--out"]
+    folders += [of_vectors(word) for option, word in named if option == "--sdk"]
+    folders += [of_vectors(os.path.basename(word)) for word in adapter[:1]]
+    for folder in folders:
+        yield os.path.join(folder, "run.jsonl")

@@ -1,0 +1,111 @@
+"""Run a command. Every error becomes one line on standard error and an exit status of the table."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import threading
+import traceback
+from typing import NoReturn
+
+import typer
+from typer.main import get_command
+
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.console import stop
+from holdfast.conformance.cli.group import LoadError
+from holdfast.conformance.cli.outermost.interruption import was_interrupted
+from holdfast.conformance.cli.outermost.streams import lost, say
+from holdfast.conformance.cli.places import current_folder
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.servers.janitor import JanitorLostError
+from holdfast.servers.lacking import TOO_LITTLE
+
+# What typer has for wrong words on the command line; click is within typer or beside it, as its version goes.
+_WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]
+# The disk gave out: what there was to say is not written down.
+_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+# What Python says where a thread or a library finds no memory.
+_NO_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map segment", "can't allocate")
+
+
+def run() -> int:
+    """Run the command that `sys.argv` holds, to its exit status. Output that was lost is never a success."""
+    failed: list[threading.ExceptHookArgs] = []
+    threading.excepthook = failed.append
+    status = _status()
+    if failed and failed[0].exc_value is not None:
+        status = _status_of(failed[0].exc_value)
+    error = lost()
+    if error is None:
+        return status
+    say(
+        f"expected to print the result, but standard output takes no more ({error.strerror or error}); "
+        "what was not printed counts as not proven"
+    )
+    known = {int(code) for code in Exit}
+    return int(gravest([Exit(status), Exit.INCOMPLETE])) if status in known else status
+
+
+def _status() -> int:
+    try:
+        command = get_command(app)
+        # As typer would by itself, but for the statuses and the words at the end of it.
+        with command.make_context("holdfast", sys.argv[1:]) as context:
+            command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(Exit.OK if ended.code is None else Exit.KIT)
+    except BaseException as error:
+        return _status_of(error)
+    return int(Exit.OK)
+
+
+def _status_of(error: BaseException) -> int:
+    """Say what went wrong, and the status that it ends with."""
+    try:
+        if isinstance(error, _WRONG_WORDS):
+            _wrong_words(error)
+        _stop_for(error)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except MemoryError:
+        say("there is not enough memory; nothing was proven")
+        return int(Exit.KIT)
+
+
+def _stop_for(error: BaseException) -> NoReturn:
+    if isinstance(error, JanitorLostError):
+        stop(Exit.KIT, str(error))
+    if isinstance(error, KeyboardInterrupt | typer.Abort) or was_interrupted():
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
+    if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _NO_MEMORY):
+        raise MemoryError
+    if isinstance(error, LoadError):
+        stop(Exit.KIT, f"the kit cannot be loaded ({error}); is there memory enough, and is it whole?")
+    if isinstance(error, OSError):
+        what = error.filename if isinstance(error.filename, str) else "a file"
+        why = error.strerror or str(error)
+        if error.errno in TOO_LITTLE:
+            stop(Exit.KIT, f"expected the machine to have room for the kit, got: {why}; nothing was proven")
+        if error.errno in _DISK:
+            stop(Exit.INCOMPLETE, f"{what} cannot be written: {why}; nothing was proven. Make room and run it again")
+        if isinstance(error.filename, str) or not current_folder():
+            where = what if isinstance(error.filename, str) else "the working directory"
+            stop(Exit.USAGE, f"{where} cannot be used: {why}; name a place that is there and that you may use")
+    # A defect of the kit must not look like a result about the adapter.
+    for part in traceback.format_exception(error):
+        for line in part.splitlines():
+            say(line, who="")
+    stop(Exit.KIT, "this is a fault of the kit itself, please report it")
+
+
+def _wrong_words(error: Exception) -> NoReturn:
+    """Words on the command line that are not what was expected."""
+    context = getattr(error, "ctx", None)
+    said = getattr(error, "format_message", error.__str__)()
+    path = "holdfast" if context is None else context.command_path
+    if type(error).__name__ == "NoArgsIsHelpError":
+        raise typer.Exit(int(Exit.USAGE))
+    stop(Exit.USAGE, f"{said.rstrip('.')}; `{path} --help` describes what is expected")

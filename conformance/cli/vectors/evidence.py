@@ -1,0 +1,217 @@
+"""The evidence of `holdfast vectors verify`: one verdict for each category, the whole table, and the exit status.
+
+A category conforms only if every one of its rows agrees, and there is one; without any it was not reached, and the run
+is not a whole one. If rows are missing anywhere, no category conforms: their categories are unknown. Nor does one if
+the runner died and no document can be blamed: the cause is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast import __version__
+from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
+from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.kit import kit_digest
+from holdfast.conformance.run.recorder import environment, pin_of
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
+from holdfast.reports.evidence import (
+    AdapterIdentity,
+    EvidenceWriter,
+    Header,
+    Implementation,
+    KitIdentity,
+    Place,
+    Redactor,
+    SeedOrigin,
+    Selection,
+    Vectors,
+    VerdictLine,
+)
+from holdfast.specs import load_contract
+
+if TYPE_CHECKING:
+    from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.spark.tally import Finding, Row
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
+    from holdfast.vectors.taxonomy import Category
+
+CONTRACT = "jcs"
+# Of a category without rows.
+NO_ROWS = "no rows, so that nothing is proven about it"
+
+
+def verdict_of(finding: Finding) -> Verdict:
+    """What a finding amounts to. Other bytes than everybody else's are open like an accepted defect: what a signature
+    or a replay key is computed over is then not what the other side sees."""
+    if finding.is_open:
+        return Verdict.FAIL_OPEN
+    return {
+        "no_verdict": Verdict.NO_VERDICT,
+        "over_refusal": Verdict.OVER_REFUSAL,
+        "agree": Verdict.CONFORMS,
+    }[finding.value]
+
+
+def verdict_of_row(result: Result, row: Row) -> Verdict:
+    """The verdict of a category: the worst of its rows, never `conforms` while anything is unaccounted for, and
+    `not_reached` if there is no row of it."""
+    found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
+    return worst([*found, Verdict.NO_VERDICT] if result.unaccounted else found)
+
+
+def exit_of_result(result: Result) -> Exit:
+    """The exit status of a run: 13 if the runner never answered, else the gravest of all categories there are."""
+    if not result.answered:
+        return Exit.ADAPTER
+    return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
+
+
+def record(result: Result, where: Path | Place) -> Exit:
+    """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
+    status = exit_of_result(result)
+    header, command = _header(result), result.target.command.words
+    redactor = Redactor.knowing(command=command)
+    with EvidenceWriter(where, redactor=redactor) as writer:
+        writer.header(header)
+        writer.write(line_of(result))
+        verdicts = []
+        for row in result.lines:
+            verdict = verdict_of_row(result, row)
+            verdicts.append(verdict)
+            writer.write(_verdict_line(result, row, verdict))
+        writer.write(Identity(command, started=header.started, redactor=redactor).conclude())
+        writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
+        writer.confirm()
+    return status
+
+
+def _case(result: Result, row: Row) -> str:
+    return f"vectors/{result.profile.value}/{row.category.value}"
+
+
+def _header(result: Result) -> Header:
+    target = result.target
+    said = None
+    if target.language:
+        said = Implementation(f"{target.name} ({target.library})", target.version or "unknown", target.language)
+    return Header(
+        kit=KitIdentity("holdfast", __version__, kit_digest()),
+        contracts=(pin_of(load_contract(CONTRACT)),),
+        adapter=AdapterIdentity(
+            command=target.command.words,
+            commit=None,
+            implementation=said,
+            claims=(),
+        ),
+        environment=environment(),
+        config={"profile": result.profile.value},
+        seed=str(result.seed),
+        seed_origin=SeedOrigin.CHOSEN,
+        nonce=None,
+        deadlines={"answer": target.command.deadline, "start": target.command.start},
+        started=datetime.now(UTC),
+        plan=tuple(_case(result, row) for row in result.lines),
+        selection=Selection((CONTRACT,), None),
+    )
+
+
+def line_of(result: Result) -> Vectors:
+    """The table and the counterexamples as a line of evidence."""
+    from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
+
+    target = result.target
+    return Vectors(
+        stream=result.stream,
+        seed=result.seed,
+        count=result.count,
+        block_rows=BLOCK_ROWS,
+        root=result.root,
+        profile=result.profile.value,
+        sdk={
+            "name": target.name,
+            "language": target.language,
+            "library": target.library,
+            "version": target.version,
+        },
+        missing=result.missing,
+        restarts=result.restarts,
+        table=tuple(row.as_json() for row in result.rows),
+        counterexamples=tuple(counterexample_json(result, found) for found in result.counterexamples),
+    )
+
+
+def counterexample_json(result: Result, found: Counterexample) -> dict[str, Any]:
+    """A counterexample as evidence and reports have it."""
+    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    return {
+        "category": found.category.value,
+        "finding": found.finding.value,
+        "rows": found.rows,
+        "index": found.index,
+        "document": found.smallest.hex(),
+        "shrunk": found.shrunk is not None,
+        "expected": answer_json(pair[0]),
+        "answered": answer_json(pair[1]),
+        "reproduce": reproduction(result, found),
+    }
+
+
+def answer_json(answer: Answered) -> dict[str, Any]:
+    """An answer as evidence and reports have it."""
+    canonical = answer.status.value == "canonical"
+    return {
+        "status": answer.status.value,
+        "hex": answer.body.hex() if canonical else None,
+        # An SDK may put anything into its reason.
+        "detail": "" if canonical else answer.body[:500].decode("utf-8", "replace"),
+    }
+
+
+def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
+    counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows) or NO_ROWS
+    first = next((found for found in result.counterexamples if found.category is row.category), None)
+    line = None if first is None else line_of_one(result, first)
+    return VerdictLine(
+        case=_case(result, row),
+        clauses=(),
+        verdict=verdict.value,
+        silence=_silence(result, first, verdict),
+        detail="; ".join([f"{row.category.title}: {counted}", *result.unaccounted]),
+        expected="" if line is None else line[0],
+        received="" if line is None else line[1],
+        advice="" if line is None else line[2],
+        excused=None,
+        seconds=0,
+    )
+
+
+def without_rows(categories: Iterable[Category]) -> list[str]:
+    """A line for each category without rows."""
+    names = ", ".join(category.value for category in categories)
+    return [f"no rows of {names}: nothing is proven about them; more rows are needed (--count)"] if names else []
+
+
+def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> str | None:
+    if verdict is not Verdict.NO_VERDICT:
+        return None
+    if result.missing:
+        return Silence.MISSING.value
+    words = {"crashed": Silence.CRASH, "hung": Silence.HANG, "garbled": Silence.GARBAGE}
+    silence = None if found is None else words.get(found.answered.status.value)
+    if silence is None and result.restarts:
+        silence = Silence.CRASH
+    return None if silence is None else silence.value
+
+
+def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
+    """Expected, received and advice of one counterexample, as text."""
+    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    return (
+        f"{answer_text(pair[0])} for {shown(found.smallest)}",
+        answer_text(pair[1]),
+        f"run {reproduction(result, found)}",
+    )

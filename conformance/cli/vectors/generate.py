@@ -1,0 +1,48 @@
+"""`holdfast vectors generate`: documents with their expected canonical bytes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from holdfast.conformance.cli.console import Format, out, print_json
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, working
+from holdfast.vectors.taxonomy import Category
+
+
+def generate(
+    count: Annotated[int, typer.Option("--count", min=1, max=10**12, help="how many rows")],
+    folder: Annotated[str, typer.Option("--out", help="new folder: a path, or a URI of any Hadoop file system")],
+    seed: Seed = 0,
+    master: Master = "local[*]",
+    partitions: Partitions = None,
+    resume: Annotated[bool, typer.Option("--resume", help="finish a half-written folder")] = False,
+    format_: OutputFormat = Format.TEXT,
+) -> None:
+    """Generate documents with their expected canonical bytes, as Parquet with a manifest.
+
+    The Merkle root that is printed depends on seed, count and the version of the stream only: the same on every
+    machine, however many cores or partitions there are.
+    """
+    with working(master, format_) as work:
+        from holdfast.vectors.jcs.spark.generate import Mode, Request
+        from holdfast.vectors.jcs.spark.generate import generate as run
+
+        mode = Mode.RESUME if resume else Mode.FRESH
+        manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.progress.show)
+    if format_ is Format.JSON:
+        print_json(manifest.as_json())
+        return
+    table = Table(show_edge=False)
+    table.add_column("category", no_wrap=True)
+    table.add_column("about")
+    table.add_column("rows", justify="right")
+    for category in Category:
+        table.add_row(category.value, category.title, str(manifest.categories.get(category.value, 0)))
+    console = out()
+    console.print(table)
+    size = sum(part.size for part in manifest.parts)
+    console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}", markup=False)
+    console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}", markup=False)

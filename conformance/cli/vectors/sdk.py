@@ -1,0 +1,99 @@
+"""`holdfast vectors sdk`: the SDK runners that the kit brings: list them, build them, be one of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.verdict import Exit
+
+
+@contextlib.contextmanager
+def looked_up() -> Iterator[None]:
+    """Ends the command where a name or a `runner.toml` is wrong: 20 if it is one of the kit's own, which is damaged."""
+    from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError
+
+    try:
+        yield
+    except DamagedError as error:
+        stop(Exit.KIT, str(error))
+    except (ManifestError, UnknownSdkError) as error:
+        stop(Exit.USAGE, str(error))
+
+
+def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
+    """List every runner, and what is missing of those that cannot run here."""
+    from holdfast.vectors.jcs.sdk import find, names
+
+    with looked_up():
+        found = [find(name) for name in names()]
+    if format_ is Format.JSON:
+        rows = [
+            {
+                "name": one.name,
+                "language": one.language,
+                "library": one.library,
+                "version": one.version,
+                "command": list(one.command),
+                "missing": one.missing or None,
+            }
+            for one in found
+        ]
+        print_json({"sdks": rows})
+        return
+    table = Table(show_edge=False)
+    for column in ("name", "language", "library", "version", "runs here"):
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    for one in found:
+        state = "[green]yes[/]" if one.command else f"[yellow]no:[/] {escape(one.missing)}"
+        table.add_row(one.name, escape(one.language), escape(one.library), escape(one.version), state)
+    out().print(table)
+
+
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="all that can be built by default")
+    ] = None,
+    into: Annotated[Path | None, typer.Option("--into", help="folder for what is built")] = None,
+) -> None:
+    """Build runners from their locked versions. Exit 12 if one could not be built: it stays unproven."""
+    from holdfast.vectors.jcs import sdk as runners
+
+    failed = []
+    with looked_up():
+        for name in names or runners.names():
+            try:
+                one = runners.build(name, into)
+            except runners.ManifestError:
+                raise
+            except runners.BuildError as error:
+                failed.append(name)
+                err().print(f"{name}: {error}", markup=False)
+                continue
+            if one.command:
+                out().print(f"{name}: {one.library} {one.version}", markup=False)
+            else:
+                failed.append(name)
+                err().print(f"{name}: {one.missing}", markup=False)
+    if failed:
+        stop(Exit.INCOMPLETE, f"not built: {', '.join(failed)}")
+
+
+def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` names them")]) -> None:
+    """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
+    from holdfast.vectors.jcs import sdk as runners
+
+    with looked_up():
+        try:
+            runners.exec_runner(name)
+        except runners.ManifestError:
+            raise
+        except runners.BuildError as error:
+            stop(Exit.INCOMPLETE, str(error))

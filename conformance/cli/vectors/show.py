@@ -1,0 +1,214 @@
+"""`holdfast vectors show`: one document, and what each profile expects of it. It needs no Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors.sdk import looked_up
+from holdfast.conformance.cli.vectors.verify import runnable
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.servers.janitor import Janitor
+from holdfast.vectors.taxonomy import Category, Profile
+
+if TYPE_CHECKING:
+    from holdfast.vectors.jcs.frames import Answered
+
+_ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
+_HEX = re.compile(r"hex:((?:[0-9a-fA-F]{2})*)\Z")
+_DEADLINE_S = 10.0
+# A document longer than this is cut on a terminal; `--format json` has it whole.
+_MAX_SHOWN = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A document and what is expected of it; `category` is None for a document of the user's own.
+
+    `note` says what is wrong with it, `twin` is the document without that.
+    """
+
+    name: str
+    document: bytes
+    category: str | None
+    expected: dict[Profile, Answered]
+    note: str = ""
+    twin: bytes | None = None
+
+
+def show(
+    context: typer.Context,
+    which: Annotated[
+        str, typer.Argument(metavar="SEED:INDEX | ID | hex:BYTES", help="a generated row, a committed vector, bytes")
+    ],
+    sdk: Annotated[str | None, typer.Option("--sdk", help="ask this runner as well")] = None,
+    profile: Annotated[
+        Profile, typer.Option("--profile", help="hold the SDK's answer against this one")
+    ] = Profile.CORE,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Show one document, what each profile expects of it, and with `--sdk NAME` or `-- COMMAND…` what an SDK answers.
+
+    A generated row is rebuilt alone from its seed and index. For bytes of your own the reference says what is expected.
+    With an SDK the exit status is that of `vectors verify` for this one document.
+    """
+    command = tuple(context.args)
+    if sdk is not None and command:
+        stop(Exit.USAGE, "expected --sdk NAME or `-- COMMAND…`, got both")
+    with looked_up(), Janitor() as janitor:
+        found = _find(which, janitor)
+        failed: list[str] = []
+        answered = None if sdk is None and not command else _ask(sdk, command, found.document, janitor, failed.append)
+    finding = None if answered is None else _finding(found.expected[profile], answered)
+    if finding == "agree" and failed:
+        # A runner that answers and fails has not passed.
+        answered, finding = _failure(failed[0]), "no_verdict"
+    if format_ is Format.JSON:
+        print_json(_json(found, answered, finding, profile))
+    else:
+        _print(found, answered, finding, profile)
+        for what in failed if finding != "no_verdict" else ():
+            out().print(f"and a process of the runner failed: {what}", markup=False, style="bold red")
+    raise typer.Exit(int(gravest([_exit(finding), *([Exit.INCOMPLETE] if failed else [])])))
+
+
+def _find(which: str, janitor: Janitor) -> Shown:
+    row = _ROW.match(which)
+    if row is not None:
+        return _generated(int(row[1]), int(row[2]))
+    given = _HEX.match(which)
+    if given is not None:
+        document = bytes.fromhex(given[1])
+        return Shown(which, document, None, {profile: _reference(profile, document, janitor) for profile in Profile})
+    from holdfast.specs import SpecError
+    from holdfast.vectors.jcs.frames import Answered, Status
+    from holdfast.vectors.record import Canonical, load
+
+    try:
+        record = next((one for one in load() if one.id == which), None)
+    except SpecError as error:
+        stop(Exit.KIT, str(error))
+    if record is None:
+        stop(Exit.USAGE, f"expected SEED:INDEX, hex:BYTES or the id of a committed vector, got {which!r}")
+    expected = {
+        profile: Answered(Status.CANONICAL, answer.body)
+        if isinstance(answer, Canonical)
+        else Answered(Status.REFUSED, answer.reason.encode())
+        for profile, answer in record.expected.items()
+    }
+    twin = next((one.document for one in load() if one.id == record.twin), None)
+    return Shown(record.id, record.document, record.category.value, expected, note=record.note, twin=twin)
+
+
+def _generated(seed: int, index: int) -> Shown:
+    from holdfast.vectors.jcs.construct import row
+    from holdfast.vectors.jcs.frames import Answered, Status
+
+    try:
+        made = row(seed, index)
+    except ValueError as error:
+        stop(Exit.USAGE, str(error))
+    expected = {
+        profile: Answered(Status.REFUSED, (made.reason or "").encode())
+        if made.refused_by & profile.bit
+        else Answered(Status.CANONICAL, made.canonical or b"")
+        for profile in Profile
+    }
+    return Shown(
+        f"{seed}:{index}", made.document, made.category.value, expected, note=made.defect or "", twin=made.twin
+    )
+
+
+def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
+    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
+    return _ask(name, (), document, janitor)
+
+
+def _failure(what: str) -> Answered:
+    from holdfast.vectors.jcs.frames import Answered, Status
+
+    return Answered(Status.CRASHED, what.encode())
+
+
+def _ask(
+    sdk: str | None,
+    command: Sequence[str],
+    document: bytes,
+    janitor: Janitor,
+    unexplained: Callable[[str], None] = lambda _: None,
+) -> Answered:
+    from holdfast.vectors.jcs.frames import StartError, run
+    from holdfast.vectors.jcs.frames.process import scrubbed_environment
+
+    words = tuple(command) if sdk is None else tuple(runnable(sdk).command)
+    environment = {**scrubbed_environment(), **janitor.mark}
+    try:
+        answers = run(words, [document], deadline=_DEADLINE_S, env=environment, unexplained=unexplained)
+        return next(iter(list(answers)))
+    except StartError as error:
+        stop(Exit.ADAPTER, str(error))
+
+
+def _finding(expected: Answered, answered: Answered) -> str:
+    from holdfast.vectors.jcs.spark.tally import disagreement
+
+    return disagreement(expected, answered).value
+
+
+def _exit(finding: str | None) -> Exit:
+    if finding is None or finding == "agree":
+        return Exit.OK
+    return {"no_verdict": Exit.INCOMPLETE, "over_refusal": Exit.NON_CONFORMING}.get(finding, Exit.FAIL_OPEN)
+
+
+def _json(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> dict[str, Any]:
+    from holdfast.conformance.cli.vectors.evidence import answer_json
+
+    return {
+        "name": found.name,
+        "category": found.category,
+        "document": found.document.hex(),
+        "note": found.note,
+        "twin": None if found.twin is None else found.twin.hex(),
+        "expected": {one.value: answer_json(answer) for one, answer in found.expected.items()},
+        "profile": profile.value,
+        "answered": None if answered is None else answer_json(answered),
+        "finding": finding,
+    }
+
+
+def _print(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> None:
+    console = out()
+    about = "" if found.category is None else f": {found.category}, {Category(found.category).title}"
+    console.print(f"{found.name[:200]}{about}", markup=False)
+    lines = [("document", _text(found.document)), ("", f"hex {found.document[:_MAX_SHOWN].hex()}")]
+    if found.note:
+        lines.append(("note", found.note))
+    if found.twin is not None:
+        lines.append(("without it", _text(found.twin)))
+    lines += [(one.value, _answer(answer)) for one, answer in found.expected.items()]
+    if answered is not None:
+        lines.append(("answered", _answer(answered)))
+    for label, text in lines:
+        console.print(f"  {label:<14} {text}", markup=False)
+    if finding is not None:
+        words = finding.replace("_", " ")
+        console.print(f"{words} ({profile.value})", style="green" if finding == "agree" else "bold red")
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text in which everything that is not printable ASCII is written out."""
+    text = data[:_MAX_SHOWN].decode("utf-8", "backslashreplace")
+    kept = "".join(one if one.isascii() and one.isprintable() else ascii(one)[1:-1] for one in text)
+    return kept + (f"… ({len(data)} bytes)" if len(data) > _MAX_SHOWN else "")
+
+
+def _answer(answer: Answered) -> str:
+    if answer.status.value == "canonical":
+        return _text(answer.body)
+    return f"{answer.status.value}: {_text(answer.body)}"

@@ -1,0 +1,139 @@
+"""What every Spark command of `holdfast vectors` shares: a session that leaves nothing behind, and its progress."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.vectors.sdk import looked_up
+from holdfast.conformance.cli.vectors.spark_failures import JobError, words_kept
+from holdfast.conformance.verdict import Exit
+from holdfast.servers.janitor import Janitor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from holdfast.vectors.jcs.spark.progress import Snapshot
+
+# A line of progress on a plain stream, at most this often.
+PLAIN_EVERY_S = 5.0
+
+Master = Annotated[
+    str, typer.Option("--master", help="Spark master: local[*], local[4], yarn, spark://HOST:7077, k8s://…")
+]
+Partitions = Annotated[
+    int | None, typer.Option("--partitions", min=1, help="tasks; by default two for each core. Results do not change")
+]
+# A seed stands in manifests and evidence, whose numbers every reader of JSON must be able to hold.
+_SEED_BITS = 53
+
+
+def _seed(given: str | int) -> int:
+    """The number of a seed, or an unpredictable one; every command prints it."""
+    text = str(given)
+    if text == "random":
+        return secrets.randbits(_SEED_BITS)
+    # Python itself would also take " 1", "1_0" and the digits of other scripts.
+    if text.isascii() and text.isdigit() and len(text) <= _SEED_BITS and int(text) < 2**_SEED_BITS:
+        return int(text)
+    raise typer.BadParameter(f"expected a number from 0 to {2**_SEED_BITS - 1}, or the word random, got {text!r}")
+
+
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        parser=_seed,
+        metavar="N|random",
+        help="rows of equal seed are equal; `random` picks one that no runner can be prepared for, and prints it",
+    ),
+]
+OutputFormat = Annotated[Format, typer.Option("--format", help="text or json")]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A session, the mark that everything it starts has to carry, and where progress is shown."""
+
+    spark: SparkSession
+    janitor: Janitor
+    progress: JobProgress
+
+
+class JobProgress:
+    """Progress: a bar on a terminal, plain lines elsewhere, nothing when the output is for programs."""
+
+    def __init__(self, format_: Format) -> None:
+        self._quiet = format_ is Format.JSON
+        self._console = err()
+        self._last = time.monotonic()
+        self._shown: Snapshot | None = None
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> JobProgress:
+        if self._console.is_terminal and not self._quiet:
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"),
+                TimeElapsedColumn(), console=self._console, transient=True,
+            )  # fmt: skip
+            self._progress.start()
+            self._task = self._progress.add_task("starting Spark", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Report how many tasks are done."""
+        if self._quiet:
+            return
+        if self._progress is not None and self._task is not None:
+            self._progress.update(
+                self._task, description=snapshot.title, completed=snapshot.done, total=snapshot.total or None
+            )
+        elif snapshot.total and time.monotonic() - self._last > PLAIN_EVERY_S and self._shown != snapshot:
+            self._last = time.monotonic()
+            self._shown = snapshot
+            self.say(f"{snapshot.title}: {snapshot.done} of {snapshot.total} tasks done, {snapshot.running} running")
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+
+@contextlib.contextmanager
+def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
+    """A session at `master`. Its JVM, workers, runners and files are removed however the command ends."""
+    from holdfast.vectors.jcs.spark.java import NotAvailableError
+    from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
+    from holdfast.vectors.jcs.spark.session import Place, opened
+    from holdfast.vectors.jcs.spark.storage import StorageError
+
+    try:
+        with looked_up(), Janitor() as janitor, JobProgress(format_) as progress:
+            place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
+            with opened(place) as spark, words_kept():
+                yield Work(spark, janitor, progress)
+    except NotAvailableError as error:
+        stop(Exit.INCOMPLETE, f"not proven: {error}")
+    except OutputError as error:
+        stop(Exit.INCOMPLETE, str(error))
+    except KitFaultError as error:
+        stop(Exit.KIT, str(error))
+    except StorageError as error:
+        stop(Exit.USAGE, str(error))
+    except JobError as error:
+        stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {error}; what was read may be damaged")
+    except KeyboardInterrupt:
+        stop(Exit.INCOMPLETE, "interrupted; nothing was proven. `vectors generate` can go on with --resume")

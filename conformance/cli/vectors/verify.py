@@ -1,0 +1,257 @@
+"""`holdfast vectors verify`: an SDK over millions of documents, what it got wrong, and the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.outermost.older_runs import of_vectors
+from holdfast.conformance.cli.target import found_here
+from holdfast.conformance.cli.vectors.evidence import record, without_rows
+from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
+from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import EvidenceError, Place
+from holdfast.vectors.taxonomy import Profile
+
+if TYPE_CHECKING:
+    from holdfast.vectors.jcs.sdk import Sdk
+    from holdfast.vectors.jcs.spark.judge import Command
+    from holdfast.vectors.jcs.spark.verify import Counterexample, Result, Source, Target
+
+# A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
+DEADLINE_S = 10.0
+START_S = 30.0
+
+
+def verify(
+    context: typer.Context,
+    sdk: Annotated[str | None, typer.Option("--sdk", help="a runner that holdfast brings: `vectors sdk list`")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, max=10**12, help="generate so many rows")] = None,
+    folder: Annotated[str | None, typer.Option("--in", help="a folder that `vectors generate` wrote")] = None,
+    seed: Seed = 0,
+    profile: Annotated[Profile, typer.Option("--profile", help="which reading the SDK claims")] = Profile.CORE,
+    results: Annotated[
+        str | None, typer.Option("--out", help=f"mismatches go here; {of_vectors('NAME')} by default")
+    ] = None,
+    evidence: Annotated[Path | None, typer.Option(help="run.jsonl; beside the mismatches by default")] = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="mismatches to keep of each task, category and finding")
+    ] = 1000,
+    deadline: Annotated[float, typer.Option(min=0.1, help="seconds without an answer that mean a hang")] = DEADLINE_S,
+    master: Master = "local[*]",
+    partitions: Partitions = None,
+    format_: OutputFormat = Format.TEXT,
+) -> None:
+    """Verify an SDK on every row: `holdfast vectors verify --count 1000000 -- COMMAND…`, or `--sdk NAME`.
+
+    COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
+    runs for each task. A crash or a hang costs the SDK only the document it happened on. The exit status is 0 only if
+    every single row was answered as expected and every category has rows.
+
+    Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
+    see whether they are ours. Where another program wrote them, use --count.
+    """
+    command = _checked(context.args, sdk, count, folder, results, master)
+    name = sdk or Path(command[0]).name
+    path = evidence or _beside(results, name)
+    with place_of(path) as place:
+        with working(master, format_) as work:
+            from holdfast.vectors.jcs.spark.manifest import read_manifest
+            from holdfast.vectors.jcs.spark.storage import Store
+            from holdfast.vectors.jcs.spark.verify import Generated, Request, Stored
+            from holdfast.vectors.jcs.spark.verify import verify as run
+
+            target = target_of(work, sdk, command, deadline)
+            where = results or of_vectors(name)
+            source: Source
+            if folder is not None:
+                store = Store(work.spark, folder)
+                source = Stored(store, read_manifest(store))
+            else:
+                source = Generated(seed, count or 0)
+            request = Request(
+                target=target,
+                source=source,
+                profile=profile,
+                reference=reference_command(work, profile),
+                kept=keep,
+                partitions=partitions,
+            )
+            result = run(work.spark, request, where, listener=work.progress.show)
+        status = recorded(result, place)
+    if format_ is Format.JSON:
+        print_json(result_json(result, status, path))
+    else:
+        print_result(result)
+        if status is Exit.OK and result.seed == 0:
+            out().print("the rows of seed 0 are known beforehand to everybody; to audit a runner, use --seed random")
+        out().print(f"evidence: {path}", markup=False)
+    if status is Exit.ADAPTER:
+        stop(status, f"the runner failed before any answer: {failure_of(result)}")
+    raise typer.Exit(int(status))
+
+
+def _beside(results: str | None, name: str) -> Path:
+    """Where evidence goes: beside the mismatches, if they are given as a path."""
+    from holdfast.vectors.jcs.spark.storage import is_uri
+
+    if results is None or is_uri(results):
+        return Path(of_vectors(name)) / "run.jsonl"
+    return Path(results) / "run.jsonl"
+
+
+def place_of(path: Path) -> Place:
+    """Where the evidence goes, locked: should this run not come to its end, an earlier one must not stand for it."""
+    try:
+        return Place(path)
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
+
+
+def recorded(result: Result, place: Place) -> Exit:
+    """Write the evidence; what cannot be written down is not proven."""
+    try:
+        return record(result, place)
+    except (EvidenceError, OSError) as error:
+        stop(Exit.INCOMPLETE, f"{place.path}: the evidence cannot be written, so nothing is proven: {error}")
+
+
+def _checked(
+    rest: Sequence[str], sdk: str | None, count: int | None, folder: str | None, results: str | None, master: str
+) -> tuple[str, ...]:
+    from holdfast.vectors.jcs.spark.storage import is_local
+
+    if (sdk is None) is not bool(rest):
+        stop(Exit.USAGE, "expected either --sdk NAME or `-- COMMAND…`, got " + ("both" if rest else "neither"))
+    if (count is None) is (folder is None):
+        stop(Exit.USAGE, "expected either --count N or --in DIR, got " + ("neither" if count is None else "both"))
+    if results is None and not is_local(master):
+        stop(Exit.USAGE, "expected --out on a cluster: its workers do not see the files of this machine")
+    return tuple(rest)
+
+
+def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: float) -> Target:
+    """The runner called `sdk`, or the one behind `command`."""
+    from holdfast.vectors.jcs.spark.judge import Command
+    from holdfast.vectors.jcs.spark.storage import is_local
+    from holdfast.vectors.jcs.spark.verify import Target
+
+    if sdk is None:
+        # Workers run in folders of their own; those of a cluster on machines of their own.
+        words = found_here(command) if is_local(work.spark.sparkContext.master) else tuple(command)
+        run = Command(words, deadline, START_S, work.janitor.mark)
+        return Target(Path(command[0]).name, "", "", "", run)
+    found = runnable(sdk)
+    run = Command(tuple(found.command), deadline, START_S, work.janitor.mark)
+    return Target(found.name, found.language, found.library, found.version, run)
+
+
+def runnable(sdk: str) -> Sdk:
+    """The runner called `sdk`; the command ends if it cannot run here. Raises UnknownSdkError, ManifestError."""
+    from holdfast.vectors.jcs.sdk import find
+
+    found = find(sdk)
+    if not found.command:
+        stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
+    return found
+
+
+def reference_command(work: Work, profile: Profile) -> Command:
+    """The reference in `profile`, which says what is expected of documents that no construction made."""
+    from holdfast.vectors.jcs.sdk import find
+    from holdfast.vectors.jcs.spark.judge import Command
+
+    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
+    return Command(tuple(find(name).command), DEADLINE_S, START_S, work.janitor.mark)
+
+
+def failure_of(result: Result) -> str:
+    """Why no row was answered, as far as is known."""
+    if result.failure is not None:
+        return result.failure
+    words = [found.answered.body.decode("utf-8", "replace") for found in result.counterexamples]
+    return words[0] if words else "no row came back"
+
+
+def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
+    """What `--format json` prints (vectors-verify.schema.json)."""
+    from holdfast.conformance.cli.vectors.evidence import line_of
+
+    line = line_of(result).as_json()
+    del line["type"]
+    return {
+        **line,
+        "exit": int(status),
+        "without_rows": [category.value for category in result.without_rows],
+        "mismatches": result.mismatches,
+        "evidence": None if path is None else str(path),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def print_result(result: Result) -> None:
+    """The table, the counterexamples, the worst first."""
+    from holdfast.vectors.jcs.spark.tally import Finding
+
+    console = out()
+    target = result.target
+    about = " ".join(part for part in (target.language, target.library, target.version) if part)
+    title = f"{target.name}{f' ({about})' if about else ''}, profile {result.profile.value}"
+    table = Table(title=escape(title), title_justify="left", show_edge=False)
+    table.add_column("category", no_wrap=True)
+    table.add_column("about", overflow="fold")
+    table.add_column("rows", justify="right")
+    for finding in (Finding.AGREE, *(found for found in Finding if found is not Finding.AGREE)):
+        table.add_column(finding.words, justify="right")
+    for row in result.own():
+        cells = [_cell(row.counts[Finding.AGREE], "green")]
+        cells += [
+            _cell(row.counts[found], "bold red" if found.is_open else "yellow")
+            for found in Finding
+            if found is not Finding.AGREE
+        ]
+        table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
+    console.print(table)
+    for found in result.counterexamples:
+        print_counterexample(console, result, found)
+    others = [profile for profile in Profile if profile is not result.profile]
+    for profile in others:
+        rows = [row for row in result.rows if row.profile is profile]
+        agreeing = sum(row.counts[Finding.AGREE] for row in rows)
+        console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
+    for words in result.unaccounted:
+        console.print(f"{words}: nothing is proven", style="bold red", markup=False)
+    for words in without_rows(result.without_rows):
+        console.print(words, style="bold red", markup=False)
+    console.print(
+        f"{result.total(Finding.AGREE)} of {result.count} rows agree; stream {result.stream}, seed {result.seed}, "
+        f"root {result.root or 'none'}; {result.seconds:.1f} s",
+        markup=False,
+    )
+    if result.total(Finding.AGREE) != result.count:
+        console.print(f"mismatches: {result.mismatches}", markup=False)
+
+
+def _cell(number: int, style: str) -> str:
+    return f"[{style}]{number}[/]" if number else "[dim]0[/]"
+
+
+def print_counterexample(console: Console, result: Result, found: Counterexample) -> None:
+    """One cell: what was expected, what came, and the command that shows it again."""
+    shrunk = "" if found.shrunk is None else ", shrunk"
+    console.print(
+        f"{found.category.value} {found.finding.words}: {found.rows} rows, the smallest{shrunk}:", markup=False
+    )
+    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    console.print(f"    document  {shown(found.smallest)}", markup=False)
+    console.print(f"    expected  {answer_text(pair[0])}", markup=False)
+    console.print(f"    answered  {answer_text(pair[1])}", markup=False)
+    console.print(f"    again     {reproduction(result, found)}", markup=False)

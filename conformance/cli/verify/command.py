@@ -1,0 +1,347 @@
+"""`holdfast verify`: run every case of the claimed contracts against an adapter, and say what was shown."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
+from holdfast.conformance.cli.places import current_folder, unusable
+from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.cli.verify.jobs import MOST
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
+from holdfast.conformance.cli.verify.verification import Verification
+from holdfast.conformance.gate import xfail
+from holdfast.conformance.run.artefacts import ArtefactError, Identity
+from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
+from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import Caller, Recorder, header_of
+from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
+from holdfast.servers.errors import StartError
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
+
+DEFAULT_EVIDENCE = Path(EVIDENCE)
+# Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
+_STATES = "faults"
+# What a caller may say of a run: enough for any revision, and for any random number in any spelling.
+MAX_NONCE, MAX_COMMIT = 128, 64
+
+
+def verify(
+    context: typer.Context,
+    contract: Annotated[
+        list[str] | None, typer.Option("--contract", help="only this contract; repeat for more")
+    ] = None,
+    expression: Annotated[str | None, typer.Option("-k", help="only cases whose id or clause fits (pytest -k)")] = None,
+    clause: Annotated[
+        list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option("--case", help="only this case, or beside those of --clause and --no-faults; repeat for more"),
+    ] = None,
+    faults: Annotated[
+        bool,
+        typer.Option(
+            "--faults/--no-faults",
+            help="let faults strike; without, the gate will not take the run. `--no-faults --case X` runs all but "
+            "faults, and X",
+        ),
+    ] = True,
+    evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
+    xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
+    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
+    ] = None,
+    nonce: Annotated[
+        str | None, typer.Option(help="known to you alone before; the seed is derived from it, the gate can ask for it")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the adapter was built from")] = None,
+    adapter_file: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="file or folder that is part of the adapter; its digest counts; repeat"),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="processes that run cases; by default as many as there are processors"),
+    ] = None,
+    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
+    exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
+    fault_seconds: Annotated[
+        float,
+        typer.Option(min=0, max=1_000_000, help="time for each layer of faults, beyond what is tried in any case"),
+    ] = FAULT_SECONDS,
+    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
+    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
+    alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
+    if not current_folder():
+        stop(
+            Exit.USAGE,
+            "expected a working directory, got one that has been removed; go to another one (cd) and run again",
+        )
+    parsed = config_of(config or [])
+    if expression is not None and not expression.isprintable():
+        stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {expression!r}")
+    target = target_of(context.args, launcher=launcher)
+    used, origin = _seed(seed, nonce)
+    settings = RunSettings(
+        adapter=target.adapter,
+        contracts=_contracts(contract or []),
+        seed=used,
+        launcher=target.launcher,
+        config=parsed,
+        slow=slow,
+        passed_environment=tuple(pass_env or ()),
+        workdir=None if workdir is None else str(_usable(workdir)),
+        fault_seconds=fault_seconds,
+        keep=str((evidence.parent / _STATES).absolute()),
+    )
+    options = Options(
+        settings=settings,
+        evidence=evidence,
+        expression=expression,
+        clauses=tuple(clause or ()),
+        cases=tuple(case or ()),
+        faults=faults,
+        xfail=xfail_file,
+        jobs=jobs,
+        exit_first=exit_first,
+        junitxml=junitxml,
+        alluredir=alluredir,
+        caller=Caller(origin, nonce, commit),
+        adapter_files=tuple(adapter_file or ()),
+        format=format_,
+        reference=target.is_reference,
+    )
+    _publishable(options)
+    raise typer.Exit(int(run(options)))
+
+
+def _seed(text: str | None, nonce: str | None) -> tuple[str, SeedOrigin]:
+    """The seed of the run, and where it came from."""
+    if text is not None:
+        _must_be_printable("--seed", text, most=128)
+        return text, SeedOrigin.CHOSEN
+    if nonce is not None:
+        _must_be_printable("--nonce", nonce, most=MAX_NONCE)
+        return seed_of_nonce(nonce), SeedOrigin.NONCE
+    return secrets.token_hex(16), SeedOrigin.FRESH
+
+
+def _publishable(options: Options) -> None:
+    """What the caller says stands in the evidence as it was said, so it must be short text and no secret."""
+    for option, text, most in (
+        ("--nonce", options.caller.nonce, MAX_NONCE),
+        ("--commit", options.caller.commit, MAX_COMMIT),
+    ):
+        if text is None:
+            continue
+        _must_be_printable(option, text, most=most)
+        if options.redactor.free(text) != text:
+            stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
+
+
+def _must_be_printable(option: str, text: str, *, most: int) -> None:
+    if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
+        stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
+
+
+def _contracts(names: Sequence[str]) -> tuple[str, ...]:
+    known = contract_names()
+    for name in names:
+        if name not in known:
+            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _usable(folder: Path) -> Path:
+    if not folder.is_dir():
+        stop(Exit.USAGE, f"--workdir: expected a folder, got {folder}; make it first")
+    if why := unusable(folder):
+        stop(Exit.USAGE, f"--workdir: {why}; give a folder you may write to")
+    return folder.resolve()
+
+
+class _NeverStartedError(Exception):
+    """The adapter did not come as far as a case, and `failure` says why."""
+
+    def __init__(self, detail: str, *, silence: Silence | None = None, advice: str = "") -> None:
+        super().__init__(detail)
+        self.failure = _silent(detail, silence=silence, advice=advice)
+
+
+def run(options: Options) -> Exit:
+    """Run as the options say and print the summary; the exit status of the command."""
+    settings = options.settings
+    try:
+        expectations = () if options.xfail is None else xfail.read_xfail(options.xfail)
+        requested = [load_contract(name) for name in settings.contracts]
+        started = datetime.now(UTC)
+        identity = Identity(settings.adapter, started=started, named=options.adapter_files, redactor=options.redactor)
+    except (SpecError, xfail.XfailError) as error:
+        stop(Exit.USAGE, str(error))
+    except ArtefactError as error:
+        stop(Exit.USAGE, f"--adapter-file: {error}")
+    problem = unusable_outputs(options)
+    if problem:
+        stop(Exit.USAGE, problem)
+    try:
+        recorder = Recorder(options.evidence, redactor=options.redactor)
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
+    try:
+        with recorder:
+            status = _run(options, requested, expectations, identity, recorder)
+            recorder.confirm()
+            return status
+    except StartError as error:
+        stop(Exit.ADAPTER, str(error))
+    except (EvidenceError, ReportError) as error:
+        # What was shown cannot be written down, so nothing is proven.
+        stop(Exit.INCOMPLETE, str(error))
+    except KeyboardInterrupt:
+        if recorder.is_complete:
+            stop(Exit.INCOMPLETE, "interrupted after the evidence was complete; `holdfast gate` judges it")
+        stop(Exit.INCOMPLETE, "interrupted; the evidence has no footer and proves nothing")
+
+
+def _run(
+    options: Options,
+    requested: Sequence[Contract],
+    expectations: Sequence[xfail.Expectation],
+    identity: Identity,
+    recorder: Recorder,
+) -> Exit:
+    """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
+    contracts, greeting, verification = list(requested), None, None
+    with Engine(options.settings) as engine:
+        try:
+            greeting = _greet(engine)
+            identity.saw(engine.loaded(), scratch=engine.root)
+            contracts = _claimed(requested, greeting)
+            _known_clauses(options.clauses, contracts)
+            _known_cases(options.cases, contracts)
+            for contract in contracts:
+                engine.provision(contract.name)
+        except (StartError, _NeverStartedError) as error:
+            failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
+        else:
+            verification = Verification(options, contracts, greeting, expectations, engine, identity, recorder)
+            verification.go()
+    if verification is None:
+        _record_failure(options, contracts, greeting, failure, identity, recorder)
+    # Only now is every process of the adapter gone, which could have changed what it reads.
+    run = recorder.reread()
+    publish(run, contracts, options, problem=failure.detail if verification is None else "")
+    if verification is None:
+        stop(_status_of(failure), f"{failure.detail}. {failure.advice}" if failure.advice else failure.detail)
+    return verification.say(run)
+
+
+def _silent(detail: str, *, silence: Silence | None = None, advice: str = "") -> Judgement:
+    return Judgement(Verdict.NO_VERDICT, silence, detail, advice=advice)
+
+
+def _greet(engine: Engine) -> Greeting:
+    try:
+        return engine.greet()
+    except GreetingError as error:
+        log = error.log.strip()
+        shown = f"; its standard error ends: {log[-400:]}" if log else ""
+        if error.event.kind is Silence.BUSY:
+            advice = ex.silent(error.event.kind, "").advice
+            raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
+        raise _NeverStartedError(
+            f"the adapter failed before any case: {error.event.detail}{shown}",
+            silence=error.event.kind,
+            advice="Expected its answer to hello on standard output; `holdfast doctor -- COMMAND…` shows what it does",
+        ) from error
+    except Exhausted as error:
+        raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
+
+
+def _status_of(failure: Judgement) -> Exit:
+    """The exit status where no case ran: of a machine that was too busy nothing follows for the adapter."""
+    return Exit.INCOMPLETE if failure.silence is Silence.BUSY else Exit.ADAPTER
+
+
+def _record_failure(
+    options: Options,
+    contracts: Sequence[Contract],
+    greeting: Greeting | None,
+    failure: Judgement,
+    identity: Identity,
+    recorder: Recorder,
+) -> None:
+    """The adapter failed before any case: no planned case has a verdict, and the evidence says so."""
+    header = header_of(
+        options.settings,
+        contracts,
+        greeting,
+        caller=options.caller,
+        started=identity.started,
+        expression=options.narrowed,
+        faults=False,
+    )
+    recorder.begin(header)
+    unproven = replace(failure, detail=f"before any case: {failure.detail}")
+    for contract in contracts:
+        for planned in plan_of(contract):
+            recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
+    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(_status_of(failure)))
+
+
+def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:
+    """The contracts to run: the requested ones, or all that the adapter claims and this kit knows."""
+    known = set(contract_names())
+    names = [claim.contract for claim in greeting.claims]
+    if len(set(names)) != len(names):
+        raise _NeverStartedError(f"expected each contract to be claimed once in hello, got {', '.join(sorted(names))}")
+    contracts = list(requested) or [load_contract(c.contract) for c in greeting.claims if c.contract in known]
+    for claim in greeting.claims:
+        if claim.contract not in known:
+            err().print(f"holdfast: the adapter claims {claim.contract}, which this kit does not know", style="yellow")
+    if not contracts:
+        raise _NeverStartedError(
+            f"the adapter claims no contract that this kit knows; known: {', '.join(sorted(known))}"
+        )
+    for contract in contracts:
+        found = greeting.claim(contract.name)
+        if found is None or found.version != contract.version:
+            said = "does not claim it" if found is None else f"claims version {found.version}"
+            raise _NeverStartedError(
+                f"expected the adapter to claim {contract.name} {contract.version}, it {said}",
+                advice="Let hello list it under `claims`, or verify another --contract",
+            )
+    return contracts
+
+
+def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
+    for name in names:
+        if not any(name in contract.clauses for contract in contracts):
+            stop(Exit.USAGE, f"--clause: expected the id of a clause, got {name!r}; `holdfast list clauses` names them")
+
+
+def _known_cases(names: Sequence[str], contracts: Sequence[Contract]) -> None:
+    known = {planned.id for contract in contracts for planned in plan_of(contract)}
+    for name in names:
+        if name not in known:
+            stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}; `holdfast list cases` names them")

@@ -1,0 +1,198 @@
+"""A case that failed, for a person: what was judged, the exchanges around it, and the command that repeats it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.values import at_path, is_missing
+from holdfast.conformance.cli.console import print_lines
+from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.durability.told import in_words
+from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.verdict import Verdict
+from holdfast.reports.evidence import MARK
+from holdfast.specs import Case, Contract
+from holdfast.specs.strictjson import canonical
+
+if TYPE_CHECKING:
+    from holdfast.conformance.cli.verify.options import Options
+
+# Of the exchanges, so many directly before the one that was judged, of the steps before these, and behind it.
+_BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
+# The step that an exchange belongs to, as its action begins or names it.
+_STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
+# What the harness observes around a call is no step of its own.
+_AROUND = re.compile(r"\b(before|after) \[")
+_SHOWN, _SHOWN_VALUE = 220, 80
+
+
+def print_failure(
+    console: Console, result: CaseResult, planned: PlannedCase, contract: Contract, options: Options
+) -> None:
+    """Print one case that does not conform."""
+    judged = result.judgement
+    console.rule(f"{styled(judged.verdict)}  {escape(result.case)}", align="left")
+    console.print(escape(planned.title), style="bold")
+    clause = contract.clauses[planned.clauses[0]]
+    console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
+    console.print(f"harm     {clause.harm}", markup=False)
+    case = contract.case(result.case)
+    if case is not None and case.twin is not None:
+        was, becomes = _twin_values(case)
+        console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
+    kind = "" if judged.silence is None else f" ({judged.silence.value})"
+    records = result.twin if judged.side is Side.TWIN else result.main
+    for name, text in (
+        ("detail", judged.detail + kind),
+        ("expected", judged.expected),
+        ("received", judged.received),
+        ("judged", _place(judged, records, case)),
+        ("advice", judged.advice),
+    ):
+        if text:
+            console.print(f"{name:<8} {text}", markup=False)
+    shown = around(records, judged.n)
+    if shown:
+        side = (judged.side or Side.MAIN).value
+        console.print(f"transcript of the {side} side, {len(shown)} of {len(records)} exchanges:", style="dim")
+    for before, record in zip((None, *shown), shown, strict=False):
+        if before is not None and record.n != before.n + 1:
+            console.print("      …", markup=False, style="dim")
+        is_judged = record.n == judged.n
+        style = "bold" if is_judged else "dim"
+        print_lines(console, _transcript(record, case, mark="=>" if is_judged else "  "), style=style)
+    if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
+        console.print("again    it was not started; repeat the first failing case", markup=False)
+        console.print()
+        return
+    command, gaps = again(planned, options)
+    # Unbroken on a terminal too: it is there to be copied.
+    console.print(f"again    {command}", markup=False, soft_wrap=True)
+    for gap in gaps:
+        console.print(f"fill in  {gap}", markup=False, soft_wrap=True)
+    console.print()
+
+
+def _place(judged: Judgement, records: Sequence[Record], case: Case | None) -> str:
+    """The step whose exchange was judged, as the case file has it."""
+    record = next((record for record in records if record.n == judged.n), None)
+    return judged.place if record is None else f"{judged.place}: {record.action}{_label(record, case)}"
+
+
+def _label(record: Record, case: Case | None) -> str:
+    """The label that the case file gives the step of an exchange, if it gives one."""
+    found = _STEP.search(record.action)
+    if case is None or found is None:
+        return ""
+    steps: Sequence[Mapping[str, Any]] = getattr(case, found[1])
+    number = int(found[2])
+    label = steps[number].get("label") if number < len(steps) else None
+    return "" if label is None else f" (label {label})"
+
+
+def around(records: Sequence[Record], n: int | None) -> list[Record]:
+    """The exchanges that explain the one with number `n` (the last if None), in order.
+
+    Those directly before it, a few behind it, and of the rest the steps that lead to it, without what the harness
+    observed around them.
+    """
+    place = next((index for index, record in enumerate(records) if record.n == n), len(records) - 1)
+    near = range(max(0, place - _BEFORE), min(len(records), place + _BEHIND + 1))
+    steps = [index for index in range(near.start) if not _AROUND.search(records[index].action)]
+    return [records[index] for index in (*steps[-_STEPS_BEFORE:], *near)]
+
+
+def _twin_values(case: Case) -> tuple[str, str]:
+    """What the twin changes, as the case has it and as the twin has it."""
+    assert case.twin is not None
+    steps = (*case.given, *case.when, *case.then)
+    step: Any = next((step for step in steps if step.get("label") == case.twin.step), None)
+    opened = {"open": {"surface": case.surface, "config": dict(case.config)}}
+    source = opened if case.twin.step == "open" else step
+    path = case.twin.path
+    if path.startswith("args.") and isinstance(step, Mapping):
+        # The place may lie inside a copied value, of which the step only says what it sets.
+        changes = step.get("args", {}).get("set", {}) if isinstance(step.get("args"), Mapping) else {}
+        if path.removeprefix("args.") in changes:
+            return _short_value(changes[path.removeprefix("args.")]), _short_value(case.twin.value)
+    found = at_path(source, path)
+    return "what the case says" if is_missing(found) else _short_value(found), _short_value(case.twin.value)
+
+
+def _short_value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_VALUE else text[:_SHOWN_VALUE] + "…"
+
+
+def _transcript(record: Record, case: Case | None, *, mark: str) -> list[str]:
+    lines = [f"{mark}{record.n:>3} w{record.worker} [{record.action}]{_label(record, case)}"]
+    if record.request is not None:
+        lines.append(f"        > {_short(record.request)}")
+    if record.answer is not None:
+        lines.append(f"        < {_short(record.answer)}")
+    elif record.event is not None:
+        lines.append(f"        ! {record.event['kind']} {in_words(str(record.event['detail']))}")
+    return lines
+
+
+def _short(value: Mapping[str, Any]) -> str:
+    text = canonical(value).decode()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]:
+    """The command that repeats a case, and what has to be filled in there because it is secret."""
+    settings, redactor = options.settings, options.redactor
+    words = [*_program(), "verify", "--contract", planned.contract, "--case", planned.id, "--seed", settings.seed]
+    if settings.fault_seconds != FAULT_SECONDS:
+        words += ["--fault-seconds", repr(settings.fault_seconds)]
+    if settings.slow != 1.0:
+        words += ["--slow", repr(settings.slow)]
+    if settings.workdir is not None:
+        words += ["--workdir", settings.workdir]
+    for name in settings.passed_environment:
+        words += ["--pass-env", name]
+    config = redactor.named(settings.config)
+    for name, value in config.items():
+        words += ["--config", f"{name}={value}"]
+    gaps = [f"the secret of --config {name}" for name in config if config[name] != settings.config[name]]
+    if options.reference:
+        return shlex.join([*words, "reference"]), tuple(gaps)
+    if settings.launcher:
+        launcher = redactor.command(settings.launcher)
+        words += ["--launcher", shlex.join(launcher)]
+        gaps += _gaps("--launcher", launcher, settings.launcher)
+    adapter = redactor.command(settings.adapter)
+    gaps += _gaps("the adapter's command", adapter, settings.adapter)
+    return shlex.join([*words, "--", *adapter]), tuple(gaps)
+
+
+def _gaps(what: str, shown: Sequence[str], real: Sequence[str]) -> Iterator[str]:
+    """What of a command is not shown."""
+    if list(shown) != list(real):
+        yield f"the secret that stands as {MARK} in {what}"
+
+
+def _program() -> list[str]:
+    """How this program was started, in the words that start it again from here."""
+    started, installed = Path(sys.argv[0]), Path(sys.executable).with_name("holdfast")
+    as_module = started.name == "__main__.py"
+    script = installed if as_module else started
+    if as_module and not installed.exists():
+        return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", "holdfast.conformance.cli"]
+    found = shutil.which("holdfast")
+    if script.name != "holdfast" or (found is not None and Path(found).resolve() == script.resolve()):
+        return ["holdfast"]
+    return [str(script)]

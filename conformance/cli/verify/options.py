@@ -1,0 +1,48 @@
+"""What the command line of `holdfast verify` asks for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.conformance.cli.console import Format
+from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.recorder import Caller
+from holdfast.reports.evidence import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    settings: RunSettings
+    evidence: Path
+    expression: str | None
+    clauses: tuple[str, ...]
+    cases: tuple[str, ...]
+    faults: bool
+    xfail: Path | None
+    # None: as many as the machine has processors for.
+    jobs: int | None
+    exit_first: bool
+    junitxml: Path | None
+    alluredir: Path | None
+    caller: Caller
+    adapter_files: tuple[Path, ...]
+    format: Format
+    # Whether `reference` was to be verified, by that word.
+    reference: bool = False
+
+    @property
+    def narrowed(self) -> str | None:
+        """What narrows the run, as its evidence says it; None if nothing does."""
+        words = [*([] if self.expression is None else [self.expression]), *self.clauses, *self.cases]
+        return " or ".join(words) or (None if self.faults else "not faults")
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets that the user handed to this run."""
+        settings = self.settings
+        environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
+        return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)

@@ -1,0 +1,191 @@
+"""What `holdfast verify` prints at the end of a run: what was shown, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cli.console import out
+from holdfast.conformance.cli.verify.failure import print_failure
+from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.gate.model import some_of
+from holdfast.conformance.run.artefacts import ALWAYS
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.summary import ClauseRow, Summary
+from holdfast.conformance.selfcheck.baselines import Policy
+from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.reports.evidence import Artefacts
+from holdfast.specs import Contract
+from holdfast.specs.model import Proof
+
+if TYPE_CHECKING:
+    from holdfast.conformance.cli.verify.options import Options
+    from holdfast.conformance.gate.decision import GateDecision
+    from holdfast.conformance.gate.xfail import Applied
+
+# How many failing cases are printed in full; the rest is in the evidence.
+MAX_FAILURES = 12
+MAX_REASONS = 5
+
+
+def print_summary(
+    summary: Summary,
+    applied: Applied,
+    final: Exit,
+    *,
+    decision: GateDecision,
+    artefacts: Artefacts | None,
+    options: Options,
+    contracts: Sequence[Contract],
+    plan: Sequence[PlannedCase],
+) -> None:
+    """Everything `holdfast verify` says at the end: fail-opens first, then the table, then the counts."""
+    console = out()
+    by_id = {case.id: case for case in plan}
+    by_name = {contract.name: contract for contract in contracts}
+    order = list(Verdict)
+    failing = sorted(
+        (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS),
+        key=lambda result: order.index(result.judgement.verdict),
+    )
+    for entry in applied.listed:
+        console.print("excused, and open" if entry.verdict.is_open else "excused", style="bold red", end=": ")
+        said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
+        console.print(said, markup=False)
+    for result in failing[:MAX_FAILURES]:
+        planned = by_id[result.case]
+        print_failure(console, result, planned, by_name[planned.contract], options)
+    if len(failing) > MAX_FAILURES:
+        console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}", markup=False)
+        console.print()
+    for contract in contracts:
+        _print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
+    for line in summary.notes:
+        console.print(f"note: {line}", markup=False)
+    for problem in applied.problems:
+        console.print(f"xfail: {problem.text}", markup=False, style="yellow")
+    _print_counts(console, summary, contracts)
+    console.print(f"evidence: {options.evidence}", markup=False)
+    console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
+    console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
+    for reason in decision.reasons[:MAX_REASONS]:
+        console.print(f"  {reason.code.value}: {reason.text}", markup=False)
+    if len(decision.reasons) > MAX_REASONS:
+        console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
+    colour = "green" if final is Exit.OK else "red"
+    console.print(f"verdict:  {styled(summary.verdict)}   exit [{colour}]{int(final)}[/]")
+
+
+def artefacts_text(artefacts: Artefacts | None) -> str:
+    """The digest of the adapter, and what it is of."""
+    if artefacts is None or artefacts.digest is None:
+        return "no digest, for no file of it was hashed; --adapter-file names what belongs to it"
+    count = len(artefacts.files)
+    left_out = [each.what for each in artefacts.not_hashed if each not in ALWAYS]
+    beside = f"; not hashed: {some_of(left_out)}" if left_out else ""
+    return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
+
+
+def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
+    table = Table(title=f"{contract.name} {contract.version}: {contract.title}", title_justify="left", show_edge=False)
+    table.add_column("clause", no_wrap=True)
+    table.add_column("basis", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("cases", justify="right", no_wrap=True)
+    for policy in Policy:
+        table.add_column(policy.value, justify="right", no_wrap=True)
+    table.add_column("text", overflow="ellipsis", no_wrap=True, max_width=70)
+    for row in rows:
+        narrowed_away = narrowed and row.ran == 0
+        if row.clause.id not in contract.clauses or narrowed_away:
+            continue
+        clause = row.clause
+        if clause.proof is Proof.FITNESS:
+            verdict, count = "[dim]needs fitness[/dim]", "-"
+        elif clause.not_testable is not None:
+            verdict, count = "[dim]not testable[/dim]", "-"
+        else:
+            verdict, count = styled(row.verdict), f"{row.conforming}/{row.cases}"
+        scores = [_score(row.baseline[policy]) for policy in Policy]
+        table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
+    console.print(table)
+    console.print()
+
+
+def _score(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract]) -> None:
+    counts = ", ".join(
+        f"{summary.counts[verdict]} {verdict.value}" for verdict in Verdict if summary.counts.get(verdict)
+    )
+    console.print(f"cases:    {counts or 'none'}")
+    mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
+    proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
+    console.print(f"clauses:  {proven} of {len(mine)} that a run can prove conform in every case", end="")
+    for policy in Policy:
+        scored = [row for row in mine if row.baseline[policy] is not None]
+        if scored:
+            full = sum(row.baseline[policy] == row.cases > 0 for row in scored)
+            console.print(f"; {policy.value}: {full}", end="")
+    console.print()
+    self_reported = [c.name for c in contracts if c.inertness is not None and c.inertness.seen_by == "self-reported"]
+    if self_reported:
+        console.print(f"state:    self-reported by the adapter ({', '.join(self_reported)})")
+
+
+def summary_json(
+    summary: Summary, final: Exit, evidence: Path, *, applied: Applied, artefacts: Artefacts | None
+) -> dict[str, Any]:
+    """The summary as JSON (`specs/schemas/verify.schema.json`)."""
+    return {
+        "verdict": summary.verdict.value,
+        "exit": int(final),
+        "evidence": str(evidence),
+        "adapter_digest": None if artefacts is None else artefacts.digest,
+        "excused": [
+            {
+                "case": entry.id,
+                "verdict": entry.verdict.value,
+                "issue": entry.issue,
+                "owner": entry.owner,
+                "expires": entry.expires.isoformat(),
+            }
+            for entry in applied.listed
+        ],
+        "counts": {verdict.value: count for verdict, count in summary.counts.items()},
+        "notes": list(summary.notes),
+        "clauses": [
+            {
+                "clause": row.clause.id,
+                "basis": row.clause.basis.value,
+                "level": row.clause.level.value,
+                "proof": row.clause.proof.value,
+                "verdict": None if row.verdict is None else row.verdict.value,
+                "cases": row.cases,
+                "ran": row.ran,
+                "conforming": row.conforming,
+                "baseline": {policy.value: row.baseline[policy] for policy in Policy},
+            }
+            for row in summary.rows
+        ],
+        "cases": [
+            {
+                "case": result.case,
+                "clauses": list(result.clauses),
+                "verdict": result.judgement.verdict.value,
+                "silence": None if result.judgement.silence is None else result.judgement.silence.value,
+                "side": None if result.judgement.side is None else result.judgement.side.value,
+                "n": result.judgement.n,
+                "detail": result.judgement.detail,
+                "seconds": round(result.seconds, 4),
+            }
+            for result in summary.results
+        ],
+    }

@@ -1,0 +1,272 @@
+"""One verification: the pytest session that runs the cases, its evidence, and what is said of it at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.adapter.worker import Greeting
+from holdfast.conformance.cli.console import Format, print_json, stop
+from holdfast.conformance.cli.verify.jobs import default_jobs
+from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.progress import RunProgress
+from holdfast.conformance.cli.verify.summary import print_summary, summary_json
+from holdfast.conformance.gate import xfail
+from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
+from holdfast.conformance.run.plan import is_selected, plan_of
+from holdfast.conformance.run.recorder import Recorder, header_of
+from holdfast.conformance.run.summary import Summary, missing_result, summarise
+from holdfast.conformance.run.surface import asks_for_one, unseen
+from holdfast.conformance.selfcheck.baselines import load_baseline
+from holdfast.conformance.verdict import Exit, gravest
+from holdfast.reports.evidence import EvidenceError, Run
+from holdfast.specs import Contract
+from holdfast.specs.loader import contract_folders
+
+# pytest's own exit status when -k selects nothing.
+_NOTHING_COLLECTED = 5
+
+
+class Verification:
+    """One run, as a plugin of the pytest session that does the work."""
+
+    def __init__(
+        self,
+        options: Options,
+        contracts: Sequence[Contract],
+        greeting: Greeting,
+        expectations: Sequence[xfail.Expectation],
+        engine: Engine,
+        identity: Identity,
+        recorder: Recorder,
+    ) -> None:
+        self._options = options
+        self._contracts = contracts
+        self._expectations = expectations
+        self._engine = engine
+        self._identity = identity
+        self._plan = tuple(case for contract in contracts for case in plan_of(contract))
+        self._selected: set[str] | None = None
+        self._results: dict[str, CaseResult] = {}
+        self._broken: EvidenceError | None = None
+        self._failed: BaseException | None = None
+        self._ended_by_user = False
+        named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
+        header = header_of(
+            options.settings,
+            contracts,
+            greeting,
+            caller=options.caller,
+            started=identity.started,
+            expression=options.narrowed,
+            faults=options.faults or named,
+        )
+        self._recorder = recorder
+        self._recorder.begin(header)
+        self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
+        self._progress = RunProgress(self._plan, quiet=options.format is Format.JSON)
+
+    # Hooks of the pytest session
+
+    def pytest_holdfast_engine(self) -> Engine:
+        """The engine that greeted the adapter runs the cases of this process."""
+        return self._engine
+
+    def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
+        """The issue under which a result is expected."""
+        return xfail.excuse_of(self._expectations, result, self._identity.started.date())
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """What went wrong in pytest itself, or in this plugin, ends the run; pytest need not print it."""
+        self._failed = self._failed or excinfo.value
+        return True
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what is to run, where this process collects."""
+        if session.items:
+            self._select(item.name for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002
+        """Note what is to run, where the processes of xdist collect; all of them collect the same."""
+        self._select(name.rpartition("::")[2] for name in ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
+        """A process of xdist ended: note what it saw of its adapter."""
+        self._identity.saw(getattr(node, "workeroutput", {}).get(LOADED, ()))
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note whether a user ended the session: xdist ends it, for `-x`, by a subclass of KeyboardInterrupt."""
+        self._ended_by_user = excinfo.type is KeyboardInterrupt
+
+    def _select(self, names: Iterable[str]) -> None:
+        if self._selected is None:
+            self._selected = set(names)
+            self._progress.begin(self._selected)
+
+    def pytest_holdfast_result(self, result: CaseResult) -> None:
+        """Write it down before anything else runs."""
+        if self._broken is not None:
+            return
+        self._results[result.case] = result
+        try:
+            self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
+        except EvidenceError as error:
+            self._broken = error
+            pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
+        self._progress.result(result)
+
+    # The run
+
+    def go(self) -> None:
+        """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
+        with self._progress:
+            status = self._pytest()
+        if self._broken is not None:
+            raise self._broken
+        if self._failed is not None:
+            raise self._failed
+        if self._ended_by_user:
+            raise KeyboardInterrupt
+        if status == pytest.ExitCode.USAGE_ERROR:
+            stop(
+                Exit.USAGE,
+                f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
+            )
+        self._conclude(status)
+
+    def _pytest(self) -> int:
+        options = self._options
+        folders = contract_folders()
+        with tempfile.TemporaryDirectory(prefix="holdfast-pytest-", dir=self._engine.root) as scratch:
+            handed = Path(scratch) / "settings.json"
+            # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
+            handed.touch(mode=0o600)
+            handed.write_text(json.dumps(options.settings.as_json()), encoding="utf-8")
+            ini = Path(scratch) / "pytest.ini"
+            ini.write_text("[pytest]\n", encoding="utf-8")
+            words = [
+                *("-c", str(ini), "--rootdir", scratch, "--noconftest", "--import-mode=importlib"),
+                *("--basetemp", str(Path(scratch) / "temp")),
+                *("-p", "holdfast.conformance.run.plugin", "--holdfast-settings", str(handed)),
+                *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:logging", "-p", "no:faulthandler"),
+                *("--capture", "no"),
+            ]
+            if options.expression is not None:
+                words += ["-k", options.expression]
+            for clause in options.clauses:
+                words += ["--holdfast-clause", clause]
+            for case in options.cases:
+                words += ["--holdfast-case", case]
+            if not options.faults:
+                words.append("--holdfast-no-faults")
+            if options.exit_first:
+                words.append("-x")
+            jobs = options.jobs or default_jobs(self._expected_cases())
+            if jobs > 1:
+                words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "load"]
+            words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
+            with _own_pytest_environment():
+                return int(pytest.main(words, plugins=[self]))
+
+    def _expected_cases(self) -> int:
+        """How many cases will run, as far as that is known before pytest reads `-k`. With `-x` one may do."""
+        options = self._options
+        if options.expression is not None or options.exit_first:
+            return 1
+        clauses, cases = frozenset(options.clauses), frozenset(options.cases)
+        return sum(is_selected(each, clauses=clauses, cases=cases, faults=options.faults) for each in self._plan)
+
+    def _conclude(self, status: int) -> None:
+        narrowed = self._options.narrowed is not None
+        selected = self._selected if self._selected is not None else set()
+        for planned in self._plan:
+            if planned.id in selected and planned.id not in self._results and not self._options.exit_first:
+                self.pytest_holdfast_result(missing_result(planned))
+        if self._broken is not None:
+            raise self._broken
+        results = [self._results[case.id] for case in self._plan if case.id in self._results]
+        applied = xfail.apply(
+            self._expectations,
+            results,
+            self._identity.started.date(),
+            not_run=[case.id for case in self._plan if narrowed and case.id not in self._results],
+        )
+        summary = summarise(
+            self._contracts,
+            self._plan,
+            results,
+            narrowed=narrowed,
+            excused=applied.excused,
+            baselines={contract.name: load_baseline(contract) for contract in self._contracts},
+        )
+        final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
+        self._say_surfaces()
+        self._identity.saw(self._engine.loaded())
+        self._recorder.finish(self._identity.conclude(), verdict=summary.verdict.value, exit_status=int(final))
+        self._concluded = summary, applied, final
+
+    def _say_surfaces(self) -> None:
+        """Which stores the run used, where a fitness proof is to be tied to it."""
+        for contract in filter(asks_for_one, self._contracts):
+            narrowed = self._options.narrowed is not None
+            text = "the run was narrowed, so its store was not inspected"
+            self._recorder.surface(unseen(contract, text) if narrowed else self._engine.surface(contract))
+
+    def _pytest_went_well(self, status: int) -> bool:
+        # With -x, xdist reports an interruption where pytest alone reports failures.
+        stopped = status == pytest.ExitCode.INTERRUPTED and self._options.exit_first
+        return stopped or status in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, _NOTHING_COLLECTED}
+
+    def say(self, run: Run) -> Exit:
+        """Print what came of it; `run` is the evidence as it stands on the disk."""
+        assert self._concluded is not None
+        summary, applied, final = self._concluded
+        if self._options.format is Format.JSON:
+            said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
+            print_json(said)
+        else:
+            print_summary(
+                summary,
+                applied,
+                final,
+                decision=self._decision(run),
+                artefacts=run.artefacts,
+                options=self._options,
+                contracts=self._contracts,
+                plan=self._plan,
+            )
+        return final
+
+    def _decision(self, run: Run) -> GateDecision:
+        """What the gate says of the evidence as it stands on the disk."""
+        requirements = [parse_requirement(contract.name) for contract in self._contracts]
+        return decide(run, requirements, now=datetime.now(UTC))
+
+
+@contextlib.contextmanager
+def _own_pytest_environment() -> Iterator[None]:
+    """pytest without the user's plugins, options and variables, which could change what a run shows."""
+    # xdist starts its workers with `python -c`, which would import from the current folder first.
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONSAFEPATH": "1"}
+    saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_") or name in own}
+    for name in saved:
+        del os.environ[name]
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in own:
+            del os.environ[name]
+        os.environ.update(saved)

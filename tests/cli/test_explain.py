@@ -1,0 +1,119 @@
+"""`holdfast list methods` and `holdfast explain`: what the author of an adapter must know of a contract."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.explain.pages import FOLDER, page_of
+from holdfast.specs import Contract, contract_names, load_contract, schema
+
+DOCS = Path(__file__).parents[2] / "docs"
+CONTRACTS = [load_contract(name) for name in contract_names()]
+METHODS = [(contract, method) for contract in CONTRACTS for method in contract.methods]
+REASONS = [(contract, reason) for contract in CONTRACTS for reason in contract.reasons]
+
+
+def explained(*words: str) -> dict[str, Any]:
+    """What `explain` prints as JSON, which fits its schema."""
+    done = CliRunner().invoke(app, ["explain", *words, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    data: dict[str, Any] = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("explain"), data) is None
+    return data
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
+def test_the_committed_page_of_a_contract_is_what_is_generated(contract: Contract) -> None:
+    committed = (DOCS / FOLDER / f"{contract.name}.md").read_text(encoding="utf-8")
+    assert committed == page_of(contract), "run `holdfast explain --write docs`"
+
+
+def test_there_is_no_page_of_a_contract_that_is_gone() -> None:
+    assert {path.stem for path in (DOCS / FOLDER).iterdir()} == set(contract_names())
+
+
+def test_the_pages_are_linked_from_the_protocol() -> None:
+    text = (DOCS / "adapter-protocol.md").read_text(encoding="utf-8")
+    assert f"({FOLDER})" in text
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
+def test_methods_as_json_fit_the_schema_of_lists(contract: Contract) -> None:
+    done = CliRunner().invoke(app, ["list", "methods", "--contract", contract.name, "--format", "json"])
+    data = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("list"), data) is None
+    assert [row["method"] for row in data["rows"]] == list(contract.methods)
+
+
+@pytest.mark.parametrize(("contract", "name"), METHODS, ids=lambda part: getattr(part, "name", part))
+def test_a_method_is_explained_with_schemas_that_stand_alone(contract: Contract, name: str) -> None:
+    data = explained(f"{contract.name}/{name}")
+    method = contract.methods[name]
+    assert (data["method"], data["capability"], list(data["reasons"])) == (name, name, list(method.reasons))
+    for part, due in (
+        ("args", method.args.schema),
+        ("result", None if method.result is None else method.result.schema),
+    ):
+        assert (data[part] is None) is (due is None)
+        if due is not None:
+            # Every definition that it refers to is in it.
+            schema.check_schema(data[part], name=part)
+            assert {key: value for key, value in data[part].items() if key != "$defs"} == {
+                key: value for key, value in due.items() if key != "$defs"
+            }
+            text = json.dumps(data[part])
+            assert all(f"#/$defs/{each}" in text for each in data[part].get("$defs", {}))
+            assert text.count("#/$defs/") == 0 or data[part]["$defs"]
+
+
+@pytest.mark.parametrize(("contract", "name"), REASONS, ids=lambda part: getattr(part, "name", part))
+def test_a_reason_is_explained_with_its_methods(contract: Contract, name: str) -> None:
+    data = explained(name, "--contract", contract.name)
+    assert (data["reason"], data["meaning"]) == (name, contract.reasons[name].meaning)
+    assert data["methods"] == [method.name for method in contract.methods.values() if name in method.reasons]
+    assert data["data"] == list(contract.reasons[name].data)
+
+
+def test_a_reason_names_the_cases_that_expect_it() -> None:
+    cases = explained("calyx-replay/REPLAY_DUPLICATE")["cases"]
+    contract = load_contract("calyx-replay")
+    assert cases
+    assert set(cases) <= {case.id for case in contract.cases} | {fault.id for fault in contract.faults}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
+def test_a_contract_is_explained_with_its_relations_and_parameters(contract: Contract) -> None:
+    data = explained(contract.name)
+    assert list(data["methods"]) == list(contract.methods)
+    assert set(data["parameters"]) == set(contract.parameters)
+    assert set(data["relations"] or {}) == set(contract.relations)
+
+
+@pytest.mark.parametrize("words", [("accept",), ("accept", "--contract", "calyx-replay"), ("calyx-replay/accept",)])
+def test_a_method_of_one_contract_needs_no_contract(words: tuple[str, ...]) -> None:
+    assert explained(*words)["method"] == "accept"
+
+
+@pytest.mark.parametrize("name", ["REQUEST_MALFORMED", "state", "recieve", "hx-sync/accept", "calyx-replay/"])
+def test_a_name_of_several_contracts_or_of_none_is_refused_with_what_is_near(name: str) -> None:
+    done = CliRunner().invoke(app, ["explain", name])
+    assert done.exit_code == 64
+    assert "calyx-replay/state" in done.output or name != "state"
+
+
+def test_text_and_json_name_the_same_methods() -> None:
+    done = CliRunner().invoke(app, ["explain", "mesh-delivery"])
+    assert "fingerprint" in done.output
+    assert done.exit_code == 0
+
+
+def test_pages_are_written_into_a_folder_that_exists_only(tmp_path: Path) -> None:
+    assert CliRunner().invoke(app, ["explain", "--write", str(tmp_path / "docs")]).exit_code == 64
+    assert CliRunner().invoke(app, ["explain", "--contract", "jcs", "--write", str(tmp_path)]).exit_code == 0
+    assert (tmp_path / FOLDER / "jcs.md").read_text(encoding="utf-8") == page_of(load_contract("jcs"))

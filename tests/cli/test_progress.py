@@ -1,0 +1,80 @@
+"""Progress of a run on a plain stream: which contract, how many of its cases, how long still."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cli.verify import progress
+from holdfast.conformance.cli.verify.progress import RunProgress, duration
+from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.run.plan import Form, PlannedCase
+from holdfast.conformance.verdict import Verdict
+
+PLAN = [
+    *(PlannedCase(f"one/{n}", "one", ("ONE-1",), f"case {n}", Form.SCRIPT, frozenset()) for n in range(6)),
+    PlannedCase("two/fault", "two", ("TWO-1",), "a fault", Form.FAULT, frozenset()),
+]
+
+
+def ran(case: str, verdict: Verdict = Verdict.CONFORMS) -> CaseResult:
+    """A result of that case."""
+    return CaseResult(case, (), Judgement(verdict), (), (), 0.0)
+
+
+def test_a_line_names_the_contract_and_counts_its_cases_and_all() -> None:
+    shown = RunProgress(PLAN, quiet=True)
+    shown.begin({case.id for case in PLAN})
+    assert shown.text() == "one: 0 of 6 cases, 0 of 7 in all contracts"
+    shown.result(ran("one/0"))
+    shown.result(ran("one/1", Verdict.OVER_REFUSAL))
+    assert shown.text().startswith("one: 2 of 6 cases, 2 of 7 in all contracts, 1 not conforming")
+    shown.result(ran("two/fault"))
+    assert shown.text().startswith("two: 1 of 1 cases, 3 of 7 in all contracts")
+
+
+def test_only_what_was_selected_is_counted() -> None:
+    shown = RunProgress(PLAN, quiet=True)
+    shown.begin({"one/3"})
+    assert shown.text() == "one: 0 of 1 cases"
+
+
+def test_a_fault_counts_for_more_of_the_time_than_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([0.0, 60.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    shown = RunProgress(PLAN, quiet=True)
+    shown.begin({case.id for case in PLAN})
+    for n in range(6):
+        shown.result(ran(f"one/{n}"))
+    # Six of seven cases, and most of the work is still to come.
+    assert shown.text().endswith("about 7 min left")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "5 s"), (7, "5 s"), (42, "40 s"), (59.9, "60 s"), (60, "1 min"), (1000, "17 min")]
+)
+def test_a_duration_is_rough(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_lines_come_while_one_case_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.01)
+    printed = ""
+    with RunProgress(PLAN, quiet=False) as shown:
+        shown.begin({case.id for case in PLAN})
+        # No result comes.
+        while printed.count("one: 0 of 6 cases") < 2:
+            time.sleep(0.01)
+            printed += capsys.readouterr().err
+
+
+def test_nothing_is_printed_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.0)
+    with RunProgress(PLAN, quiet=True) as shown:
+        shown.begin({case.id for case in PLAN})
+        shown.result(ran("one/0", Verdict.FAIL_OPEN))
+    assert capsys.readouterr() == ("", "")
