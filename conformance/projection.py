@@ -13,6 +13,7 @@ from holdfast.reports.results import Outcome, Result, Results
 from holdfast.specs import Contract
 from holdfast.specs.model import Level
 from holdfast.specs.strictjson import canonical
+from holdfast.specs.typed import written
 
 # A transcript is an attachment to read, not evidence; the evidence has all of it.
 MAX_TRANSCRIPT = 256 * 1024
@@ -159,7 +160,7 @@ def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> s
     lines: list[str] = []
     until = 0
     for each in shown:
-        told = {name: value for name, value in each.as_json().items() if name not in ("type", "case")}
+        told = {name: value for name, value in written(each).items() if name not in ("type", "case")}
         judged = each.n == line.n
         lines.append(canonical({**told, **({"judged": True} if judged else {})}).decode())
         until = len("\n".join(lines)) if judged else until

@@ -35,10 +35,10 @@ from holdfast.conformance.fitness.model import (
 from holdfast.conformance.fitness.policy import CONTRACT, Policy, PolicyError, policy_from_proof
 from holdfast.conformance.fitness.server import Server, server_of
 from holdfast.reports.evidence import KitIdentity
-from holdfast.reports.evidence.model import instant_text
 from holdfast.specs import Contract, load_terms, schema, strictjson
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.files import read_regular
+from holdfast.specs.typed import instant_text
 
 SCHEMA = 1
 # Clocks of machines in one installation differ by seconds; by more, a proof claims to be from the future.

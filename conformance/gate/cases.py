@@ -136,7 +136,7 @@ def _judged_again(
             yield from _doubted(requirement, planned, recorded, found, not_claimed=not_claimed)
         fault = requirement.contract.fault(planned.id)
         if fault is not None:
-            records = tuple(map(_record, found.get("main", ())))
+            records = tuple(map(Record.of, found.get("main", ())))
             again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
         elif is_drawn(requirement.contract, planned):
             again = _recorded(line)
@@ -188,7 +188,7 @@ def _doubted(
     """That a suite test or a fault conforms is believed only beside a session, whatever else the exchanges show."""
     if recorded is not Verdict.CONFORMS:
         return
-    records = tuple(map(_record, sides.get("main", ())))
+    records = tuple(map(Record.of, sides.get("main", ())))
     try:
         fault = requirement.contract.fault(planned.id)
         doubt = doubt_of_suite(requirement.contract, records, not_claimed)
@@ -238,7 +238,7 @@ def _judge(
     case = contract.case(planned.id)
     if planned.scripted and case is None:
         return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
-    main, twin = (tuple(map(_record, sides.get(side, ()))) for side in ("main", "twin"))
+    main, twin = (tuple(map(Record.of, sides.get(side, ()))) for side in ("main", "twin"))
     try:
         if case is None:
             return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
@@ -246,19 +246,6 @@ def _judge(
     except Exception as error:
         # The judge was written for what an adapter may say; a changed file may say anything, and must not open.
         return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
-
-
-def _record(line: Exchange) -> Record:
-    return Record(
-        n=line.n,
-        action=line.action,
-        worker=line.worker,
-        request=line.request,
-        answer=line.answer,
-        event=line.event,
-        sent_us=line.sent_us,
-        received_us=line.received_us,
-    )
 
 
 def _clauses(requirement: Requirement, plan: Sequence[PlannedCase]) -> Iterator[GateReason]:

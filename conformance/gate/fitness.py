@@ -20,8 +20,8 @@ from holdfast.conformance.gate.cases import fitness_clauses
 from holdfast.conformance.gate.model import FitnessProof, GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import KitIdentity, SurfaceLine
-from holdfast.reports.evidence.model import instant_text
 from holdfast.specs import Contract, SpecError, load_contract
+from holdfast.specs.typed import instant_text
 
 if TYPE_CHECKING:
     from holdfast.conformance.fitness.proof import Proof

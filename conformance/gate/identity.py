@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from holdfast.conformance.gate.model import Expected, GateReason, ReasonCode, some_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import Artefacts, Header, Run, SeedOrigin, seed_of_nonce
-from holdfast.reports.evidence.model import instant_text
+from holdfast.specs.typed import instant_text
 
 # As `holdfast verify` draws one.
 _FRESH = re.compile(r"[0-9a-f]{32}\Z")

@@ -17,7 +17,7 @@ from typing import Self
 
 from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
-from holdfast.conformance.cases.record import Record, Side
+from holdfast.conformance.cases.record import Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
 from holdfast.conformance.run.engine import CaseResult, RunSettings
@@ -28,7 +28,6 @@ from holdfast.reports.evidence import (
     Claimed,
     ContractPin,
     EvidenceWriter,
-    Exchange,
     Header,
     Implementation,
     KitIdentity,
@@ -158,7 +157,7 @@ class Recorder:
         """Append everything of one case. Raises EvidenceError."""
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                self._writer.write(exchange_of(result.case, side, record))
+                self._writer.write(record.line(result.case, side))
         for worker, text in result.logs:
             self._writer.write(Log(worker, text))
         for worker, cause in result.restarts:
@@ -213,19 +212,3 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def exchange_of(case: str, side: Side, record: Record) -> Exchange:
-    """A record as a line of evidence."""
-    return Exchange(
-        case=case,
-        side=side.value,
-        n=record.n,
-        action=record.action,
-        worker=record.worker,
-        request=record.request,
-        answer=record.answer,
-        event=record.event,
-        sent_us=record.sent_us,
-        received_us=record.received_us,
-    )

@@ -8,8 +8,9 @@ said is written down as a problem; it fails no run, and the gate holds where a p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.suites.bench import Bench, Session

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.durability.told import ToldFinding, read
@@ -18,7 +19,7 @@ from holdfast.conformance.durability.verdicts import is_recorded
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.gate.faults import doubt_of_fault
-from holdfast.reports.evidence import Run, read_evidence
+from holdfast.reports.evidence import Event, Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent
@@ -137,7 +138,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     assert header is not None
     for ability in ({"power loss and kills": "NOT TESTED: no ptrace"}, {"power loss and kills": ""}, {}):
         environment = {name: text for name, text in header.environment.items() if name != "power loss and kills"}
-        unable = replace(evidence, header=replace(header, environment={**environment, **ability}))
+        unable = replace(evidence, header=structs.replace(header, environment={**environment, **ability}))
         held = decide(unable, [required], now=now, expected=GIVEN).reasons
         recorded = {one.id for one in required.contract.faults if is_recorded(one.layer)}
         assert {case for one in held for case in one.cases} == recorded
@@ -149,7 +150,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
 def _with_detail(evidence: Run, case: str, detail: str) -> Run:
     """The run as a forger leaves it who mends the chain: the report of one layer is another."""
     exchanges = tuple(
-        replace(line, event={"kind": "done", "detail": detail}) if line.case == case and line.event else line
+        structs.replace(line, event=Event("done", detail)) if line.case == case and line.event else line
         for line in evidence.exchanges
     )
     return replace(evidence, exchanges=exchanges)

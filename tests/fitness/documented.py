@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from holdfast.conformance.fitness.gather import Names
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.tie import parts_of, schema_digest, schema_of
 from holdfast.reports.evidence import SurfaceLine
-from holdfast.reports.evidence.model import instant_text
+from holdfast.specs.typed import instant_text
 
 _PAGE = Path(__file__).parents[2] / "docs" / "fitness.md"
 DOCUMENTED = Names("surface.consumed_request", "surface.consumed_nonce", "surface.refusal_audit", "registrar")
@@ -40,7 +42,7 @@ def line_of(looked: Examination, **changed: Any) -> SurfaceLine:
         used=True,
         problem="",
     )
-    return replace(line, **changed)
+    return structs.replace(line, **changed)
 
 
 def at(moment: datetime, looked: Examination) -> Examination:

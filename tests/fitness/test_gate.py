@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.policy import Policy, policy_of
@@ -145,7 +146,7 @@ def test_a_run_that_does_not_say_which_store_it_used_or_says_it_twice_holds(
     asked: Asked, documented: Examination
 ) -> None:
     line = line_of(documented)
-    for lines in ([], [line, line], [replace(line, contract="mesh-delivery")]):
+    for lines in ([], [line, line], [structs.replace(line, contract="mesh-delivery")]):
         (reason,) = asked(surfaces=lines).reasons
         assert reason.code is ReasonCode.FITNESS_UNTIED
         assert "which store it used, expected once" in reason.text

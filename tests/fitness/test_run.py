@@ -27,6 +27,7 @@ from holdfast.conformance.run.surface import asks_for_one
 from holdfast.reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import contract_names, load_contract, load_terms, schema
+from holdfast.specs.typed import written
 from tests.fitness.documented import line_of
 from tests.fitness.lives import LiveServer
 
@@ -55,7 +56,7 @@ def seen(store: str, *, adapter: Sequence[str] = (*REFERENCE, "adapter"), mutant
         line = engine.surface(CONTRACT)
     published = schema.published_schema("evidence")["$defs"]
     held = schema.trusted_validator({**published["surface"], "$defs": published})
-    assert schema.explain(held, {**line.as_json(), "prev": "sha256:" + "0" * 64}) is None
+    assert schema.explain(held, {**written(line), "prev": "sha256:" + "0" * 64}) is None
     return line
 
 
@@ -228,7 +229,7 @@ def test_a_store_that_cannot_be_looked_at_is_a_problem_of_the_line_and_of_nothin
     line = seen("sqlite", adapter=(sys.executable, str(SAYS), how))
     assert complaint in line.problem
     assert not line.used
-    assert "Pa55" not in json.dumps(line.as_json())
+    assert "Pa55" not in json.dumps(written(line))
     (said,) = untied(own_file, [line])
     assert complaint in said
 

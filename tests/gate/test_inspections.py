@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.action import Verb
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.seen import SeenError, read
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
 from holdfast.conformance.gate.suites import doubt_of_suite
-from holdfast.conformance.run.recorder import exchange_of
 from holdfast.conformance.verdict import Exit, exit_of
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs.strictjson import canonical
@@ -37,10 +37,12 @@ def evidence(result: Any, folder: Path) -> Path:
     judged = result.judgement
     with EvidenceWriter(path) as writer:
         header = Bench(LEDGER, folder).header()
-        writer.header(replace(header, adapter=replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),))))
+        writer.header(
+            structs.replace(header, adapter=structs.replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),)))
+        )
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                writer.write(exchange_of(ONCE.id, side, record))
+                writer.write(record.line(ONCE.id, side))
         where = None if judged.side is None else judged.side.value
         told = judged.detail, judged.expected, judged.received, judged.advice
         writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1, where, judged.n))

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.model import GateReason, ReasonCode
 from holdfast.conformance.gate.suites import doubt_of_suite, is_drawn, judge_suite
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
-from holdfast.conformance.run.recorder import exchange_of
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs import load_contract
@@ -162,8 +162,8 @@ def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
     with EvidenceWriter(path) as writer:
         writer.header(bench.header())
         for record in (*records, close):
-            writer.write(exchange_of(PLANNED.id, Side.MAIN, record))
-        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1))
+            writer.write(record.line(PLANNED.id, Side.MAIN))
+        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1, None, None))
         writer.finish(verdict=verdict, exit_status=12, finished=NOW)
     told = [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
     assert [each.cases for each in told] == [(PLANNED.id,)]
@@ -207,9 +207,9 @@ def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
     claimed = (Claimed("hx-sync", HX.version, {}),)
     with EvidenceWriter(path) as writer:
         header = bench.header()
-        writer.header(replace(header, adapter=replace(header.adapter, claims=claimed)))
+        writer.header(structs.replace(header, adapter=structs.replace(header.adapter, claims=claimed)))
         for record in result.main:
-            writer.write(exchange_of(result.case, Side.MAIN, record))
+            writer.write(record.line(result.case, Side.MAIN))
         judged = result.judgement
         place = (None, None) if verdict == "conforms" or judged.side is None else (judged.side.value, judged.n)
         writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1, *place))
