@@ -17,6 +17,7 @@ import psycopg
 
 from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.fitness import sqlite
+from holdfast.conformance.fitness.assessment import Assessment, unproven_everywhere
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -43,7 +44,6 @@ from holdfast.conformance.fitness.postgres.reading import errors_described, read
 from holdfast.conformance.fitness.postgres.roles import Household
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
 from holdfast.conformance.fitness.postgres.snapshot import take
-from holdfast.conformance.fitness.proof import Examination, unproven_everywhere
 from holdfast.conformance.fitness.server import unidentified
 from holdfast.conformance.fitness.target import Target, target_of
 
@@ -77,7 +77,7 @@ def examine(
     server: Scratch | None = None,
     live: str | None = None,
     timeout: float = TIMEOUT_S,
-) -> Examination:
+) -> Assessment:
     """Look at a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
 
     `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
@@ -114,7 +114,7 @@ def _server(lent: Scratch | None, deadline: Deadline) -> AbstractContextManager[
 
 def _on_postgres(
     target: Target, names: Names, policy: Policy, deadline: Deadline, server: Server, live: Target | None
-) -> Examination:
+) -> Assessment:
     with reading(target, deadline, "the first reading of the catalogue") as connection:
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
@@ -138,7 +138,7 @@ def _on_postgres(
     if why:
         lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
         evidence = replace(evidence, lost=lost)
-    return Examination(target.described, policy, surface, evidence, judge(evidence, policy), seen)
+    return Assessment(target.described, policy, surface, evidence, judge(evidence, policy), seen)
 
 
 def _searched(connection: Connection, named: Mapping[Part, RelationName], policy: Policy) -> tuple[Candidate, ...]:
@@ -149,13 +149,13 @@ def _in_order(parts: Mapping[Part, RelationName]) -> dict[Part, RelationName]:
     return {part: parts[part] for part in Part if part in parts}
 
 
-def _absent(target: str, policy: Policy, seen: tuple[Candidate, ...]) -> Examination:
+def _absent(target: str, policy: Policy, seen: tuple[Candidate, ...]) -> Assessment:
     looked = len({each.relation for each in seen})
     text = (
         f"no relation here is one that could hold consumed keys ({looked} were looked at); nothing was made: "
         "provision a surface, or name the relation with --effect"
     )
-    return Examination(target, policy, None, None, unproven_everywhere(Code.MISSING_RELATION.value, text), seen)
+    return Assessment(target, policy, None, None, unproven_everywhere(Code.MISSING_RELATION.value, text), seen)
 
 
 def relation_named(part: Part, text: str) -> RelationName:
@@ -310,7 +310,7 @@ def _probed_live(
 # SQLite
 
 
-def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Examination:
+def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Assessment:
     if names.writer is not None:
         raise FitnessError(
             "--writer: SQLite knows no roles; say in a policy who owns the file: sqlite_writer_uid (docs/fitness.md)"
@@ -330,7 +330,7 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Ex
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
     with Janitor() as janitor:
         evidence = sqlite.examine(path, surface, policy, within=janitor.make_folder())
-    return Examination(target, policy, surface, evidence, judge(evidence, policy), seen)
+    return Assessment(target, policy, surface, evidence, judge(evidence, policy), seen)
 
 
 def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:

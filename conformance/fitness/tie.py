@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, queries
 from holdfast.reports.evidence import Relation, SurfaceLine
@@ -73,7 +73,7 @@ def parts_of(surface: Surface, dialect: Dialect) -> dict[str, Relation]:
     return {part.value: Relation(place(each.schema), each.name) for part, each in parts.items()}
 
 
-def untied(looked: Examination, lines: Sequence[SurfaceLine]) -> Iterator[str]:
+def untied(looked: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
     """Why a run that used the stores of `lines` does not speak of the surface that was looked at."""
     if looked.surface is None or looked.evidence is None:
         yield "the proof is of no surface"

@@ -1,4 +1,4 @@
-"""An examination in words, for the console and for the page: the same in both, and with nothing left to work out."""
+"""An assessment in words, for the console and for the page: the same in both, and with nothing left to work out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import (
     Answer,
     Criterion,
@@ -19,7 +20,6 @@ from holdfast.conformance.fitness.model import (
     Standing,
     Statement,
 )
-from holdfast.conformance.fitness.proof import Examination
 
 # Source section 6, each in one line.
 TITLES = {
@@ -90,32 +90,32 @@ class ShownFinding:
     probes: tuple[ShownProbe, ...]
 
 
-def findings(examination: Examination) -> tuple[ShownFinding, ...]:
+def findings(assessment: Assessment) -> tuple[ShownFinding, ...]:
     """All nine, in order."""
-    return tuple(_finding(each, examination.evidence) for each in examination.judgement.findings)
+    return tuple(_finding(each, assessment.evidence) for each in assessment.judgement.findings)
 
 
-def notes(examination: Examination) -> tuple[str, ...]:
+def notes(assessment: Assessment) -> tuple[str, ...]:
     """What a reader must know besides; it proves nothing."""
-    return tuple(_notes(examination))
+    return tuple(_notes(assessment))
 
 
-def _notes(examination: Examination) -> Iterator[str]:
-    yield from examination.policy.departures()
-    evidence = examination.evidence
+def _notes(assessment: Assessment) -> Iterator[str]:
+    yield from assessment.policy.departures()
+    evidence = assessment.evidence
     if evidence is not None:
         for each, why in evidence.lost.items():
             yield f"evidence of the class {each.value} is not there: {why}"
         if any(probe.evidence is EvidenceClass.LIVE for probe in evidence.probes):
             yield f"the live tables were probed: {SIDE_EFFECTS}"
-    yield from examination.judgement.notes
+    yield from assessment.judgement.notes
 
 
-def candidates(examination: Examination) -> tuple[tuple[str, str, str], ...]:
+def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
     """Each relation that was looked at: its name, for what, and why it is not one."""
     return tuple(
         (str(each.relation), each.part.value, "; ".join(reason.text for reason in each.reasons) or "it is one")
-        for each in examination.candidates
+        for each in assessment.candidates
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.durability.told import ToldError, read
+from holdfast.conformance.durability.reported import ReportError, read
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import Silence, Verdict
@@ -48,9 +48,9 @@ def judge_fault(
         told = read((report.event or {}).get("detail"))
         drawn = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
         if told.seed != drawn:
-            raise ToldError(f"its seed is {told.seed}, and the run's seed makes it {drawn}")
+            raise ReportError(f"its seed is {told.seed}, and the run's seed makes it {drawn}")
         judgement = judged(fault, told).placed(Side.MAIN, report.n)
-    except ToldError as error:
+    except ReportError as error:
         return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
     except Exception as error:
         # A changed file may say anything, and must not open.

@@ -50,8 +50,9 @@ def of_fitness(
     if fitness is None:
         return FoundFitness(tuple(_missing(required)), ())
     # Judging a surface takes the drivers of its databases along, and most gates are asked without a proof.
-    from holdfast.conformance.fitness.proof import Expected, ProofError, read, verify
+    from holdfast.conformance.fitness.proof import ProofError, read
     from holdfast.conformance.fitness.tie import untied
+    from holdfast.conformance.fitness.verify import Expected, verify
 
     where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
     expected = Expected(fitness.surface, fitness.server, fitness.challenge)
@@ -62,10 +63,10 @@ def of_fitness(
         return FoundFitness((_unverified(f"{where} cannot be used: {error}"),), ())
     problems = verify(proof, contract=contract, kit=kit, now=now, expected=expected)
     lines = [line for line in surfaces if line.contract == contract.name]
-    loose = [_untied(each) for each in untied(proof.examination, lines)] if _speaks_for(required) else []
+    loose = [_untied(each) for each in untied(proof.assessment, lines)] if _speaks_for(required) else []
     # A proof says nothing about the clauses of another contract.
     others = [each for each in required if each.contract.name != contract.name]
-    departing = [_departs(f"{where}: {each}") for each in proof.examination.policy.less_than_contract()]
+    departing = [_departs(f"{where}: {each}") for each in proof.assessment.policy.less_than_contract()]
     reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *departing, *loose, *_missing(others))
     notes = [*_notes(proof, lines), *([] if problems or departing or loose else _resting(required))]
     return FoundFitness(reasons, tuple(notes))
@@ -112,9 +113,9 @@ def _resting(required: Sequence[Requirement]) -> Iterator[str]:
 
 
 def _notes(proof: Proof, lines: Sequence[SurfaceLine]) -> Iterator[str]:
-    looked = proof.examination
+    looked, held = proof.assessment, proof.document
     if looked.server is not None:
-        challenge = "no challenge" if proof.challenge is None else f"challenge {proof.challenge!r}"
+        challenge = "no challenge" if held.challenge is None else f"challenge {held.challenge!r}"
         yield f"the proof is of the server {looked.server.name}, with {challenge}"
     for line in lines:
         if not line.problem:
@@ -124,8 +125,8 @@ def _notes(proof: Proof, lines: Sequence[SurfaceLine]) -> Iterator[str]:
         told = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
         writer = looked.surface.writer or "unknown"
         yield (
-            f"surface {name}: {looked.judgement.status.value} on {instant_text(proof.made)} in {looked.target} "
-            f"({told}, writer {writer}, digest {proof.digest})"
+            f"surface {name}: {looked.judgement.status.value} on {instant_text(held.made)} in {looked.target} "
+            f"({told}, writer {writer}, digest {held.digest})"
         )
     for departure in looked.policy.departures():
         yield f"surface {'' if looked.surface is None else looked.surface.name}: {departure}"

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.durability.told import ToldFinding, read
+from holdfast.conformance.durability.reported import ReportedFinding, read
 from holdfast.conformance.durability.verdicts import is_recorded
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
@@ -110,7 +110,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     fault = required.contract.fault(case_of("kill"))
     assert fault is not None
     lines = [line for line in evidence.exchanges if line.case == fault.id]
-    records = [Record(**{name: getattr(line, name) for name in Record.__slots__}) for line in lines]
+    records = [Record.of(line) for line in lines]
     assert doubt_of_fault(fault, records) is None
     assert "reports of the layer kill" in str(doubt_of_fault(fault, records[:-1]))
     failed = replace(records[-1], event={"kind": "failed", "detail": ""})
@@ -118,17 +118,17 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     prepared = [record for record in records if record.action != "open existing"]
     assert "1 sessions" in str(doubt_of_fault(fault, prepared))
     told = read((records[-1].event or {}).get("detail"))
-    lost = ToldFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
+    lost = ReportedFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
     for forged in (
         "nothing at all",
-        replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
-        replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
-        replace(told, layer="power loss").detail(),
-        replace(told, how="by restarts").detail(),
-        replace(told, seed=told.seed + 1).detail(),
-        replace(told, unproven=("not all of it could be seen",)).detail(),
-        replace(told, findings=(lost,)).detail(),
-        replace(told, layer="kill by signals", how="by signals", untested="no ptrace").detail(),
+        structs.replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
+        structs.replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
+        structs.replace(told, layer="power loss").detail(),
+        structs.replace(told, how="by restarts").detail(),
+        structs.replace(told, seed=told.seed + 1).detail(),
+        structs.replace(told, unproven=("not all of it could be seen",)).detail(),
+        structs.replace(told, findings=(lost,)).detail(),
+        structs.replace(told, layer="kill by signals", how="by signals", untested="no ptrace").detail(),
     ):
         decision = decide(_with_detail(evidence, fault.id, forged), [required], now=now, expected=GIVEN)
         reason = next(one for one in decision.reasons if one.code is ReasonCode.JUDGED_OTHERWISE)

@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import structs
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.gather import Names
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.tie import parts_of, schema_digest, schema_of
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs.typed import instant_text
@@ -24,7 +24,7 @@ LEDGER = "public.iu_route_attempt"
 DOCUMENTED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def line_of(looked: Examination, **changed: Any) -> SurfaceLine:
+def line_of(looked: Assessment, **changed: Any) -> SurfaceLine:
     """What a run says that was made on the very schema that was looked at, on another server; perhaps changed."""
     assert looked.surface is not None
     assert looked.evidence is not None
@@ -45,19 +45,19 @@ def line_of(looked: Examination, **changed: Any) -> SurfaceLine:
     return structs.replace(line, **changed)
 
 
-def at(moment: datetime, looked: Examination) -> Examination:
-    """The same examination, by a server whose clock said `moment`."""
+def at(moment: datetime, looked: Assessment) -> Assessment:
+    """The same assessment, by a server whose clock said `moment`."""
     return identity_edited(looked, lambda row: row.update(clock=instant_text(moment)))
 
 
-def identity_edited(looked: Examination, edit: Callable[[dict[str, Any]], object]) -> Examination:
-    """The same examination of another server; judged again."""
+def identity_edited(looked: Assessment, edit: Callable[[dict[str, Any]], object]) -> Assessment:
+    """The same assessment of another server; judged again."""
     assert looked.evidence is not None
     shot = looked.evidence.snapshot
     (row,) = shot.circumstances["identity"]
     edit(row := dict(row))
     circumstances = {**shot.circumstances, "identity": [row]}
-    evidence = replace(looked.evidence, snapshot=replace(shot, circumstances=circumstances))
+    evidence = replace(looked.evidence, snapshot=structs.replace(shot, circumstances=circumstances))
     return replace(looked, evidence=evidence, judgement=judge(evidence, looked.policy))
 
 

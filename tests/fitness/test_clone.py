@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec import structs
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness.errors import LostError
@@ -271,7 +272,7 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
         ({"definition": " SELECT effect.run_id\n   FROM reg.effect;"}, snapshot.circumstances, False),
         ({"owner": "corpus_owner"}, older, False),
     ):
-        told = replace(
+        told = structs.replace(
             snapshot,
             structure={**snapshot.structure, "views": ({**view, **changed},)},
             circumstances={**snapshot.circumstances, **circumstances},

@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import typer
+from msgspec import structs
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
@@ -26,6 +27,7 @@ from holdfast.conformance.cli.console import PlainConsole
 from holdfast.conformance.cli.explain import explain
 from holdfast.conformance.cli.fitness import QuietCommand, fitness
 from holdfast.conformance.fitness import gather
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.gather import examine, relation_named
@@ -35,7 +37,6 @@ from holdfast.conformance.fitness.postgres import reading as readings
 from holdfast.conformance.fitness.postgres.probes import probe_clone
 from holdfast.conformance.fitness.postgres.reading import reading
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema, strictjson
@@ -596,12 +597,12 @@ def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> No
     assert "holdfast fitness" not in said(CliRunner().invoke(asked, ["RS4A-RP-02"]))
 
 
-def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Examination) -> None:
+def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Assessment) -> None:
     told = io.StringIO()
     notes = ("superusers: x\nexit:   0", "y")
     fitness_look._print(
         PlainConsole(file=told, width=120),
-        replace(documented, judgement=replace(documented.judgement, notes=notes)),
+        replace(documented, judgement=structs.replace(documented.judgement, notes=notes)),
         {"digest": None},
         Exit.FAIL_OPEN,
     )

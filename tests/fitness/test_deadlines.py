@@ -112,7 +112,7 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
 
 
 def _whole(live: LiveServer, clones: Scratch) -> int:
-    """How many bytes a whole examination takes."""
+    """How many bytes a whole assessment takes."""
     with relay(live) as counting:
         examine(counting.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones)
         return counting.passed

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.policy import Policy, policy_of
-from holdfast.conformance.fitness.proof import Examination, proof_json, write
+from holdfast.conformance.fitness.proof import proof_json, write
 from holdfast.conformance.fitness.tie import schema_digest
 from holdfast.conformance.gate.cases import fitness_clauses
 from holdfast.conformance.gate.decision import Extent, FitnessProof, ReasonCode, Requirement
 from holdfast.conformance.gate.fitness import of_fitness
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence import KitIdentity
+from holdfast.reports.evidence import KitIdentity, Relation
 from holdfast.specs import load_contract, strictjson
 from tests.fitness.documented import line_of
 
@@ -33,30 +34,30 @@ Asked = Callable[..., Any]
 
 
 @pytest.fixture
-def asked(documented: Examination, tmp_path: Path) -> Asked:
-    """What the gate says about a proof of this examination, edited and sealed anew."""
+def asked(documented: Assessment, tmp_path: Path) -> Asked:
+    """What the gate says about a proof of this assessment, edited and sealed anew."""
 
     def ask(
-        examination: Examination = documented, edit: Callable[[dict[str, Any]], object] | None = None, **changed: Any
+        assessment: Assessment = documented, edit: Callable[[dict[str, Any]], object] | None = None, **changed: Any
     ) -> Any:
         path = tmp_path / "proof.json"
-        document = proof_json(examination, kit=KIT, made=MADE)
+        document = proof_json(assessment, kit=KIT, made=MADE)
         if edit is not None:
             edit(document)
             rest = {name: part for name, part in document.items() if name != "seal"}
             document = {**rest, "seal": strictjson.digest(rest)}
         write(document, path)
-        assert examination.server is not None
+        assert assessment.server is not None
         line = line_of(documented)
         given = {"kit": KIT, "now": MADE + timedelta(hours=1), "surfaces": [line], **changed}
-        server = given.pop("server", examination.server.name)
+        server = given.pop("server", assessment.server.name)
         proof = FitnessProof(str(path), given.pop("name", NAME), server, given.pop("challenge", None))
         return of_fitness(given.pop("required", REGISTRAR), proof, **given)
 
     return ask
 
 
-def _looked_with(documented: Examination, policy: Policy) -> Examination:
+def _looked_with(documented: Assessment, policy: Policy) -> Assessment:
     """The same evidence, looked at with another policy."""
     assert documented.evidence is not None
     return replace(documented, policy=policy, judgement=judge(documented.evidence, policy))
@@ -118,13 +119,13 @@ OTHER = "sha256:" + "0" * 64
         ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
         ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
         (
-            {"parts": {"effect": {"schema": "lab", "name": "consumed_request"}}},
+            {"parts": {"effect": Relation("lab", "consumed_request")}},
             "used the relations effect lab.consumed",
         ),
     ],
 )
 def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(
-    asked: Asked, documented: Examination, changed: dict[str, Any], complaint: str
+    asked: Asked, documented: Assessment, changed: dict[str, Any], complaint: str
 ) -> None:
     found = asked(surfaces=[line_of(documented, **changed)])
     (reason,) = found.reasons
@@ -133,7 +134,7 @@ def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(
     assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
-def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Asked, documented: Examination) -> None:
+def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Asked, documented: Assessment) -> None:
     schema = dict(line_of(documented).schema)
     without = {name: digest for name, digest in schema.items() if name != "indexes"}
     for other in ({**schema, "indexes": OTHER}, without, {**schema, "indexes2": OTHER}, {}):
@@ -143,7 +144,7 @@ def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Ask
 
 
 def test_a_run_that_does_not_say_which_store_it_used_or_says_it_twice_holds(
-    asked: Asked, documented: Examination
+    asked: Asked, documented: Assessment
 ) -> None:
     line = line_of(documented)
     for lines in ([], [line, line], [structs.replace(line, contract="mesh-delivery")]):
@@ -165,7 +166,7 @@ def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
     assert codes == {ReasonCode.FITNESS_UNVERIFIED}
 
 
-def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Examination) -> None:
+def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Assessment) -> None:
     data = {"columns": {"attempt": "run_id", "run_id": "attempt_id"}, "reviewed": ["no_change"]}
     found = asked(_looked_with(documented, policy_of(data, where="p")))
     told = "\n".join(found.notes)
@@ -183,7 +184,7 @@ def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked,
     ],
 )
 def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_is_fit_by_it(
-    asked: Asked, documented: Examination, policy: dict[str, Any], complaint: str
+    asked: Asked, documented: Assessment, policy: dict[str, Any], complaint: str
 ) -> None:
     looked = _looked_with(documented, policy_of(policy, where="p"))
     # What that policy makes of the evidence is not the question here.
@@ -196,7 +197,7 @@ def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_
     assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
-def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Examination) -> None:
+def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Assessment) -> None:
     longer = _looked_with(documented, policy_of({"max_age_seconds": 31 * 86400}, where="p"))
     found = asked(longer, now=MADE + timedelta(days=30))
     assert found.reasons == ()
@@ -212,7 +213,7 @@ def test_a_proof_does_not_speak_for_another_contract(asked: Asked) -> None:
     assert found.reasons[0].text.startswith("jcs: ")
 
 
-def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Examination) -> None:
+def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Assessment) -> None:
     assert documented.evidence is not None
     less = replace(documented.evidence, probes=())
     found = asked(replace(documented, evidence=less, judgement=judge(less, documented.policy)))

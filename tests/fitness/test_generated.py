@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
@@ -271,7 +271,7 @@ _broken = st.one_of(
 )
 
 
-def _look(changes: list[Change], live: LiveServer, clones: Scratch) -> Examination:
+def _look(changes: list[Change], live: LiveServer, clones: Scratch) -> Assessment:
     """The fit surface with these changes, examined."""
     ddl = _BASE
     for change in changes:
@@ -282,7 +282,7 @@ def _look(changes: list[Change], live: LiveServer, clones: Scratch) -> Examinati
         return schema.look(live, connection, clones)
 
 
-def _told(found: Examination) -> str:
+def _told(found: Assessment) -> str:
     return "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for r in found.judgement.reasons)
 
 

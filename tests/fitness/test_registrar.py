@@ -12,10 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.gather import Names, examine
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
+from holdfast.conformance.fitness.proof import proof_json, read, write
+from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.specs import load_contract
 from tests.fitness.documented import LEDGER, ledger_ddl
@@ -34,8 +36,8 @@ def _provisioned(dsn: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _written(examination: Examination, path: Path) -> Path:
-    write(proof_json(examination, kit=installed_kit(), made=datetime.now(UTC)), path)
+def _written(assessment: Assessment, path: Path) -> Path:
+    write(proof_json(assessment, kit=installed_kit(), made=datetime.now(UTC)), path)
     return path
 
 

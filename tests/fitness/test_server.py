@@ -16,15 +16,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.gather import Names, examine
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
+from holdfast.conformance.fitness.proof import proof_json, read, write
 from holdfast.conformance.fitness.server import Server, server_of
 from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
 from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reference_impl.cluster import Ending, Programs
 from holdfast.reference_impl.cluster import Server as Running
@@ -122,7 +124,7 @@ class Primary:
     def dsn(self) -> str:
         return self.server.dsn("registry")
 
-    def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Examination:
+    def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Assessment:
         """Look at the surface and write down what came of it."""
         looked = examine(dsn or self.dsn, OWN, Policy(), server=clones)
         write(proof_json(looked, kit=installed_kit(), made=datetime.now(UTC)), path)

@@ -8,8 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface, digest
+from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.snapshot import moment, take
 from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
@@ -56,9 +57,9 @@ def test_every_query_is_read_and_equal_surfaces_have_one_digest(
         connection.execute("CREATE TABLE before_it (a int)")
         provision_postgres(live_server.dsn_of("another"), load_terms(CONTRACT).relations, writer=WRITER)
         second = seen(connection)
-    policy = Policy().as_json()
+    policy = Policy().written()
     assert first.structure == second.structure
-    assert digest(first.structure, policy) == digest(second.structure, policy)
+    assert bound_to(first.structure, policy) == bound_to(second.structure, policy)
 
 
 def test_writer_sees_the_same_structure(live: psycopg.Connection[Any], live_server: LiveServer) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Evidence, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.snapshot import read, take
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.server import server_of
 from holdfast.conformance.fitness.tie import untied
 from tests.conftest import missing
@@ -107,7 +107,7 @@ def test_every_role_can_read_which_server_it_is(older: Older) -> None:
 
 
 def test_a_run_on_any_version_is_tied_to_a_proof_of_the_same_ddl_on_the_newest(
-    older: Older, documented: Examination
+    older: Older, documented: Assessment
 ) -> None:
     assert documented.surface is not None
     with older.live.database(DATABASE) as connection:

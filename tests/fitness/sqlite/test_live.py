@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names
 from holdfast.conformance.fitness.gather import examine as gather
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, digest
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.sqlite import examine, findings, path_of, relation_name, search, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
@@ -183,7 +184,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
 
 def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path: Path) -> None:
     def now() -> str:
-        return digest(take(files.live, surface_of(FIT, files), policy_of(FIT)).structure, policy_of(FIT).as_json())
+        return bound_to(take(files.live, surface_of(FIT, files), policy_of(FIT)).structure, policy_of(FIT).written())
 
     with made(FIT, tmp_path) as files:
         first = now()
