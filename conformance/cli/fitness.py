@@ -69,14 +69,14 @@ def fitness(
     one.
     """
     # Every other command would wait for the drivers of databases, too.
-    from holdfast.conformance.cli.fitness_look import Asked, look
+    from holdfast.conformance.cli.fitness_look import Asked, inspect
     from holdfast.conformance.fitness.gather import Names
     from holdfast.conformance.fitness.target import scrubbed
 
     names = Names(effect, nonce, audit, writer)
     try:
         asked = Asked(dsn, names, live_dsn, probe_live, policy, json_, html, challenge, format_, timeout, context.args)
-        status = look(asked)
+        status = inspect(asked)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except (typer.Exit, JanitorLostError, MemoryError):

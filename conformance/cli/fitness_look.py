@@ -50,7 +50,7 @@ class Asked:
     beyond: Sequence[str]
 
 
-def look(asked: Asked) -> Exit:
+def inspect(asked: Asked) -> Exit:
     """Do it and print it. Ends the command where the question cannot be asked."""
     if asked.beyond:
         # Not shown: who quotes badly gives half a DSN here.

@@ -36,7 +36,7 @@ class Assessment:
         return None if self.evidence is None else server_of(self.evidence.snapshot)
 
 
-def unproven_everywhere(code: str, text: str) -> Judgement:
+def not_present(code: str, text: str) -> Judgement:
     """The judgement where there is no surface: nothing is proven, and one reason says why."""
     findings = tuple(
         Finding(each, Standing.UNPROVEN, (Reason(each, Standing.UNPROVEN, code, text),), (), ()) for each in Criterion

@@ -144,8 +144,8 @@ class Policy:
             uid = self.sqlite_writer_uid
             yield f"the policy declares, and no file can show, that the writer runs as the user {uid}"
         if self.sqlite_connection:
-            told = ", ".join(f"{name}={value}" for name, value in sorted(self.sqlite_connection.items()))
-            yield f"the policy declares, and no file can show, that every connection of the writer sets {told}"
+            described = ", ".join(f"{name}={value}" for name, value in sorted(self.sqlite_connection.items()))
+            yield f"the policy declares, and no file can show, that every connection of the writer sets {described}"
 
 
 def policy_of(data: Any, *, where: str) -> Policy:

@@ -73,9 +73,9 @@ def parts_of(surface: Surface, dialect: Dialect) -> dict[str, Relation]:
     return {part.value: Relation(place(each.schema), each.name) for part, each in parts.items()}
 
 
-def untied(looked: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
+def not_tied(assessed: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
     """Why a run that used the stores of `lines` does not speak of the surface that was looked at."""
-    if looked.surface is None or looked.evidence is None:
+    if assessed.surface is None or assessed.evidence is None:
         yield "the proof is of no surface"
         return
     if len(lines) != 1:
@@ -91,7 +91,7 @@ def untied(looked: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
     if not line.used:
         yield f"nothing that the adapter accepted was seen in the store that the {line.source} named"
         return
-    yield from _differences(looked.surface, looked.evidence.snapshot, line)
+    yield from _differences(assessed.surface, assessed.evidence.snapshot, line)
 
 
 def _differences(surface: Surface, snapshot: Snapshot, line: SurfaceLine) -> Iterator[str]:

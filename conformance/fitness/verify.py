@@ -45,33 +45,33 @@ def verify(proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime,
 def _problems(
     proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected
 ) -> Iterator[str]:
-    looked = proof.assessment
+    assessed = proof.assessment
     if seal_of(proof.raw) != proof.raw["seal"]:
         yield "the seal is broken, so something was changed after it was written; look again"
     yield from _of_identity(proof.document, contract, kit)
-    yield from _of_age(proof.document, looked.policy.max_age, now)
-    if looked.surface is None or looked.evidence is None:
-        yield f"it says {looked.judgement.status.value}: there was no surface to prove anything of"
+    yield from _of_age(proof.document, assessed.policy.max_age, now)
+    if assessed.surface is None or assessed.evidence is None:
+        yield f"it says {assessed.judgement.status.value}: there was no surface to prove anything of"
         return
-    effect = str(looked.surface.parts.get(Part.EFFECT, ""))
+    effect = str(assessed.surface.parts.get(Part.EFFECT, ""))
     if effect != expected.surface:
         # The relation itself: a policy can give any table the name of another one.
         yield f"it speaks of the relation {effect!r}, and {expected.surface!r} was asked for"
-    wanted = looked.policy.name or effect
-    if looked.surface.name != wanted:
-        yield f"its policy and its relations call the surface {wanted!r}, not {looked.surface.name!r}"
+    wanted = assessed.policy.name or effect
+    if assessed.surface.name != wanted:
+        yield f"its policy and its relations call the surface {wanted!r}, not {assessed.surface.name!r}"
     yield from _of_server(proof, expected.server)
     yield from _of_challenge(proof.document, expected.challenge)
-    names = [probe.name for probe in looked.evidence.probes]
+    names = [probe.name for probe in assessed.evidence.probes]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         yield f"it holds probes twice, so nobody knows which one counts: {', '.join(twice)}"
-    if bound_to(looked.evidence.snapshot.structure, looked.policy.written()) != proof.document.digest:
+    if bound_to(assessed.evidence.snapshot.structure, assessed.policy.written()) != proof.document.digest:
         yield "its digest is not that of its catalogue and policy"
-    if proof.document.departures != looked.policy.departures():
+    if proof.document.departures != assessed.policy.departures():
         yield "what it says about departures from the contract is not what its policy does"
     if where := password_in(proof.raw):
         yield f"it holds a password in a URL at {where}; throw it away and change the password"
-    yield from _of_judgement(looked, looked.evidence)
+    yield from _of_judgement(assessed, assessed.evidence)
 
 
 def _of_identity(proof: ProofDocument, contract: Contract, kit: KitIdentity) -> Iterator[str]:
@@ -126,15 +126,15 @@ def _of_age(proof: ProofDocument, max_age: timedelta, now: datetime) -> Iterator
         yield f"it was made at {instant_text(proof.made)} and its policy lets it stand for {max_age}; look again"
 
 
-def _of_judgement(looked: Assessment, evidence: Evidence) -> Iterator[str]:
+def _of_judgement(assessed: Assessment, evidence: Evidence) -> Iterator[str]:
     try:
-        again = judge(evidence, looked.policy)
+        again = judge(evidence, assessed.policy)
     # Evidence that fits the schema and not the judge was not written by this kit.
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         yield f"its evidence cannot be judged again ({type(error).__name__}), so nobody knows what it shows"
         return
-    if again != looked.judgement:
-        yield f"judged again its evidence amounts to {_in_words(again)}, and it says {_in_words(looked.judgement)}"
+    if again != assessed.judgement:
+        yield f"judged again its evidence amounts to {_in_words(again)}, and it says {_in_words(assessed.judgement)}"
     if again.status is not Status.FIT:
         yield f"it does not show a surface that is fit: {_in_words(again)}"
 
@@ -143,5 +143,5 @@ def _in_words(judgement: Judgement) -> str:
     missing = [each for each in judgement.findings if each.standing is not Standing.PROVEN]
     if not missing:
         return judgement.status.value
-    told = ", ".join(f"({each.criterion.value}) {each.standing.value}" for each in missing)
-    return f"{judgement.status.value} with {told}"
+    described = ", ".join(f"({each.criterion.value}) {each.standing.value}" for each in missing)
+    return f"{judgement.status.value} with {described}"

@@ -44,6 +44,8 @@ SIDE_EFFECTS = (
 )
 # A row of a catalogue, or a value in it, longer than this is shown by its beginning; the proof has all of it.
 _LONGEST_VALUE = 300
+# A reason longer than a line is written once; the proof has it with each criterion.
+_LONG_REASON = 120
 # Enough rows to see what is meant.
 _ROWS_SHOWN = 6
 
@@ -92,7 +94,8 @@ class ShownFinding:
 
 def findings(assessment: Assessment) -> tuple[ShownFinding, ...]:
     """All nine, in order."""
-    return tuple(_finding(each, assessment.evidence) for each in assessment.judgement.findings)
+    said: dict[tuple[str, str], str] = {}
+    return tuple(_finding(each, assessment.evidence, said) for each in assessment.judgement.findings)
 
 
 def notes(assessment: Assessment) -> tuple[str, ...]:
@@ -119,19 +122,23 @@ def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _finding(finding: Finding, evidence: Evidence | None) -> ShownFinding:
+def _finding(finding: Finding, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownFinding:
+    """`said` has each reason so far with the letter of its criterion: what stops a whole class stops many criteria."""
     return ShownFinding(
         finding.criterion.value,
         TITLES[finding.criterion],
         finding.standing,
-        tuple(_reason(each, evidence) for each in finding.reasons),
+        tuple(_reason(each, evidence, said) for each in finding.reasons),
         _rows(finding.rows),
         _probes(finding.probes, evidence),
     )
 
 
-def _reason(reason: Reason, evidence: Evidence | None) -> ShownReason:
-    return ShownReason(reason.code, reason.standing, reason.text, _rows(reason.rows), _probes(reason.probes, evidence))
+def _reason(reason: Reason, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownReason:
+    letter = said.setdefault((reason.code, reason.text), reason.criterion.value)
+    again = letter != reason.criterion.value and len(reason.text) > _LONG_REASON
+    text = f"the same as for ({letter})" if again else reason.text
+    return ShownReason(reason.code, reason.standing, text, _rows(reason.rows), _probes(reason.probes, evidence))
 
 
 def _rows(rows: Sequence[Row]) -> tuple[str, ...]:

@@ -24,18 +24,18 @@ LEDGER = "public.iu_route_attempt"
 DOCUMENTED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def line_of(looked: Assessment, **changed: Any) -> SurfaceLine:
+def line_of(assessed: Assessment, **changed: Any) -> SurfaceLine:
     """What a run says that was made on the very schema that was looked at, on another server; perhaps changed."""
-    assert looked.surface is not None
-    assert looked.evidence is not None
-    shot = looked.evidence.snapshot
-    schema = schema_of(shot, looked.surface.writer)
+    assert assessed.surface is not None
+    assert assessed.evidence is not None
+    shot = assessed.evidence.snapshot
+    schema = schema_of(shot, assessed.surface.writer)
     line = SurfaceLine(
         contract="rs4a-replay",
         source="adapter",
         dialect=shot.dialect.value,
         server="7111111111111111111/lab",
-        parts=parts_of(looked.surface, shot.dialect),
+        parts=parts_of(assessed.surface, shot.dialect),
         writer="lab_writer",
         schema=schema,
         schema_digest=schema_digest(schema),
@@ -45,20 +45,20 @@ def line_of(looked: Assessment, **changed: Any) -> SurfaceLine:
     return structs.replace(line, **changed)
 
 
-def at(moment: datetime, looked: Assessment) -> Assessment:
+def at(moment: datetime, assessed: Assessment) -> Assessment:
     """The same assessment, by a server whose clock said `moment`."""
-    return identity_edited(looked, lambda row: row.update(clock=instant_text(moment)))
+    return identity_edited(assessed, lambda row: row.update(clock=instant_text(moment)))
 
 
-def identity_edited(looked: Assessment, edit: Callable[[dict[str, Any]], object]) -> Assessment:
+def identity_edited(assessed: Assessment, edit: Callable[[dict[str, Any]], object]) -> Assessment:
     """The same assessment of another server; judged again."""
-    assert looked.evidence is not None
-    shot = looked.evidence.snapshot
+    assert assessed.evidence is not None
+    shot = assessed.evidence.snapshot
     (row,) = shot.circumstances["identity"]
     edit(row := dict(row))
     circumstances = {**shot.circumstances, "identity": [row]}
-    evidence = replace(looked.evidence, snapshot=structs.replace(shot, circumstances=circumstances))
-    return replace(looked, evidence=evidence, judgement=judge(evidence, looked.policy))
+    evidence = replace(assessed.evidence, snapshot=structs.replace(shot, circumstances=circumstances))
+    return replace(assessed, evidence=evidence, judgement=judge(evidence, assessed.policy))
 
 
 def _blocks() -> tuple[str, str, str, str]:

@@ -49,7 +49,7 @@ class Schema:
         for statement, wanted in self.alone:
             assert _ends_with(connection, statement) == wanted, statement
 
-    def look(self, live: LiveServer, connection: psycopg.Connection[Any], clones: Scratch) -> Assessment:
+    def inspect(self, live: LiveServer, connection: psycopg.Connection[Any], clones: Scratch) -> Assessment:
         """What the kit says of it; the connection that made it stays open."""
         row = connection.execute("SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()").fetchone()
         given = {

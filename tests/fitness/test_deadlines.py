@@ -98,13 +98,13 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
         began = time.monotonic()
         said = ""
         try:
-            looked = examine(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
+            assessed = examine(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
         except FitnessError as error:
             said = str(error)
         else:
-            assert looked.evidence is not None
-            said = looked.evidence.lost[EvidenceClass.CATALOGUE]
-            assert {each.standing for each in looked.judgement.findings} == {Standing.UNPROVEN}, limit
+            assert assessed.evidence is not None
+            said = assessed.evidence.lost[EvidenceClass.CATALOGUE]
+            assert {each.standing for each in assessed.judgement.findings} == {Standing.UNPROVEN}, limit
         waits = ("connecting, and asking", "the first reading", "the second reading")
         assert any(f"cannot be asked: {wait}" in said for wait in waits), limit
         assert stalling.stalled.is_set(), limit
@@ -392,14 +392,14 @@ def test_a_dump_that_waits_for_a_lock_says_who_holds_it_and_the_rest_is_judged(
     monkeypatch.setattr(clones_of, "_LOCK_WAIT_S", 1)
     monkeypatch.setattr(clones_of, "SLOW_S", 0.2)
     with _held(dsn, "bystander") as process:
-        looked = examine(dsn, DOCUMENTED, Policy(), server=clones)
-    assert looked.evidence is not None
-    said = looked.evidence.lost[EvidenceClass.CLONE]
+        assessed = examine(dsn, DOCUMENTED, Policy(), server=clones)
+    assert assessed.evidence is not None
+    said = assessed.evidence.lost[EvidenceClass.CLONE]
     assert "pg_dump ended with status 1" in said
     assert "it waits for public.bystander" in said
     assert f"in its way is process {process} of role 'postgres', application 'migration'" in said
-    assert EvidenceClass.CATALOGUE not in looked.evidence.lost
-    assert looked.judgement.status.value == "REPLAY_SURFACE_NOT_FIT"
+    assert EvidenceClass.CATALOGUE not in assessed.evidence.lost
+    assert assessed.judgement.status.value == "REPLAY_SURFACE_NOT_FIT"
 
 
 def test_an_answer_of_the_live_probe_says_who_is_in_its_way(live: LiveServer, dsn: str) -> None:

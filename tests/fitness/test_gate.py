@@ -66,15 +66,15 @@ def _looked_with(documented: Assessment, policy: Policy) -> Assessment:
 def test_a_proof_of_the_named_surface_leaves_nothing_to_hold_for(asked: Asked) -> None:
     found = asked()
     assert found.reasons == ()
-    told = "\n".join(found.notes)
-    assert "the run was made on 7111111111111111111/lab, by the word of the adapter" in told
-    assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in told
-    assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in told
-    assert "superusers" in told
+    described = "\n".join(found.notes)
+    assert "the run was made on 7111111111111111111/lab, by the word of the adapter" in described
+    assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in described
+    assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in described
+    assert "superusers" in described
     for requirement in REGISTRAR:
         clauses = fitness_clauses(requirement)
         assert len(clauses) == 18
-        assert f"{requirement.name}: 18 clauses" in told
+        assert f"{requirement.name}: 18 clauses" in described
 
 
 def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
@@ -169,9 +169,9 @@ def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
 def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Assessment) -> None:
     data = {"columns": {"attempt": "run_id", "run_id": "attempt_id"}, "reviewed": ["no_change"]}
     found = asked(_looked_with(documented, policy_of(data, where="p")))
-    told = "\n".join(found.notes)
-    assert "takes the column run_id for attempt" in told
-    assert "reviewed the trigger, rule, constraint or function no_change" in told
+    described = "\n".join(found.notes)
+    assert "takes the column run_id for attempt" in described
+    assert "reviewed the trigger, rule, constraint or function no_change" in described
     assert ReasonCode.FITNESS_DEPARTS not in {reason.code for reason in found.reasons}
     assert "horizon" not in "\n".join(asked().notes)
 
@@ -186,9 +186,9 @@ def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked,
 def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_is_fit_by_it(
     asked: Asked, documented: Assessment, policy: dict[str, Any], complaint: str
 ) -> None:
-    looked = _looked_with(documented, policy_of(policy, where="p"))
+    assessed = _looked_with(documented, policy_of(policy, where="p"))
     # What that policy makes of the evidence is not the question here.
-    found = asked(looked)
+    found = asked(assessed)
     assert ReasonCode.FITNESS_DEPARTS in {reason.code for reason in found.reasons}
     (reason,) = (each for each in found.reasons if each.code is ReasonCode.FITNESS_DEPARTS)
     assert reason.exit is Exit.INCOMPLETE

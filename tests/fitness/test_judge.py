@@ -811,10 +811,10 @@ def test_one_change_turns_the_criteria_that_it_concerns_and_no_other(fit: Eviden
         for finding in judgement.findings
         if finding.standing is not Standing.PROVEN
     }
-    told = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
-    assert standings == {letter: standing for letter, standing, _ in expected}, told
+    described = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
+    assert standings == {letter: standing for letter, standing, _ in expected}, described
     for letter, _, code in expected:
-        assert (letter, code) in {(letter, code) for letter, code, _ in told}, told
+        assert (letter, code) in {(letter, code) for letter, code, _ in described}, described
     assert judgement.status is Status.NOT_FIT
 
 
@@ -1170,7 +1170,7 @@ def test_without_parts_the_criteria_say_what_is_missing(fit: Evidence) -> None:
 
 
 def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
-    told = both(
+    described = both(
         edit("server", {}, replica=True),
         add("prepared", gid="stuck", owner="x"),
         add("extensions", name="citus", version="12", schema="public"),
@@ -1181,21 +1181,21 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
         setting("search_path", "mine, public"),
         add("references", **FK),
     )(fit)  # fmt: skip
-    notes = "\n".join(judge(told, Policy()).notes)
+    notes = "\n".join(judge(described, Policy()).notes)
     for words in ("replica", "stuck", "citus", "published by out", "watch", "maker", "mine, public", "target_fk"):
         assert words in notes
     assert "superusers, whom nothing here binds: " in notes
     elsewhere = "jobs that another database of this server keeps"
     assert elsewhere in notes
-    here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(told)
+    here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(described)
     assert elsewhere not in "\n".join(judge(here, Policy()).notes)
 
 
 @pytest.mark.parametrize("secret", ["dblink('host=db password=s3cret-word')", "https://u:s3cret-word@db/x"])
 def test_a_function_that_holds_something_like_a_password_is_named_and_not_quoted(fit: Evidence, secret: str) -> None:
     text = f"CREATE FUNCTION surface.tell() AS $$ SELECT {secret} $$"
-    told = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
-    (note,) = (note for note in told if "password" in note)
+    described = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
+    (note,) = (note for note in described if "password" in note)
     assert "surface.tell" in note
     assert "s3cret" not in note
     assert not any("password" in note for note in judge(fit, Policy()).notes)

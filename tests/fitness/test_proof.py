@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.fitness.assessment import Assessment, unproven_everywhere
+from holdfast.conformance.fitness.assessment import Assessment, not_present
 from holdfast.conformance.fitness.document import fitness_schema
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
@@ -187,8 +187,8 @@ def test_a_judgement_that_was_touched_up_is_not_the_one_that_the_evidence_amount
 
     (said,) = reasons(forged(unproven))
     assert "judged again its evidence amounts to FIT" in said
-    looked = documented
-    assert looked.judgement.status is Status.FIT
+    assessed = documented
+    assert assessed.judgement.status is Status.FIT
 
 
 def test_notes_that_were_taken_out_are_missed(forged: Callable[..., Proof]) -> None:
@@ -268,8 +268,8 @@ def test_an_alias_of_a_policy_is_no_name_that_the_gate_takes(documented: Assessm
     policy, surface = Policy(name="prod"), structs.replace(documented.surface, name="prod")
     evidence = replace(documented.evidence, surface=surface)
     path = tmp_path / "alias.json"
-    looked = replace(documented, surface=surface, policy=policy, evidence=evidence)
-    write(proof_json(looked, kit=KIT, made=MADE), path)
+    assessed = replace(documented, surface=surface, policy=policy, evidence=evidence)
+    write(proof_json(assessed, kit=KIT, made=MADE), path)
     assert reasons(read(path)) == ()
     (said,) = reasons(read(path), surface="prod")
     assert f"it speaks of the relation {NAME!r}, and 'prod' was asked for" in said
@@ -334,7 +334,7 @@ def test_an_older_proof_does_not_hold_the_challenge_that_was_made_for_a_new_one(
 
 
 def test_no_surface_proves_nothing(tmp_path: Path) -> None:
-    absent = Assessment("nowhere", Policy(), None, None, unproven_everywhere("MISSING_RELATION", "nothing is there"))
+    absent = Assessment("nowhere", Policy(), None, None, not_present("MISSING_RELATION", "nothing is there"))
     path = tmp_path / "absent.json"
     write(proof_json(absent, kit=KIT, made=MADE), path)
     (said,) = reasons(read(path))
@@ -342,11 +342,11 @@ def test_no_surface_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_password_in_the_catalogue_is_not_written_down(documented: Assessment) -> None:
-    looked = documented
-    assert looked.evidence is not None
-    told = replace(looked.evidence, lost={EvidenceClass.LIVE: "dblink('postgresql://u:hunter2@db/x') failed"})
+    assessed = documented
+    assert assessed.evidence is not None
+    described = replace(assessed.evidence, lost={EvidenceClass.LIVE: "dblink('postgresql://u:hunter2@db/x') failed"})
     with pytest.raises(ProofError, match="found a password in a URL at /evidence/lost/live") as refused:
-        proof_json(replace(looked, evidence=told), kit=KIT, made=MADE)
+        proof_json(replace(assessed, evidence=described), kit=KIT, made=MADE)
     assert "hunter2" not in str(refused.value)
 
 

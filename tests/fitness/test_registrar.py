@@ -69,16 +69,16 @@ def test_the_references_own_surface_is_proven_fit_and_only_then_used(
         _provisioned(dsn)
         (unproven,) = _adapter(tmp_path, {"writer_dsn": writer_dsn}, [])
         assert (unproven["outcome"], unproven["reason"]) == ("refused", "REPLAY_SURFACE_NOT_FIT")
-        looked = examine(dsn, OWN, Policy(), server=clones)
-        assert looked.judgement.status.value == "FIT", [reason.text for reason in looked.judgement.reasons]
-        proof = _written(looked, tmp_path / "proof.json")
+        assessed = examine(dsn, OWN, Policy(), server=clones)
+        assert assessed.judgement.status.value == "FIT", [reason.text for reason in assessed.judgement.reasons]
+        proof = _written(assessed, tmp_path / "proof.json")
         asked: dict[str, Any] = {
             "contract": load_contract("rs4a-replay"),
             "kit": installed_kit(),
             "now": datetime.now(UTC),
         }
-        assert looked.server is not None
-        asked["expected"] = Expected("rs4a_replay.registration", looked.server.name)
+        assert assessed.server is not None
+        asked["expected"] = Expected("rs4a_replay.registration", assessed.server.name)
         assert verify(read(proof), **asked) == ()
         nonce = {
             "binding": {"principal": "agent-1"},
@@ -109,8 +109,8 @@ def test_a_registrar_that_is_configured_with_the_ledger_does_not_start_and_write
             connection.execute(f"ALTER TABLE rs4a_replay.iu_route_attempt RENAME TO {name}")
             effect = f"rs4a_replay.{name}"
         connection.execute(f"GRANT SELECT, INSERT ON {effect} TO {WRITER}")
-        looked = examine(live_server.dsn_of("ledger"), Names(effect, writer=WRITER), Policy(), server=clones)
-        proof = _written(looked, tmp_path / "proof.json")
+        assessed = examine(live_server.dsn_of("ledger"), Names(effect, writer=WRITER), Policy(), server=clones)
+        proof = _written(assessed, tmp_path / "proof.json")
         config = {"writer_dsn": live_server.dsn_of("ledger", user=WRITER), "fitness": str(proof)}
         (answer,) = _adapter(tmp_path, config, [])
         assert (answer["outcome"], answer["reason"]) == ("refused", "REPLAY_SURFACE_NOT_FIT")

@@ -8,9 +8,9 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import Criterion, Evidence, EvidenceClass, Finding
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.sqlite.criteria import atomic, binding, guards, keys, lasting
-from holdfast.conformance.fitness.sqlite.sheet import Sheet
+from holdfast.conformance.fitness.sqlite.judging import Judging
 
-_JUDGES: dict[Criterion, Callable[[Sheet], None]] = {
+_JUDGES: dict[Criterion, Callable[[Judging], None]] = {
     Criterion.SINGLE_USE: keys.single_use,
     Criterion.NONCE: keys.nonce_consumed,
     Criterion.BINDING: binding.binding,
@@ -25,15 +25,15 @@ _JUDGES: dict[Criterion, Callable[[Sheet], None]] = {
 
 def findings(evidence: Evidence, policy: Policy) -> tuple[Finding, ...]:
     """Each criterion, in their order."""
-    return tuple(_judged(Sheet(criterion, evidence, policy)) for criterion in Criterion)
+    return tuple(_judged(Judging(criterion, evidence, policy)) for criterion in Criterion)
 
 
-def _judged(sheet: Sheet) -> Finding:
+def _judged(judging: Judging) -> Finding:
     # Without any evidence there is nothing to read.
-    if EvidenceClass.CLONE not in sheet.evidence.lost and sheet.evidence.probe("integrity") is None:
-        sheet.doubt(Code.EVIDENCE_MISSING, "the copy was not probed")
-    _JUDGES[sheet.criterion](sheet)
-    return _without_echoes(sheet.finding())
+    if EvidenceClass.CLONE not in judging.evidence.lost and judging.evidence.probe("integrity") is None:
+        judging.unproven(Code.EVIDENCE_MISSING, "the copy was not probed")
+    _JUDGES[judging.criterion](judging)
+    return _without_echoes(judging.finding())
 
 
 def _without_echoes(finding: Finding) -> Finding:

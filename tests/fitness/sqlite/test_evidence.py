@@ -10,7 +10,7 @@ from msgspec import structs
 
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Judgement, Observed, Standing, Status, Surface
-from holdfast.conformance.fitness.sqlite.sheet import NEEDS
+from holdfast.conformance.fitness.sqlite.judging import NEEDS
 from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
 from holdfast.specs.typed import json_of, read
 from tests.fitness.sqlite.files import judged, policy_of
@@ -45,8 +45,8 @@ def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: Eviden
     assert fit.status is Status.FIT
     for criterion in (criterion for criterion, needs in NEEDS.items() if each in needs):
         assert found[criterion].standing is not Standing.PROVEN
-        told = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
-        assert told == [f"no evidence of the class {each.value}: nothing of it was tried"]
+        described = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
+        assert described == [f"no evidence of the class {each.value}: nothing of it was tried"]
 
 
 _BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DROP TABLE gone;"

@@ -56,8 +56,8 @@ def _state(folder: Path) -> Mapping[str, tuple[int, int, int, bytes]]:
     """Everything in a folder: inode, size, time of the last write, and the bytes."""
     found = {}
     for path in sorted(folder.iterdir()):
-        seen = path.stat()
-        found[path.name] = (seen.st_ino, seen.st_size, seen.st_mtime_ns, path.read_bytes())
+        observed = path.stat()
+        found[path.name] = (observed.st_ino, observed.st_size, observed.st_mtime_ns, path.read_bytes())
     return found
 
 
@@ -116,21 +116,21 @@ def test_a_log_that_nobody_recovered_is_not_read_around_and_not_recovered(tmp_pa
 
 
 def test_a_reader_without_locks_reads_again_when_somebody_wrote_meanwhile(tmp_path: Path) -> None:
-    seen: list[int] = []
+    observed: list[int] = []
 
     def reading(connection: sqlite3.Connection) -> int:
-        seen.append(connection.execute("SELECT count(*) FROM consumed").fetchone()[0])
-        if len(seen) == 1:
+        observed.append(connection.execute("SELECT count(*) FROM consumed").fetchone()[0])
+        if len(observed) == 1:
             with sqlite3.connect(files.live) as writer:
                 writer.execute("INSERT INTO consumed VALUES ('n', 'k')")
             writer.close()
             # As old as it was, a file is told by its size and by what lies beside it; this one is a moment younger.
             os.utime(files.live, ns=(time.time_ns(), time.time_ns()))
-        return seen[-1]
+        return observed[-1]
 
     with made(FIT, tmp_path) as files:
         assert read(files.live, reading) == 1
-    assert seen == [0, 1]
+    assert observed == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -10,59 +10,61 @@ from holdfast.conformance.fitness.sqlite.criteria.keys import (
     tried,
 )
 from holdfast.conformance.fitness.sqlite.files import commits
+from holdfast.conformance.fitness.sqlite.judging import Judging
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, counts, of_attempt
-from holdfast.conformance.fitness.sqlite.sheet import Sheet
 
 
-def atomic(sheet: Sheet) -> None:
+def atomic(judging: Judging) -> None:
     """(e): effect and nonce are consumed in one transaction, which is durable."""
-    effect, nonce = sheet.table(Part.EFFECT), sheet.table(Part.NONCE)
+    effect, nonce = judging.table(Part.EFFECT), judging.table(Part.NONCE)
     if effect is None:
         return
-    commits(sheet, sheet.main)
+    commits(judging, judging.main)
     if nonce is None:
-        sheet.doubt(Code.MISSING_RELATION, "there is no nonce that is consumed in the same transaction", Part.NONCE)
-    _arbiter(sheet, effect, Part.EFFECT, KEYS[0], "arbiter")
+        judging.unproven(
+            Code.MISSING_RELATION, "there is no nonce that is consumed in the same transaction", Part.NONCE
+        )
+    _arbiter(judging, effect, Part.EFFECT, KEYS[0], "arbiter")
     if nonce is not None:
-        _arbiter(sheet, nonce, Part.NONCE, NONCE, "nonce-arbiter")
-    _rolled_back(sheet)
-    if sheet.policy.column(KEYS[0]) in effect.columns:
-        _raced(sheet)
-    killed = sheet.probe("killed")
+        _arbiter(judging, nonce, Part.NONCE, NONCE, "nonce-arbiter")
+    _rolled_back(judging)
+    if judging.policy.column(KEYS[0]) in effect.columns:
+        _raced(judging)
+    killed = judging.probe("killed")
     left = counts(killed)
     if killed is None or left is None or any(answer.sqlstate for answer in killed.answers):
-        sheet.shown(Part.EFFECT, {"killed": Outcome.NOT_SHOWN})
+        judging.shown(Part.EFFECT, {"killed": Outcome.NOT_SHOWN})
     elif any(left.values()):
-        sheet.refute(Code.NOT_ATOMIC, "rows of a process that died before the commit are there", probes=("killed",))
+        judging.refute(Code.NOT_ATOMIC, "rows of a process that died before the commit are there", probes=("killed",))
 
 
-def _arbiter(sheet: Sheet, relation: Relation, which: Part, word: str, name: str) -> None:
+def _arbiter(judging: Judging, relation: Relation, which: Part, word: str, name: str) -> None:
     """ON CONFLICT DO NOTHING of a known key: no error, and no row."""
-    column = sheet.policy.column(word)
+    column = judging.policy.column(word)
     if column not in relation.columns:
         return  # said elsewhere
-    outcome = tried(sheet, name)
+    outcome = tried(judging, name)
     if outcome in (Outcome.NOT_SHOWN,):
-        sheet.shown(which, {name: outcome})
+        judging.shown(which, {name: outcome})
     elif outcome is not Outcome.SILENT:
-        text = f"INSERT ... ON CONFLICT ({column}) DO NOTHING of a known value: {came_to(sheet.evidence.probe(name))}"
-        sheet.refute(Code.ARBITER_UNUSABLE, f"{relation.name}: {text}; {outcome.value}", which, probes=(name,))
+        text = f"INSERT ... ON CONFLICT ({column}) DO NOTHING of a known value: {came_to(judging.evidence.probe(name))}"
+        judging.refute(Code.ARBITER_UNUSABLE, f"{relation.name}: {text}; {outcome.value}", which, probes=(name,))
 
 
-def _rolled_back(sheet: Sheet) -> None:
-    probe = sheet.probe("rollback")
+def _rolled_back(judging: Judging) -> None:
+    probe = judging.probe("rollback")
     inside, after = counts(probe, -3), counts(probe)
     if inside is None or after is None or not all(inside.values()):
-        sheet.shown(Part.EFFECT, {"rollback": Outcome.NOT_SHOWN})
+        judging.shown(Part.EFFECT, {"rollback": Outcome.NOT_SHOWN})
     elif any(after.values()):
-        sheet.refute(Code.NOT_ATOMIC, "rows of a transaction that was rolled back are there", probes=("rollback",))
+        judging.refute(Code.NOT_ATOMIC, "rows of a transaction that was rolled back are there", probes=("rollback",))
 
 
-def _raced(sheet: Sheet) -> None:
-    probe = sheet.probe("race")
+def _raced(judging: Judging) -> None:
+    probe = judging.probe("race")
     outcome = of_attempt(probe)
     waited = probe is not None and any((answer.sqlstate or "").startswith("SQLITE_BUSY") for answer in probe.answers)
     if outcome in (Outcome.ADMITTED, Outcome.ERASED, Outcome.SILENT) or (outcome is Outcome.REFUSED and not waited):
         text = f"of two sessions with one key, the second one's row: {outcome.value}"
-        sheet.refute(Code.RACE_LOST, text, Part.EFFECT, probes=("race",))
-    sheet.shown(Part.EFFECT, {"race": outcome})
+        judging.refute(Code.RACE_LOST, text, Part.EFFECT, probes=("race",))
+    judging.shown(Part.EFFECT, {"race": outcome})
