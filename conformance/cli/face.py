@@ -31,7 +31,7 @@ from holdfast.specs.model import Proof
 if TYPE_CHECKING:
     from holdfast.conformance.cli.options import Options
     from holdfast.conformance.gate.decision import GateDecision
-    from holdfast.conformance.gate.xfail import Applied
+    from holdfast.conformance.run.xfail import Applied
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0

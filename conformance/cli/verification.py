@@ -17,8 +17,8 @@ from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cli.console import Format, print_json, stop
 from holdfast.conformance.cli.face import Face, print_summary, summary_json
 from holdfast.conformance.cli.options import Options
-from holdfast.conformance.gate import xfail
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
 from holdfast.conformance.run.plan import plan_of

@@ -23,7 +23,7 @@ from holdfast.conformance.cli.outputs import ReportError, publish, unusable_outp
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import config_of, target_of
 from holdfast.conformance.cli.verification import Verification
-from holdfast.conformance.gate import xfail
+from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import plan_of

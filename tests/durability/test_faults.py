@@ -18,7 +18,7 @@ from holdfast.conformance.durability.reported import ReportedFinding, read
 from holdfast.conformance.durability.verdicts import is_recorded
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
-from holdfast.conformance.gate.faults import doubt_of_fault
+from holdfast.conformance.gate.faults import inconclusive_fault
 from holdfast.reports.evidence import Event, Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 
@@ -111,12 +111,12 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     assert fault is not None
     lines = [line for line in evidence.exchanges if line.case == fault.id]
     records = [Record.of(line) for line in lines]
-    assert doubt_of_fault(fault, records) is None
-    assert "reports of the layer kill" in str(doubt_of_fault(fault, records[:-1]))
+    assert inconclusive_fault(fault, records) is None
+    assert "reports of the layer kill" in str(inconclusive_fault(fault, records[:-1]))
     failed = replace(records[-1], event={"kind": "failed", "detail": ""})
-    assert "reports of the layer kill" in str(doubt_of_fault(fault, [*records[:-1], failed]))
+    assert "reports of the layer kill" in str(inconclusive_fault(fault, [*records[:-1], failed]))
     prepared = [record for record in records if record.action != "open existing"]
-    assert "1 sessions" in str(doubt_of_fault(fault, prepared))
+    assert "1 sessions" in str(inconclusive_fault(fault, prepared))
     told = read((records[-1].event or {}).get("detail"))
     lost = ReportedFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
     for forged in (

@@ -23,6 +23,7 @@ from holdfast.conformance.gate.fitness import of_fitness
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import KitIdentity, Relation
 from holdfast.specs import load_contract, strictjson
+from holdfast.specs.typed import json_of
 from tests.fitness.documented import line_of
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
@@ -219,4 +220,4 @@ def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, docume
     found = asked(replace(documented, evidence=less, judgement=judge(less, documented.policy)))
     assert any("does not show a surface that is fit" in reason.text for reason in found.reasons)
     assert "REPLAY_SURFACE_NOT_FIT" in "\n".join(found.notes)
-    assert json.dumps([reason.as_json() for reason in found.reasons])
+    assert json.dumps([json_of(reason) for reason in found.reasons])

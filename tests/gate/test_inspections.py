@@ -16,7 +16,7 @@ from holdfast.conformance.cases.action import Verb
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.seen import SeenError, read
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
-from holdfast.conformance.gate.suites import doubt_of_suite
+from holdfast.conformance.gate.suites import inconclusive_suite
 from holdfast.conformance.verdict import Exit, exit_of
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs.strictjson import canonical
@@ -159,7 +159,7 @@ def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: s
     made = records(TOLD)
     event = {"kind": "done", "detail": detail}
     made.append(replace(made[0], n=len(made), action=f"{verb} x", request=None, answer=None, event=event))
-    found = doubt_of_suite(TOY, made, {})
+    found = inconclusive_suite(TOY, made, {})
     assert (found is None) if doubt is None else re.search(doubt, str(found))
 
 
@@ -193,5 +193,5 @@ def test_what_a_case_asked_for_is_what_was_looked_at(verb: Verb, detail: str, op
 def test_what_a_suite_test_saw_must_be_such_a_text_too(event: Json, doubt: str | None) -> None:
     made = records(TOLD)
     made.append(replace(made[0], n=len(made), action="probe entry", request=None, answer=None, event=event))
-    found = doubt_of_suite(TOY, made, {})
+    found = inconclusive_suite(TOY, made, {})
     assert (found is None) if doubt is None else doubt in str(found)

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.model import GateReason, ReasonCode
-from holdfast.conformance.gate.suites import doubt_of_suite, is_drawn, judge_suite
+from holdfast.conformance.gate.suites import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.conformance.verdict import Exit, Verdict
@@ -58,7 +58,7 @@ def changed(at: int, **parts: Any) -> list[Record]:
 
 
 def test_a_whole_session_leaves_no_doubt() -> None:
-    assert doubt_of_suite(TOY, records(), {}) is None
+    assert inconclusive_suite(TOY, records(), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_whole_session_leaves_no_doubt() -> None:
     ],
 )
 def test_what_no_conforming_test_leaves_behind_is_doubted(made: Callable[[], list[Record]], doubt: str) -> None:
-    assert doubt in str(doubt_of_suite(TOY, made(), {}))
+    assert doubt in str(inconclusive_suite(TOY, made(), {}))
 
 
 MESH = load_contract("mesh-delivery")
@@ -244,7 +244,7 @@ def test_only_what_hypothesis_draws_is_not_judged_again() -> None:
         function.__name__
         for contract in ("calyx-replay", "hx-sync", "jcs", "mesh-delivery", "rs4a-replay")
         for function, _ in suite_tests(contract)
-        if is_drawn(load_contract(contract), planned_of(contract, function.__name__))
+        if is_randomised(load_contract(contract), planned_of(contract, function.__name__))
     }
     told = {
         function.__name__
