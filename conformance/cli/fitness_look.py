@@ -18,7 +18,7 @@ from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import Judgement, Standing, Status
 from holdfast.conformance.fitness.page import page
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
@@ -71,7 +71,7 @@ def inspect(asked: Asked) -> Exit:
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
-        assessment = examine(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
+        assessment = assess(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
         document = proof_json(assessment, kit=installed_kit(), made=made, challenge=asked.challenge)
         if asked.json is not None:
             write(document, asked.json)

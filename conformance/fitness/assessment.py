@@ -1,4 +1,4 @@
-"""What comes of a look at a surface: the evidence that was gathered, and its judgement."""
+"""The result of inspecting a surface: the evidence that was gathered, and its judgement."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Looking at a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
+"""Assessing a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
 
-The database is only read, on a session that the server itself keeps from writing, unless somebody asks for the
+The database is only read, on a session that the server itself keeps from writing, unless the user asks for the
 probe on the live tables. Everything else is tried on a clone elsewhere.
 """
 
@@ -69,7 +69,7 @@ class Names:
         return {part: name for part, name in named.items() if name is not None}
 
 
-def examine(
+def assess(
     dsn: str,
     names: Names,
     policy: Policy,
@@ -329,7 +329,7 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
     surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), None)
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
     with Janitor() as janitor:
-        evidence = sqlite.examine(path, surface, policy, within=janitor.make_folder())
+        evidence = sqlite.gather_evidence(path, surface, policy, within=janitor.make_folder())
     return Assessment(target, policy, surface, evidence, judge(evidence, policy), observed)
 
 

@@ -1,4 +1,4 @@
-"""The judgement of a surface: a pure function of evidence and policy, so that whoever reads a proof judges it again."""
+"""The judgement of a surface: a pure function of evidence and policy, so that a reader of a proof judges it again."""
 
 from __future__ import annotations
 

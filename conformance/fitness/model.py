@@ -1,6 +1,6 @@
-"""The words of a fitness proof: what is looked at, what was seen, what it amounts to. Nothing here touches a database.
+"""The parts of a fitness proof as types: surface, evidence, judgement. Nothing here touches a database.
 
-Evidence is gathered first and judged afterwards, by pure functions, so that whoever reads a proof can judge it again.
+Evidence is gathered first and judged afterwards, by pure functions, so that a reader of a proof can judge it again.
 """
 
 from __future__ import annotations

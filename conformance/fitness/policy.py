@@ -1,7 +1,7 @@
-"""What a person says about a surface before it is looked at. Nothing here makes a criterion proven.
+"""What the user declares about a surface beforehand. Nothing here makes a criterion proven.
 
-A policy says how the contract's words are spelled in this database, and gives probes what they cannot guess. It is
-part of what a proof is bound to, and whatever departs from the contract is said aloud wherever the proof is used.
+A policy maps the contract's names to this database, and gives probes what they cannot guess. It is part of what a
+proof is bound to. Each departure from the contract is reported wherever the proof is used.
 """
 
 from __future__ import annotations

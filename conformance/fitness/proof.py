@@ -1,4 +1,4 @@
-"""The file that holds what was seen of a surface: written once, read strictly. `verify` says whether to believe it."""
+"""The file of a proof: written once, read strictly. `verify` says whether to believe it."""
 
 from __future__ import annotations
 

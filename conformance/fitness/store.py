@@ -1,4 +1,4 @@
-"""The store that a run used, looked at where somebody said that it is: its schema, and whether a key lies in it.
+"""The store that a run used, inspected where the launcher or the adapter says it is: its schema, and its keys.
 
 Nothing is written there, and no secret of a DSN leaves this module.
 """
@@ -33,7 +33,7 @@ from holdfast.conformance.fitness.target import Target, target_of
 # The store of one session has a few rows.
 _LOOK_S = 15.0
 _INSTRUCTIONS = 100_000
-# Every value of a row as text, whatever its column is called: the key is long enough to be nothing else.
+# Every value of a row as text, under any name of its column: the key is long enough to be nothing else.
 _HOLDING = """
 SELECT count(*), count(*) FILTER (WHERE EXISTS (
   SELECT FROM jsonb_each_text(to_jsonb(r)) e WHERE e.value IN (%(key)s, %(bytes)s)

@@ -1,4 +1,4 @@
-"""An assessment in words, for the console and for the page: the same in both, and with nothing left to work out."""
+"""An assessment as text, the same for the console and for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gate asks of the cases of one required contract: each has its result, and none that holds."""
+"""What the gate asks of the cases of one required contract: each has a result, and no result holds the gate."""
 
 from __future__ import annotations
 

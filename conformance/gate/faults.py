@@ -12,7 +12,7 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.model import FaultCase
 
-# The session that makes the store and the one that looks at it; of a fault that is judged from recordings, the one that
+# The session that makes the store and the one that inspects it; of a fault that is judged from recordings, the one that
 # is recorded while nothing goes wrong as well.
 _SESSIONS = 2
 

@@ -2,8 +2,8 @@
 the run was made on the same schema.
 
 The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
-holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing;
-it stands in the notes, because who reads YES must know it.
+holds the gate: other operations, a lower horizon. Its other changes open nothing and hold nothing;
+they stand in the notes, because the reader of a YES must know them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def of_fitness(
 
 
 def _contract(required: Sequence[Requirement]) -> Contract:
-    # As it is required here: with a digest of its own if somebody made one up.
+    # As it is required here: a caller may give it another digest.
     named = (each.contract for each in required if each.contract.name == CONTRACT)
     return next(named, None) or load_contract(CONTRACT)
 

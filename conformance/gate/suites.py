@@ -113,7 +113,7 @@ def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claime
         if request is None or answer is None:
             continue
         if request.get("op") == "open":
-            # What a worker owed before it was killed is owed by nobody.
+            # What a worker owed before it was killed is not awaited any longer.
             awaited[record.worker].clear()
         problem = published_variants("protocol-answer").explain({**answer, "id": "0"})
         if problem is not None:

@@ -93,7 +93,7 @@ def header_of(
 ) -> Header:
     """The header of a run; `greeting` is None if the adapter did not come as far as hello. `started` is aware.
 
-    `faults`: whether any are to strike, so that what can be tried here is told.
+    `faults`: whether any are to strike; then the header says what can be tried here.
     """
     said = None if greeting is None else greeting.implementation
     return Header(
@@ -137,8 +137,8 @@ def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
     if not any(contract.faults for contract in contracts):
         return {}
     untested = not_tested()
-    told = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
-    return told | dict(line.split(": ", 1) for line in probed().lines())
+    abilities = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
+    return abilities | dict(line.split(": ", 1) for line in probed().lines())
 
 
 class Recorder:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The member of a launcher's line, and of the value of an adapter's answer to `open`.
 MEMBER = "surface"
-# By these a store is found; whoever says one of them has said where it is.
+# By these a store is found; each of them alone says where it is.
 _WHERE = ("dsn", "database", "file")
 
 

@@ -75,7 +75,7 @@ def digest_of(files: Iterable[Artefact]) -> str | None:
 class SeedOrigin(StrEnum):
     """Where the seed of a run came from."""
 
-    FRESH = "fresh"  # drawn for this run; nobody knew it before
+    FRESH = "fresh"  # generated for this run; it was not known before
     NONCE = "nonce"  # derived from the nonce of the caller
     CHOSEN = "chosen"  # given by who ran it
 

@@ -131,7 +131,7 @@ class Header(Form, frozen=True, tag_field="type", tag="header"):
     schema: Literal[2] = SCHEMA
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a deadline that is none."""
+        """Raises ValueError for a deadline of 0 seconds."""
         if any(seconds == 0 for name, seconds in self.deadlines.items() if name != _FAULTS):
             raise ValueError("expected deadlines above 0 seconds")
 

@@ -47,7 +47,7 @@ MAX_DEFECTS = 100
 # A run of all contracts is some tens of megabytes. What is read stays in memory, several times its size: ten times such
 # a run still fits into a small machine of a CI.
 MAX_EVIDENCE = 512 * 1024 * 1024
-# That much is read in less than a minute; a file that somebody goes on writing to would keep the reader for ever.
+# That much is read in less than a minute; a file that still grows would keep the reader for ever.
 MAX_SECONDS = 600.0
 
 

@@ -1,7 +1,7 @@
 """Keeping secrets out of evidence without changing what cases say to each other.
 
 Two measures, because two kinds of text are written. *Free* text (standard error, details, command lines, the
-environment) is judged by nobody, so anything that resembles a secret goes. *Judged* content is judged again by the
+environment) is never judged, so anything that resembles a secret goes. *Judged* content is judged again by the
 gate. A request follows from the case and the seed, which are public, so only what is known to be the user's secret
 goes. From an answer's value, data and reason go passwords inside database connection strings too. A contract's own
 targets (`dot://user:part@acme/x`), field names (`authorization_nonce`, `token: …`) and connection strings that a case
@@ -163,7 +163,7 @@ class Redactor:
         return cls(frozenset(found))
 
     def free(self, text: str) -> str:
-        """Text that nobody judges: everything that resembles a secret goes, lone surrogates become U+FFFD."""
+        """Text that is never judged: everything that resembles a secret goes, lone surrogates become U+FFFD."""
         return _until_stable(self._free_step, _SURROGATE.sub("\ufffd", text))
 
     def judged(self, text: str) -> str:

@@ -76,7 +76,7 @@ class EvidenceWriter:
         try:
             self._place.complete()
         except OSError as error:
-            # The footer is in the partial file, which nobody takes for a complete run.
+            # The footer is in the partial file, which no reader takes for a complete run.
             self._failed = error.strerror or str(error)
             raise self._broken() from error
         return footer

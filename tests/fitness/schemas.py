@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from holdfast.conformance.fitness.assessment import Assessment
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import Standing, Status
 from holdfast.conformance.fitness.policy import policy_of
 from holdfast.conformance.fitness.postgres.scratch import Scratch
@@ -55,7 +55,7 @@ class Schema:
         given = {
             part: name and name.replace("{temporary}", str(row[0]) if row else "") for part, name in self.names.items()
         }
-        return examine(live.dsn_of(DATABASE), Names(**given), policy_of(self.policy, where=self.id), server=clones)
+        return assess(live.dsn_of(DATABASE), Names(**given), policy_of(self.policy, where=self.id), server=clones)
 
 
 def _ends_with(connection: psycopg.Connection[Any], statement: str) -> str | None:

@@ -30,7 +30,7 @@ from holdfast.conformance.fitness import gather
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.gather import examine, relation_named
+from holdfast.conformance.fitness.gather import assess, relation_named
 from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import reading as readings
@@ -297,7 +297,7 @@ def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
             return probe_clone(*given)
 
         monkeypatch.setattr(gather, "probe_clone", meanwhile)
-        assessed = examine(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
     assert assessed.judgement.status is Status.NOT_FIT
     assert assessed.evidence is not None
     assert "changed while it was looked at" in assessed.evidence.lost[EvidenceClass.CATALOGUE]
@@ -416,7 +416,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
     def broken(dsn: str, *_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot go on with {dsn}")
 
-    monkeypatch.setattr(fitness_look, "examine", broken)
+    monkeypatch.setattr(fitness_look, "assess", broken)
     result = call(_closed_port())
     assert result.exit_code == 20
     assert "RuntimeError" in result.stderr
@@ -445,7 +445,7 @@ def test_what_a_role_may_not_read_is_not_proven(clones: Scratch, live_server: Li
         connection.execute(surface_ddl())
         connection.execute("REVOKE SELECT ON pg_catalog.pg_trigger FROM PUBLIC")
         connection.execute("CREATE ROLE half LOGIN; GRANT registrar_owner TO half")
-        assessed = examine(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
     standing = {finding.criterion: finding.standing for finding in assessed.judgement.findings}
     assert standing[Criterion.APPEND_ONLY] is not Standing.PROVEN
     assert assessed.judgement.status is Status.NOT_FIT
@@ -460,7 +460,7 @@ def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
     monkeypatch.setattr(gather, "probe_clone", broken)
     with live_server.database("broken") as connection:
         connection.execute(surface_ddl())
-        assessed = examine(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
     assert assessed.evidence is not None
     assert "closed the connection" in assessed.evidence.lost[EvidenceClass.CLONE]
     assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
@@ -482,7 +482,7 @@ def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
     monkeypatch.setattr(gather, "scratch", none)
     with live_server.database("alone") as connection:
         connection.execute(surface_ddl())
-        assessed = examine(live_server.dsn_of("alone"), DOCUMENTED, Policy())
+        assessed = assess(live_server.dsn_of("alone"), DOCUMENTED, Policy())
     assert assessed.judgement.status is Status.NOT_FIT
     assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
     assert {reason.code for reason in assessed.judgement.reasons} == {"EVIDENCE_MISSING"}

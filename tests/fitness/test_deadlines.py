@@ -25,7 +25,7 @@ from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.cli.fitness import fitness
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import EvidenceClass, Standing
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import clone as clones_of
@@ -98,7 +98,7 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
         began = time.monotonic()
         said = ""
         try:
-            assessed = examine(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
+            assessed = assess(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
         except FitnessError as error:
             said = str(error)
         else:
@@ -114,7 +114,7 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
 def _whole(live: LiveServer, clones: Scratch) -> int:
     """How many bytes a whole assessment takes."""
     with relay(live) as counting:
-        examine(counting.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones)
+        assess(counting.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones)
         return counting.passed
 
 
@@ -202,7 +202,7 @@ def test_each_of_several_hosts_that_do_not_answer_is_given_up(dsn: str) -> None:
         hosts = f"postgresql://auditor@127.0.0.1:{port},127.0.0.1:{port},127.0.0.1:{port}/registry"
         began = time.monotonic()
         with pytest.raises(FitnessError, match="no connection within"):
-            examine(hosts, Names(), Policy(), timeout=0.5)
+            assess(hosts, Names(), Policy(), timeout=0.5)
         assert time.monotonic() - began < _BEYOND_S
 
 
@@ -392,7 +392,7 @@ def test_a_dump_that_waits_for_a_lock_says_who_holds_it_and_the_rest_is_judged(
     monkeypatch.setattr(clones_of, "_LOCK_WAIT_S", 1)
     monkeypatch.setattr(clones_of, "SLOW_S", 0.2)
     with _held(dsn, "bystander") as process:
-        assessed = examine(dsn, DOCUMENTED, Policy(), server=clones)
+        assessed = assess(dsn, DOCUMENTED, Policy(), server=clones)
     assert assessed.evidence is not None
     said = assessed.evidence.lost[EvidenceClass.CLONE]
     assert "pg_dump ended with status 1" in said

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from holdfast.conformance.fitness.assessment import Assessment
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.proof import proof_json, read, write
@@ -69,7 +69,7 @@ def test_the_references_own_surface_is_proven_fit_and_only_then_used(
         _provisioned(dsn)
         (unproven,) = _adapter(tmp_path, {"writer_dsn": writer_dsn}, [])
         assert (unproven["outcome"], unproven["reason"]) == ("refused", "REPLAY_SURFACE_NOT_FIT")
-        assessed = examine(dsn, OWN, Policy(), server=clones)
+        assessed = assess(dsn, OWN, Policy(), server=clones)
         assert assessed.judgement.status.value == "FIT", [reason.text for reason in assessed.judgement.reasons]
         proof = _written(assessed, tmp_path / "proof.json")
         asked: dict[str, Any] = {
@@ -109,7 +109,7 @@ def test_a_registrar_that_is_configured_with_the_ledger_does_not_start_and_write
             connection.execute(f"ALTER TABLE rs4a_replay.iu_route_attempt RENAME TO {name}")
             effect = f"rs4a_replay.{name}"
         connection.execute(f"GRANT SELECT, INSERT ON {effect} TO {WRITER}")
-        assessed = examine(live_server.dsn_of("ledger"), Names(effect, writer=WRITER), Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("ledger"), Names(effect, writer=WRITER), Policy(), server=clones)
         proof = _written(assessed, tmp_path / "proof.json")
         config = {"writer_dsn": live_server.dsn_of("ledger", user=WRITER), "fitness": str(proof)}
         (answer,) = _adapter(tmp_path, config, [])

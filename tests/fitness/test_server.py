@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 from holdfast.conformance.fitness.assessment import Assessment
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
@@ -57,7 +57,7 @@ def test_a_server_that_may_not_be_asked_which_one_it_is_makes_no_proof(
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")
         connection.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
         try:
-            found = examine(live_server.dsn_of("hidden", user="auditor"), DOCUMENTED, Policy(), server=clones)
+            found = assess(live_server.dsn_of("hidden", user="auditor"), DOCUMENTED, Policy(), server=clones)
         finally:
             connection.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
     assert found.server is None
@@ -126,7 +126,7 @@ class Primary:
 
     def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Assessment:
         """Look at the surface and write down what came of it."""
-        assessed = examine(dsn or self.dsn, OWN, Policy(), server=clones)
+        assessed = assess(dsn or self.dsn, OWN, Policy(), server=clones)
         write(proof_json(assessed, kit=installed_kit(), made=datetime.now(UTC)), path)
         return assessed
 
@@ -240,7 +240,7 @@ def test_a_schema_that_was_dumped_and_restored_elsewhere_is_not_the_proven_surfa
         ).stdout
         words = [str(other.programs / "psql"), "--quiet", "--set=ON_ERROR_STOP=1", other.dsn("registry")]
         subprocess.run(words, input=dump, capture_output=True, text=True, check=True)
-        restored = examine(other.dsn("registry"), OWN, Policy(), server=clones)
+        restored = assess(other.dsn("registry"), OWN, Policy(), server=clones)
         assert restored.judgement.status is Status.FIT
         assert live.server is not None
         assert restored.server is not None

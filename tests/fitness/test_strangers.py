@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
-from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.gather import assess
 from holdfast.conformance.fitness.model import Criterion, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
@@ -46,7 +46,7 @@ def test_names_are_not_looked_up_where_the_owner_of_the_database_says(live_serve
     with live_server.database("strangers") as connection:
         connection.execute(surface_ddl())
         connection.execute(_LOOKUP)
-        assessed = examine(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
         there = connection.execute("SELECT pg_catalog.to_regclass('public.been_here')").fetchone()
     assert assessed.judgement.status is Status.FIT
     assert there == (None,)
@@ -58,7 +58,7 @@ def test_a_table_of_jobs_that_belongs_to_no_superuser_is_not_read_and_proves_not
     with live_server.database("strangers") as connection:
         connection.execute(surface_ddl())
         connection.execute(_JOBS)
-        assessed = examine(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
     standings = {each.criterion: each.standing for each in assessed.judgement.findings}
     assert standings[Criterion.RETENTION] is Standing.UNPROVEN
     assert any("cron.job belongs to no superuser" in reason.text for reason in assessed.judgement.reasons)

@@ -50,7 +50,7 @@ def other_operations() -> Iterator[tuple[str, str]]:
         yield "other-operation" + (f"-{place + 1}" if place else ""), operation
 
 
-def examine(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
+def gather_evidence(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
     """All evidence about a surface; copies lie `within` a folder. Raises FitnessError if the file cannot be read."""
     snapshot = take(path, surface, policy)
     try:

@@ -16,9 +16,9 @@ import pytest
 from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names
-from holdfast.conformance.fitness.gather import examine as gather
+from holdfast.conformance.fitness.gather import assess as gather
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
-from holdfast.conformance.fitness.sqlite import examine, findings, path_of, relation_name, search, take
+from holdfast.conformance.fitness.sqlite import findings, gather_evidence, path_of, relation_name, search, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -176,7 +176,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
             )
         connection.close()
 
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     reasons = [reason.code for finding in findings(evidence, policy_of(FIT)) for reason in finding.reasons]
 
     assert "CORRUPT" in reasons
@@ -207,7 +207,7 @@ def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path:
 
 def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
     with made(FIT, tmp_path) as files:
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), "the disk is full")
     bare = type(evidence)(evidence.surface, evidence.snapshot, (), lost)
 
@@ -220,7 +220,7 @@ def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
 
 def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_path: Path) -> None:
     with made(FIT, tmp_path) as files:
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     judged = [probe.name for probe in evidence.probes if probe.name not in ("first", "audit-first")]
     unheeded = []
     for name in judged:
@@ -255,6 +255,6 @@ def test_nothing_of_the_copy_is_left_behind(tmp_path: Path, monkeypatch: pytest.
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     with made(FIT, tmp_path) as files:
-        examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
 
     assert list(scratch.iterdir()) == []
