@@ -5,7 +5,7 @@ somebody else whatever its text says, and what writes to the files of the server
 from __future__ import annotations
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria import guards
+from holdfast.conformance.fitness.criteria import guards, triggers
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed
@@ -105,7 +105,7 @@ def _known(judging: Judging, row: Row) -> bool:
     own = [
         each for each in judging.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF
     ]
-    return guards.plain(str(row["definition"])) or any(reviewed(judging, name_of(each), each) for each in own)
+    return triggers.plain(str(row["definition"])) or any(reviewed(judging, name_of(each), each) for each in own)
 
 
 def _may_write(judging: Judging, row: Row, able: frozenset[str]) -> bool:

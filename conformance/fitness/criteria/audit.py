@@ -6,12 +6,13 @@ import re
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import counts
-from holdfast.conformance.fitness.criteria.guards import changes_tried, guards, held_by_others
+from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others
 from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.lasting import unhidden
 from holdfast.conformance.fitness.criteria.owners import owned
 from holdfast.conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
+from holdfast.conformance.fitness.criteria.triggers import guarded_by_triggers
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import MADE_UP
@@ -31,7 +32,7 @@ def audit(judging: Judging) -> None:
         judging.refute(Code.AUDIT_NOT_SEPARATE, text, part=Part.AUDIT)
         return
     judging.check(lambda on: ordinary(on, Part.AUDIT))
-    judging.check(lambda on: guards(on, Part.AUDIT))
+    judging.check(lambda on: guarded_by_triggers(on, Part.AUDIT))
     judging.check(_writable)
     judging.check(lambda on: owned(on, Part.AUDIT))
     judging.check(_rigged)
