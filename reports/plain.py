@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 # C0 and C1 controls, the line breaks among them, and the marks that turn the direction of text: a value must not be
-# able to move the cursor, hide a line, or begin a line that looks as if the kit had written it. A tab does nothing.
+# able to move the cursor, hide a line, or begin a line that resembles one of the kit. A tab does nothing.
 _TRICKS = {
     code: {0x0A: "\\n", 0x0D: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
     for code in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from holdfast.reports.evidence.model import sealed
+from holdfast.reports.evidence.chain import sealed
 from holdfast.specs import strictjson
 
 

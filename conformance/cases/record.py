@@ -8,6 +8,8 @@ from enum import Enum, unique
 from typing import Any
 
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.reports.evidence import Event, Exchange
+from holdfast.specs.typed import written
 
 
 @unique
@@ -33,6 +35,35 @@ class Record:
     event: Mapping[str, Any] | None
     sent_us: int | None
     received_us: int | None
+
+    @classmethod
+    def of(cls, line: Exchange) -> Record:
+        """The record that a line of evidence holds."""
+        return cls(
+            n=line.n,
+            action=line.action,
+            worker=line.worker,
+            request=line.request,
+            answer=line.answer,
+            event=None if line.event is None else written(line.event),
+            sent_us=line.sent_us,
+            received_us=line.received_us,
+        )
+
+    def line(self, case: str, side: Side) -> Exchange:
+        """The record as a line of evidence."""
+        return Exchange(
+            case=case,
+            side=side.value,
+            n=self.n,
+            action=self.action,
+            worker=self.worker,
+            request=self.request,
+            answer=self.answer,
+            event=None if self.event is None else Event(**self.event),
+            sent_us=self.sent_us,
+            received_us=self.received_us,
+        )
 
 
 @dataclass(frozen=True, slots=True)

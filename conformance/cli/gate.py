@@ -23,8 +23,8 @@ from holdfast.conformance.gate.decision import (
 )
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, Run, read_evidence
-from holdfast.reports.evidence.model import instant_text
 from holdfast.specs import SpecError
+from holdfast.specs.typed import instant_text, json_of
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _AGE = re.compile(r"([1-9][0-9]{0,5})([mhd])\Z")
@@ -169,7 +169,7 @@ def decision_json(
         "required": [
             {"contract": r.contract.name, "version": r.contract.version, "extent": r.extent.value} for r in requirements
         ],
-        **decision.as_json(),
+        **json_of(decision),
     }
 
 

@@ -16,8 +16,8 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
+from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
 from holdfast.conformance.durability.subject import FAULTED, AdapterSubject, Terms
-from holdfast.conformance.durability.told import BY_SIGNALS, Told, read, tell
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
 from holdfast.conformance.durability.workload import scopes_of, seed_of, workload_of
@@ -123,7 +123,7 @@ class Proving:
             words = f"while its store was out of reach {said[0]}; it must be refused"
             report = replace(report, unproven=(words,))
         how = BY_SIGNALS if untested else how_of(fault.layer)
-        told = tell(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
+        told = report_of(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
         # By what is written down and nothing else: the gate judges it again from that.
         records = self._evidence(fault, told)
         return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
@@ -134,7 +134,7 @@ class Proving:
             return Silence.BUSY
         return Silence.FAULT if any(FAULTED in words for words in said) else None
 
-    def _evidence(self, fault: FaultCase, told: Told) -> tuple[Record, ...]:
+    def _evidence(self, fault: FaultCase, told: LayerReport) -> tuple[Record, ...]:
         """What was exchanged while nothing went wrong, and what is told of the layer."""
         done = {"kind": "done", "detail": told.detail()}
         recorded = self._recorded if is_recorded(fault.layer) else ()

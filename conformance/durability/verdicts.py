@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.durability.told import BY_PTRACE, BY_RESTARTS, BY_SIGNALS, Told, ToldError, ToldFinding
+from holdfast.conformance.durability.reported import (
+    BY_PTRACE,
+    BY_RESTARTS,
+    BY_SIGNALS,
+    LayerReport,
+    ReportedFinding,
+    ReportError,
+)
 from holdfast.conformance.faults.layers import DEPRIVED, RECORDED
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.report import Layer
@@ -53,12 +60,12 @@ def how_of(layer: FaultLayer) -> str:
     return BY_PTRACE if is_recorded(layer) else BY_RESTARTS
 
 
-def judged(fault: FaultCase, told: Told) -> Judgement:
-    """What is told of a layer means for its case. Raises ToldError where it is told of another one."""
+def judged(fault: FaultCase, told: LayerReport) -> Judgement:
+    """What is told of a layer means for its case. Raises ReportError where it is told of another one."""
     is_weaker = told.how == BY_SIGNALS and fault.layer is FaultLayer.KILL and told.untested is not None
     due = (Layer.SIGNALS.value, BY_SIGNALS) if is_weaker else (LAYERS[fault.layer].value, how_of(fault.layer))
     if (told.layer, told.how) != due or (told.untested is not None) is not is_weaker:
-        raise ToldError(f"it tells of {told.layer}, {told.how}, and {due[0]}, {due[1]} is due")
+        raise ReportError(f"it tells of {told.layer}, {told.how}, and {due[0]}, {due[1]} is due")
     tally = f"{told.layer}, {told.words}"
     if told.findings:
         worst = min(told.findings, key=lambda one: _graveness(fault, one))
@@ -96,11 +103,11 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
     )
 
 
-def _graveness(fault: FaultCase, finding: ToldFinding) -> int:
+def _graveness(fault: FaultCase, finding: ReportedFinding) -> int:
     return list(Verdict).index(_verdict_of(fault, finding))
 
 
-def _verdict_of(fault: FaultCase, finding: ToldFinding) -> Verdict:
+def _verdict_of(fault: FaultCase, finding: ReportedFinding) -> Verdict:
     """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
     kind = finding.kind
     if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in OUT_OF_REACH):

@@ -1,4 +1,4 @@
-"""Until when an examination waits. Whatever waits for something outside of this process asks here for how long."""
+"""Until when an assessment waits: every wait for something outside of this process asks here for how long."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 import time
 from dataclasses import dataclass
 
-# What an examination takes on a slow machine, several times over.
+# What an assessment takes on a slow machine, several times over.
 TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of `time.monotonic()`. After it nobody waits any longer."""
+    """A moment of `time.monotonic()`. After it all waiting ends."""
 
     at: float = math.inf
 

@@ -1,6 +1,6 @@
-"""Looking at a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
+"""Assessing a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
 
-The database is only read, on a session that the server itself keeps from writing, unless somebody asks for the
+The database is only read, on a session that the server itself keeps from writing, unless the user asks for the
 probe on the live tables. Everything else is tried on a clone elsewhere.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import psycopg
 
 from holdfast.conformance.fitness import sqlite
+from holdfast.conformance.fitness.assessment import Assessment, not_present
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -42,7 +43,6 @@ from holdfast.conformance.fitness.postgres.reading import errors_described, read
 from holdfast.conformance.fitness.postgres.roles import Household
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
 from holdfast.conformance.fitness.postgres.snapshot import take
-from holdfast.conformance.fitness.proof import Examination, unproven_everywhere
 from holdfast.conformance.fitness.server import unidentified
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.servers.janitor import Janitor
@@ -69,7 +69,7 @@ class Names:
         return {part: name for part, name in named.items() if name is not None}
 
 
-def examine(
+def assess(
     dsn: str,
     names: Names,
     policy: Policy,
@@ -77,7 +77,7 @@ def examine(
     server: Scratch | None = None,
     live: str | None = None,
     timeout: float = TIMEOUT_S,
-) -> Examination:
+) -> Assessment:
     """Look at a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
 
     `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
@@ -114,15 +114,15 @@ def _server(lent: Scratch | None, deadline: Deadline) -> AbstractContextManager[
 
 def _on_postgres(
     target: Target, names: Names, policy: Policy, deadline: Deadline, server: Server, live: Target | None
-) -> Examination:
+) -> Assessment:
     with reading(target, deadline, "the first reading of the catalogue") as connection:
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
             _must_be_role(connection, target, names.writer)
-        seen = () if {Part.EFFECT, Part.NONCE} <= named.keys() else _searched(connection, named, policy)
-        parts = {**search.choose(seen, named=named), **named}
+        observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else _searched(connection, named, policy)
+        parts = {**search.choose(observed, named=named), **named}
         if Part.EFFECT not in parts:
-            return _absent(target.described, policy, seen)
+            return _absent(target.described, policy, observed)
         writer = names.writer or search.writer(connection, parts[Part.EFFECT])
         surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), writer)
         snapshot = take(connection, surface, policy)
@@ -138,7 +138,7 @@ def _on_postgres(
     if why:
         lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
         evidence = replace(evidence, lost=lost)
-    return Examination(target.described, policy, surface, evidence, judge(evidence, policy), seen)
+    return Assessment(target.described, policy, surface, evidence, judge(evidence, policy), observed)
 
 
 def _searched(connection: Connection, named: Mapping[Part, RelationName], policy: Policy) -> tuple[Candidate, ...]:
@@ -149,13 +149,13 @@ def _in_order(parts: Mapping[Part, RelationName]) -> dict[Part, RelationName]:
     return {part: parts[part] for part in Part if part in parts}
 
 
-def _absent(target: str, policy: Policy, seen: tuple[Candidate, ...]) -> Examination:
-    looked = len({each.relation for each in seen})
+def _absent(target: str, policy: Policy, observed: tuple[Candidate, ...]) -> Assessment:
+    assessed = len({each.relation for each in observed})
     text = (
-        f"no relation here is one that could hold consumed keys ({looked} were looked at); nothing was made: "
+        f"no relation here is one that could hold consumed keys ({assessed} were looked at); nothing was made: "
         "provision a surface, or name the relation with --effect"
     )
-    return Examination(target, policy, None, None, unproven_everywhere(Code.MISSING_RELATION.value, text), seen)
+    return Assessment(target, policy, None, None, not_present(Code.MISSING_RELATION.value, text), observed)
 
 
 def relation_named(part: Part, text: str) -> RelationName:
@@ -310,7 +310,7 @@ def _probed_live(
 # SQLite
 
 
-def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Examination:
+def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Assessment:
     if names.writer is not None:
         raise FitnessError(
             "--writer: SQLite knows no roles; say in a policy who owns the file: sqlite_writer_uid (docs/fitness.md)"
@@ -322,15 +322,15 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> Ex
     target = f"the SQLite file {path}"
     named = {part: _in_file(path, part, text, policy) for part, text in names.given().items()}
     wanted = {Part.EFFECT, Part.NONCE} <= named.keys()
-    seen = () if wanted else tuple(each for each in sqlite.search(path, policy) if each.part not in named)
-    parts = {**sqlite.choose(seen, named=named), **named}
+    observed = () if wanted else tuple(each for each in sqlite.search(path, policy) if each.part not in named)
+    parts = {**sqlite.choose(observed, named=named), **named}
     if Part.EFFECT not in parts:
-        return _absent(target, policy, seen)
+        return _absent(target, policy, observed)
     surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), None)
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
     with Janitor() as janitor:
-        evidence = sqlite.examine(path, surface, policy, within=janitor.make_folder())
-    return Examination(target, policy, surface, evidence, judge(evidence, policy), seen)
+        evidence = sqlite.gather_evidence(path, surface, policy, within=janitor.make_folder())
+    return Assessment(target, policy, surface, evidence, judge(evidence, policy), observed)
 
 
 def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:

@@ -1,4 +1,4 @@
-"""The judgement of a surface: a pure function of evidence and policy, so that whoever reads a proof judges it again."""
+"""The judgement of a surface: a pure function of evidence and policy, so that a reader of a proof judges it again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from holdfast.conformance.fitness import sqlite
 from holdfast.conformance.fitness.criteria import around, atomic, audit, binding, guards, keys, lasting, notes
-from holdfast.conformance.fitness.criteria.sheet import Sheet
+from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.model import (
     Criterion,
     Dialect,
@@ -21,7 +21,7 @@ from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 
 _TRIED = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)
 # Each criterion with who judges it, and the classes of evidence without which it is not proven.
-_JUDGES: Mapping[Criterion, tuple[Callable[[Sheet], None], tuple[EvidenceClass, ...]]] = {
+_JUDGES: Mapping[Criterion, tuple[Callable[[Judging], None], tuple[EvidenceClass, ...]]] = {
     Criterion.SINGLE_USE: (keys.single_use, _TRIED),
     Criterion.NONCE: (keys.nonce, _TRIED),
     Criterion.BINDING: (binding.binding, _TRIED),
@@ -45,7 +45,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
 
 
 def _finding(criterion: Criterion, evidence: Evidence, policy: Policy, catalogue: Catalogue) -> Finding:
-    look, needs = _JUDGES[criterion]
-    sheet = Sheet(criterion, evidence, policy, catalogue, needs)
-    sheet.check(look)
-    return sheet.finding()
+    inspect, needs = _JUDGES[criterion]
+    judging = Judging(criterion, evidence, policy, catalogue, needs)
+    judging.check(inspect)
+    return judging.finding()

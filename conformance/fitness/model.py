@@ -1,17 +1,18 @@
-"""The words of a fitness proof: what is looked at, what was seen, what it amounts to. Nothing here touches a database.
+"""The parts of a fitness proof as types: surface, evidence, judgement. Nothing here touches a database.
 
-Evidence is gathered first and judged afterwards, by pure functions, so that whoever reads a proof can judge it again.
+Evidence is gathered first and judged afterwards, by pure functions, so that a reader of a proof can judge it again.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-import rfc8785
+from msgspec import Meta
+
+from holdfast.specs.typed import Form, Text, about, matching, named_by
 
 # A row of a catalogue: JSON values by the name of the column. Never an OID: they differ between equal databases.
 Row: TypeAlias = Mapping[str, Any]
@@ -30,6 +31,9 @@ class Criterion(Enum):
     AUDIT = "g"
     PRIOR_DECISION = "h"
     RETENTION = "i"
+
+
+_CRITERIA = len(Criterion)
 
 
 @unique
@@ -78,28 +82,27 @@ class EvidenceClass(Enum):
     LIVE = "live"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RelationName:
+class RelationName(Form, frozen=True, order=True):
     """A relation. `schema` is the schema of PostgreSQL; for SQLite "main", or the path of another file."""
 
-    schema: str
-    name: str
+    schema: Text
+    name: Text
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(Form, frozen=True):
     """The relations that are judged together, the role that writes them, and the name that a gate asks for."""
 
-    name: str
-    parts: Mapping[Part, RelationName]
+    name: Annotated[
+        Text, about("An alias of the policy, or schema.table of the effect. The gate asks for the effect itself.")
+    ]
+    parts: Annotated[Mapping[Part, RelationName], Meta(min_length=1), named_by(Part)]
     writer: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Form, frozen=True):
     """What a catalogue said in one moment.
 
     `structure` is what makes the surface what it is, by the name of the query; it is digested and must not hold what
@@ -108,22 +111,22 @@ class Snapshot:
     """
 
     dialect: Dialect
-    structure: Mapping[str, tuple[Row, ...]]
-    circumstances: Mapping[str, Any]
+    structure: Annotated[
+        Mapping[str, tuple[Row, ...]], about("Rows of the catalogue by the name of the query; digested.")
+    ]
+    circumstances: Annotated[Mapping[str, Any], about("What a reader must know besides.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Form, frozen=True):
     """One statement that was sent, and by whom; `parameters` by position."""
 
     session: str
     role: str
-    sql: str
+    sql: Text
     parameters: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Form, frozen=True):
     """What came back: `sqlstate` of an error (its class name for SQLite) or None; rows that were affected or returned.
 
     `constraint` is the name of what was violated, where the server tells.
@@ -133,26 +136,35 @@ class Answer:
     message: str = ""
     affected: int | None = None
     rows: tuple[Row, ...] = ()
-    constraint: str | None = None
+    constraint: Annotated[str | None, about("The constraint that refused, where the database named one.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Form, frozen=True):
     """One thing that was tried. `name` says what, and the judges know it; the last answer is the one that counts.
 
     `failed` says why it could not be tried at all: then there are fewer answers than statements, and nothing is shown.
     """
 
-    name: str
+    name: Text
     evidence: EvidenceClass
     statements: tuple[Statement, ...]
     answers: tuple[Answer, ...]
-    failed: str = ""
+    failed: Annotated[str, about("Why it could not be tried; empty if it was.")] = ""
 
     @property
     def answer(self) -> Answer | None:
         """What counts; None where nothing was shown."""
         return None if self.failed or len(self.answers) < len(self.statements) or not self.answers else self.answers[-1]
+
+
+class Observed(Form, frozen=True):
+    """Evidence as a proof holds it; its surface stands beside it."""
+
+    snapshot: Snapshot
+    probes: tuple[Probe, ...]
+    lost: Annotated[
+        Mapping[EvidenceClass, Text], about("Classes of evidence that are not there, and why."), named_by(EvidenceClass)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +181,19 @@ class Evidence:
         return next((probe for probe in self.probes if probe.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Form, frozen=True):
     """Why a criterion is not proven. `code` is a word of `codes.Code`; `rows` and `probes` are what shows it."""
 
     criterion: Criterion
     standing: Standing
-    code: str
-    text: str
+    code: Annotated[str, matching("^[A-Z][A-Z0-9_]*$")]
+    text: Text
     part: Part | None = None
     rows: tuple[Row, ...] = ()
     probes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Form, frozen=True):
     """One criterion. `rows` and `probes` are what it rests on, whatever came out; PROVEN has no reasons."""
 
     criterion: Criterion
@@ -193,8 +203,7 @@ class Finding:
     probes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Form, frozen=True):
     """A relation that a search looked at, for a part, and why it is not one. No reasons: it is one."""
 
     relation: RelationName
@@ -202,12 +211,14 @@ class Candidate:
     reasons: tuple[Reason, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Form, frozen=True):
     """What the evidence amounts to. `notes` prove nothing, and the reader must know them."""
 
     status: Status
-    findings: tuple[Finding, ...]
+    findings: Annotated[
+        tuple[Finding, ...],
+        Meta(min_length=_CRITERIA, max_length=_CRITERIA, description="One for each criterion, (a) to (i)."),
+    ]
     notes: tuple[str, ...]
 
     @property
@@ -220,9 +231,3 @@ def status_of(findings: tuple[Finding, ...]) -> Status:
     """FIT only if every criterion is there once and proven. Something that is not proven is not fit."""
     proven = [finding.criterion for finding in findings if finding.standing is Standing.PROVEN]
     return Status.FIT if sorted(c.value for c in proven) == [c.value for c in Criterion] else Status.NOT_FIT
-
-
-def digest(structure: Mapping[str, tuple[Row, ...]], policy: Mapping[str, Any]) -> str:
-    """What a proof is bound to: SHA-256, lower-case hex, of the RFC 8785 form of a structure and a policy."""
-    plain = {name: [dict(row) for row in rows] for name, rows in structure.items()}
-    return hashlib.sha256(rfc8785.dumps({"policy": dict(policy), "structure": plain})).hexdigest()

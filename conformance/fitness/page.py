@@ -1,4 +1,4 @@
-"""An examination as one HTML file: no network, no scripts."""
+"""An assessment as one HTML file: no network, no scripts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from holdfast.conformance.fitness import view
-from holdfast.conformance.fitness.proof import Examination
+from holdfast.conformance.fitness.assessment import Assessment
 
 
-def page(examination: Examination, document: Mapping[str, Any]) -> str:
-    """The page; `document` is the proof of the same examination."""
+def page(assessment: Assessment, document: Mapping[str, Any]) -> str:
+    """The page; `document` is the proof of the same assessment."""
     environment = Environment(
         loader=PackageLoader("holdfast.conformance.fitness"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -20,11 +20,11 @@ def page(examination: Examination, document: Mapping[str, Any]) -> str:
         undefined=StrictUndefined,
     )
     return environment.get_template("fitness.html.j2").render(
-        status=examination.judgement.status.value,
-        target=examination.target,
-        surface=examination.surface,
+        status=assessment.judgement.status.value,
+        target=assessment.target,
+        surface=assessment.surface,
         document=document,
-        findings=view.findings(examination),
-        notes=view.notes(examination),
-        candidates=view.candidates(examination),
+        findings=view.findings(assessment),
+        notes=view.notes(assessment),
+        candidates=view.candidates(assessment),
     )

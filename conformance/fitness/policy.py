@@ -1,7 +1,7 @@
-"""What a person says about a surface before it is looked at. Nothing here makes a criterion proven.
+"""What the user declares about a surface beforehand. Nothing here makes a criterion proven.
 
-A policy says how the contract's words are spelled in this database, and gives probes what they cannot guess. It is
-part of what a proof is bound to, and whatever departs from the contract is said aloud wherever the proof is used.
+A policy maps the contract's names to this database, and gives probes what they cannot guess. It is part of what a
+proof is bound to. Each departure from the contract is reported wherever the proof is used.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.specs import Contract, SpecError, load_terms, schema
+from holdfast.specs.typed import Form, Text, json_of
 from holdfast.specs.yamlfile import read_yaml
 
 CONTRACT = "rs4a-replay"
@@ -51,6 +52,21 @@ def contract_horizon() -> timedelta | None:
     return None if value is None else timedelta(seconds=float(value))
 
 
+class WrittenPolicy(Form, frozen=True):
+    """As fitness-policy.schema.json has it, with every member written out."""
+
+    name: str | None
+    columns: Mapping[str, Text]
+    operations: tuple[str, ...]
+    horizon_seconds: int | None
+    max_age_seconds: int
+    reviewed: tuple[str, ...]
+    values: Mapping[str, Any]
+    domain_evidence: str | None
+    sqlite_writer_uid: int | None
+    sqlite_connection: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the file says, with the contract's values for what it does not. A `horizon` of None is for ever.
@@ -76,20 +92,20 @@ class Policy:
             raise KeyError(word)
         return self.columns.get(word, _ROLES.get(word, word))
 
-    def as_json(self) -> dict[str, Any]:
+    def written(self) -> WrittenPolicy:
         """As it stands in a proof and in its digest: every member, defaults included, in one spelling."""
-        return {
-            "name": self.name,
-            "columns": {word: self.column(word) for word in WORDS},
-            "operations": list(self.operations),
-            "horizon_seconds": None if self.horizon is None else int(self.horizon.total_seconds()),
-            "max_age_seconds": int(self.max_age.total_seconds()),
-            "reviewed": sorted(self.reviewed),
-            "values": dict(self.values),
-            "domain_evidence": self.domain_evidence,
-            "sqlite_writer_uid": self.sqlite_writer_uid,
-            "sqlite_connection": dict(self.sqlite_connection),
-        }
+        return WrittenPolicy(
+            name=self.name,
+            columns={word: self.column(word) for word in WORDS},
+            operations=self.operations,
+            horizon_seconds=None if self.horizon is None else int(self.horizon.total_seconds()),
+            max_age_seconds=int(self.max_age.total_seconds()),
+            reviewed=tuple(sorted(self.reviewed)),
+            values=self.values,
+            domain_evidence=self.domain_evidence,
+            sqlite_writer_uid=self.sqlite_writer_uid,
+            sqlite_connection=self.sqlite_connection,
+        )
 
     def departures(self) -> tuple[str, ...]:
         """Each way in which this looks at a surface otherwise than the contract does, in one sentence."""
@@ -128,8 +144,8 @@ class Policy:
             uid = self.sqlite_writer_uid
             yield f"the policy declares, and no file can show, that the writer runs as the user {uid}"
         if self.sqlite_connection:
-            told = ", ".join(f"{name}={value}" for name, value in sorted(self.sqlite_connection.items()))
-            yield f"the policy declares, and no file can show, that every connection of the writer sets {told}"
+            described = ", ".join(f"{name}={value}" for name, value in sorted(self.sqlite_connection.items()))
+            yield f"the policy declares, and no file can show, that every connection of the writer sets {described}"
 
 
 def policy_of(data: Any, *, where: str) -> Policy:
@@ -177,10 +193,10 @@ def read_policy(path: Path) -> Policy:
     return policy_of({} if data is None else data, where=str(path))
 
 
-def policy_from_proof(data: Mapping[str, Any], *, where: str) -> Policy:
-    """The policy as `as_json` wrote it into a proof. Raises PolicyError."""
-    given = {name: value for name, value in data.items() if value is not None or name == _HORIZON}
+def policy_from_proof(held: WrittenPolicy, *, where: str) -> Policy:
+    """The policy that a proof holds. Raises PolicyError."""
+    given = {name: value for name, value in json_of(held).items() if value is not None or name == _HORIZON}
     policy = policy_of(given, where=where)
-    if policy.as_json() != data:
+    if policy.written() != held:
         raise PolicyError(f"{where}: the policy is not in the form in which a proof holds it")
     return policy

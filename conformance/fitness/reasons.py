@@ -1,4 +1,4 @@
-"""What the sheets of every kind of database share: reasons, what a criterion rests on, and how it stands by them."""
+"""What judging has in common for every kind of database: reasons, what a criterion rests on, and its standing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reasons:
         """The forbidden thing was shown."""
         self._reason(Standing.REFUTED, code, text, part, rows, probes)
 
-    def doubt(
+    def unproven(
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:
         """The wanted thing was not shown."""
@@ -61,7 +61,7 @@ class Reasons:
             if why is None and each in _TRIED and not self._anything_of(each):
                 why = f"nothing of it was tried{self._because(each)}"
             if why is not None:
-                self.doubt(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
+                self.unproven(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
 
     def _anything_of(self, each: EvidenceClass) -> bool:
         return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)

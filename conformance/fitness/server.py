@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from holdfast.conformance.fitness.model import Dialect, Row, Snapshot
+from holdfast.specs.typed import Form, Text, about
 
 # The circumstance of a snapshot that says which server it is; for PostgreSQL the name of the query.
 IDENTITY = "identity"
@@ -24,17 +24,12 @@ SAME = ("system_identifier", "database", "database_oid", "timeline", "replica")
 _CLOCKS = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """`name` is what `--server` of the gate takes; `facts` is all that was read, by the name of the column."""
+class Server(Form, frozen=True):
+    """A server and its database. `name` is what `--server` of the gate takes."""
 
-    name: str
+    name: Annotated[Text, about("SYSTEM_IDENTIFIER/DATABASE, or sqlite:HOST:PATH.")]
     replica: bool
-    facts: Mapping[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in a proof."""
-        return {"name": self.name, "replica": self.replica, "facts": dict(self.facts)}
+    facts: Annotated[Mapping[str, Any], about("All that was read of its identity and of how far it has come.")]
 
     def same_as(self, other: Server) -> bool:
         """Whether both are one database of one server in one history."""

@@ -1,4 +1,4 @@
-"""The store that a run used, looked at where somebody said that it is: its schema, and whether a key lies in it.
+"""The store that a run used, inspected where the launcher or the adapter says it is: its schema, and its keys.
 
 Nothing is written there, and no secret of a DSN leaves this module.
 """
@@ -33,7 +33,7 @@ from holdfast.conformance.fitness.target import Target, target_of
 # The store of one session has a few rows.
 _LOOK_S = 15.0
 _INSTRUCTIONS = 100_000
-# Every value of a row as text, whatever its column is called: the key is long enough to be nothing else.
+# Every value of a row as text, under any name of its column: the key is long enough to be nothing else.
 _HOLDING = """
 SELECT count(*), count(*) FILTER (WHERE EXISTS (
   SELECT FROM jsonb_each_text(to_jsonb(r)) e WHERE e.value IN (%(key)s, %(bytes)s)
@@ -50,7 +50,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Inspected:
     """What was read of a store: its relations and writer, and the catalogue."""
 
     surface: Surface
@@ -63,7 +63,7 @@ class Store(Protocol):
     def rows(self, key: str) -> Rows:
         """The rows of the effect relation at this moment."""
 
-    def look(self) -> Seen:
+    def inspect(self) -> Inspected:
         """The catalogue at this moment."""
 
 
@@ -123,17 +123,17 @@ class _PostgresStore:
         assert found is not None
         return Rows(*found)
 
-    def look(self) -> Seen:
+    def inspect(self) -> Inspected:
         """See `Store`."""
         with self._reading() as connection:
             writer = self.writer or candidates.writer(connection, self.parts[Part.EFFECT])
             surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
-            seen = snapshot.take(connection, surface, Policy())
-        there = {(row["schema"], row["relation"]) for row in seen.structure.get("relations", ()) if row["named"]}
+            observed = snapshot.take(connection, surface, Policy())
+        there = {(row["schema"], row["relation"]) for row in observed.structure.get("relations", ()) if row["named"]}
         missing = [each for each in self.parts.values() if (each.schema, each.name) not in there]
         if missing:
             raise FitnessError(f"there is no relation {', '.join(map(str, missing))} in {self.target.described}")
-        return Seen(surface, seen)
+        return Inspected(surface, observed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class _SqliteStore:
 
         return read(self.file, counted)
 
-    def look(self) -> Seen:
+    def inspect(self) -> Inspected:
         """See `Store`."""
         surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
-        seen = take(self.file, surface, Policy())
-        return Seen(surface, seen)
+        observed = take(self.file, surface, Policy())
+        return Inspected(surface, observed)

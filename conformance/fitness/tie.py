@@ -8,15 +8,14 @@ else belongs to a server are judged by the proof and have no part in this (`tied
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, queries
-from holdfast.reports.evidence import SurfaceLine
+from holdfast.reports.evidence import Relation, SurfaceLine
 from holdfast.specs import strictjson
 from holdfast.specs.fitness import Kind, Tie, in_order, load_queries
 
@@ -64,19 +63,19 @@ def schema_digest(schema: Mapping[str, str]) -> str:
     return strictjson.digest(dict(schema))
 
 
-def parts_of(surface: Surface, dialect: Dialect) -> dict[str, dict[str, Any]]:
+def parts_of(surface: Surface, dialect: Dialect) -> dict[str, Relation]:
     """The relations of a surface as both sides name them. The path of an audit's own SQLite file is left out."""
 
     def place(name: str) -> str:
         return name if dialect is Dialect.POSTGRESQL or name == MAIN else AUDIT
 
     parts = {part: surface.parts[part] for part in Part if part in surface.parts}
-    return {part.value: {"schema": place(each.schema), "name": each.name} for part, each in parts.items()}
+    return {part.value: Relation(place(each.schema), each.name) for part, each in parts.items()}
 
 
-def untied(looked: Examination, lines: Sequence[SurfaceLine]) -> Iterator[str]:
+def not_tied(assessed: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
     """Why a run that used the stores of `lines` does not speak of the surface that was looked at."""
-    if looked.surface is None or looked.evidence is None:
+    if assessed.surface is None or assessed.evidence is None:
         yield "the proof is of no surface"
         return
     if len(lines) != 1:
@@ -92,7 +91,7 @@ def untied(looked: Examination, lines: Sequence[SurfaceLine]) -> Iterator[str]:
     if not line.used:
         yield f"nothing that the adapter accepted was seen in the store that the {line.source} named"
         return
-    yield from _differences(looked.surface, looked.evidence.snapshot, line)
+    yield from _differences(assessed.surface, assessed.evidence.snapshot, line)
 
 
 def _differences(surface: Surface, snapshot: Snapshot, line: SurfaceLine) -> Iterator[str]:
@@ -118,5 +117,5 @@ def _differences(surface: Surface, snapshot: Snapshot, line: SurfaceLine) -> Ite
         )
 
 
-def _named(parts: Mapping[str, Mapping[str, Any]]) -> str:
-    return ", ".join(f"{part} {each['schema']}.{each['name']}" for part, each in parts.items()) or "none"
+def _named(parts: Mapping[str, Relation]) -> str:
+    return ", ".join(f"{part} {each}" for part, each in parts.items()) or "none"

@@ -1,4 +1,4 @@
-"""An examination in words, for the console and for the page: the same in both, and with nothing left to work out."""
+"""An assessment as text, the same for the console and for the page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import (
     Answer,
     Criterion,
@@ -19,7 +20,6 @@ from holdfast.conformance.fitness.model import (
     Standing,
     Statement,
 )
-from holdfast.conformance.fitness.proof import Examination
 
 # Source section 6, each in one line.
 TITLES = {
@@ -44,6 +44,8 @@ SIDE_EFFECTS = (
 )
 # A row of a catalogue, or a value in it, longer than this is shown by its beginning; the proof has all of it.
 _LONGEST_VALUE = 300
+# A reason longer than a line is written once; the proof has it with each criterion.
+_LONG_REASON = 120
 # Enough rows to see what is meant.
 _ROWS_SHOWN = 6
 
@@ -90,48 +92,53 @@ class ShownFinding:
     probes: tuple[ShownProbe, ...]
 
 
-def findings(examination: Examination) -> tuple[ShownFinding, ...]:
+def findings(assessment: Assessment) -> tuple[ShownFinding, ...]:
     """All nine, in order."""
-    return tuple(_finding(each, examination.evidence) for each in examination.judgement.findings)
+    said: dict[tuple[str, str], str] = {}
+    return tuple(_finding(each, assessment.evidence, said) for each in assessment.judgement.findings)
 
 
-def notes(examination: Examination) -> tuple[str, ...]:
+def notes(assessment: Assessment) -> tuple[str, ...]:
     """What a reader must know besides; it proves nothing."""
-    return tuple(_notes(examination))
+    return tuple(_notes(assessment))
 
 
-def _notes(examination: Examination) -> Iterator[str]:
-    yield from examination.policy.departures()
-    evidence = examination.evidence
+def _notes(assessment: Assessment) -> Iterator[str]:
+    yield from assessment.policy.departures()
+    evidence = assessment.evidence
     if evidence is not None:
         for each, why in evidence.lost.items():
             yield f"evidence of the class {each.value} is not there: {why}"
         if any(probe.evidence is EvidenceClass.LIVE for probe in evidence.probes):
             yield f"the live tables were probed: {SIDE_EFFECTS}"
-    yield from examination.judgement.notes
+    yield from assessment.judgement.notes
 
 
-def candidates(examination: Examination) -> tuple[tuple[str, str, str], ...]:
+def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
     """Each relation that was looked at: its name, for what, and why it is not one."""
     return tuple(
         (str(each.relation), each.part.value, "; ".join(reason.text for reason in each.reasons) or "it is one")
-        for each in examination.candidates
+        for each in assessment.candidates
     )
 
 
-def _finding(finding: Finding, evidence: Evidence | None) -> ShownFinding:
+def _finding(finding: Finding, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownFinding:
+    """`said` has each reason so far with the letter of its criterion: what stops a whole class stops many criteria."""
     return ShownFinding(
         finding.criterion.value,
         TITLES[finding.criterion],
         finding.standing,
-        tuple(_reason(each, evidence) for each in finding.reasons),
+        tuple(_reason(each, evidence, said) for each in finding.reasons),
         _rows(finding.rows),
         _probes(finding.probes, evidence),
     )
 
 
-def _reason(reason: Reason, evidence: Evidence | None) -> ShownReason:
-    return ShownReason(reason.code, reason.standing, reason.text, _rows(reason.rows), _probes(reason.probes, evidence))
+def _reason(reason: Reason, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownReason:
+    letter = said.setdefault((reason.code, reason.text), reason.criterion.value)
+    again = letter != reason.criterion.value and len(reason.text) > _LONG_REASON
+    text = f"the same as for ({letter})" if again else reason.text
+    return ShownReason(reason.code, reason.standing, text, _rows(reason.rows), _probes(reason.probes, evidence))
 
 
 def _rows(rows: Sequence[Row]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """The gate: whether what a run proved is enough to go on. Anything that is not proven holds.
 
 The hash chain detects damage, not forgery. Against a forger who computes the chain anew, the plan, the digests and the
-judgement of the exchanges are derived again from what is installed; but who makes up whole exchanges that a conforming
-adapter could have had makes up a conforming run (docs/evidence.md has the table of what can be forged). Whoever fears
-that asks for a signature with `--key`.
+judgement of the exchanges are derived again from what is installed; but a forger who makes up whole exchanges that a
+conforming adapter could have had makes up a conforming run (docs/evidence.md has the table of what can be forged).
+Against that, ask for a signature with `--key`.
 """
 
 from __future__ import annotations

@@ -1,35 +1,35 @@
-"""What the records of a fault show of its verdict: judged again by the function that judged it in the run. Pure."""
+"""A fault, judged again from the report of its layer by the function that judged it in the run. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.durability.told import ToldError, read
+from holdfast.conformance.durability.reported import ReportError, read
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase
 
-# The session that makes the store and the one that looks at it; of a fault that is judged from recordings, the one that
+# The session that makes the store and the one that inspects it; of a fault that is judged from recordings, the one that
 # is recorded while nothing goes wrong as well.
 _SESSIONS = 2
 
 
 def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[Record | None, str]:
-    """The record that tells of the layer; or why these records cannot tell of it."""
-    told = [record for record in records if record.action == fault.layer.value and record.event is not None]
-    if len(told) != 1 or (told[0].event or {}).get("kind") != "done":
-        return None, f"they hold {len(told)} reports of the layer {fault.layer.value}, and one that is done is due"
-    return told[0], ""
+    """The record with the report of the layer; or why these records have none."""
+    reports = [record for record in records if record.action == fault.layer.value and record.event is not None]
+    if len(reports) != 1 or (reports[0].event or {}).get("kind") != "done":
+        return None, f"they hold {len(reports)} reports of the layer {fault.layer.value}, and one that is done is due"
+    return reports[0], ""
 
 
-def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
+def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
     """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
-    report, doubt = _report_of(fault, records)
+    report, why = _report_of(fault, records)
     if report is None:
-        return doubt
+        return why
     asked = sum((record.request or {}).get("op") == "open" for record in records)
     due = _SESSIONS + is_recorded(fault.layer)
     if asked < due:
@@ -40,17 +40,17 @@ def doubt_of_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
 def judge_fault(
     contract: Contract, fault: FaultCase, records: Sequence[Record], *, seed: str, environment: Mapping[str, str]
 ) -> Judgement:
-    """The judgement of a fault from what its records tell of the layer. KIT_FAULT where they are not those of it."""
-    report, doubt = _report_of(fault, records)
+    """The judgement of a fault from its records. KIT_FAULT where they are not those of it."""
+    report, why = _report_of(fault, records)
     if report is None:
-        return Judgement(Verdict.NO_VERDICT, Silence.MISSING, doubt)
+        return Judgement(Verdict.NO_VERDICT, Silence.MISSING, why)
     try:
-        told = read((report.event or {}).get("detail"))
-        drawn = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
-        if told.seed != drawn:
-            raise ToldError(f"its seed is {told.seed}, and the run's seed makes it {drawn}")
-        judgement = judged(fault, told).placed(Side.MAIN, report.n)
-    except ToldError as error:
+        layer = read((report.event or {}).get("detail"))
+        seed_due = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
+        if layer.seed != seed_due:
+            raise ReportError(f"its seed is {layer.seed}, and the run's seed makes it {seed_due}")
+        judgement = judged(fault, layer).placed(Side.MAIN, report.n)
+    except ReportError as error:
         return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
     except Exception as error:
         # A changed file may say anything, and must not open.

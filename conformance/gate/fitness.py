@@ -2,8 +2,8 @@
 the run was made on the same schema.
 
 The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
-holds the gate: other operations, a lower horizon. Whatever else it changes opens nothing by itself and holds nothing;
-it stands in the notes, because who reads YES must know it.
+holds the gate: other operations, a lower horizon. Its other changes open nothing and hold nothing;
+they stand in the notes, because the reader of a YES must know them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from holdfast.conformance.gate.cases import fitness_clauses
 from holdfast.conformance.gate.model import FitnessProof, GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import KitIdentity, SurfaceLine
-from holdfast.reports.evidence.model import instant_text
 from holdfast.specs import Contract, SpecError, load_contract
+from holdfast.specs.typed import instant_text
 
 if TYPE_CHECKING:
     from holdfast.conformance.fitness.proof import Proof
@@ -50,8 +50,9 @@ def of_fitness(
     if fitness is None:
         return FoundFitness(tuple(_missing(required)), ())
     # Judging a surface takes the drivers of its databases along, and most gates are asked without a proof.
-    from holdfast.conformance.fitness.proof import Expected, ProofError, read, verify
-    from holdfast.conformance.fitness.tie import untied
+    from holdfast.conformance.fitness.proof import ProofError, read
+    from holdfast.conformance.fitness.tie import not_tied
+    from holdfast.conformance.fitness.verify import Expected, verify
 
     where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
     expected = Expected(fitness.surface, fitness.server, fitness.challenge)
@@ -62,17 +63,17 @@ def of_fitness(
         return FoundFitness((_unverified(f"{where} cannot be used: {error}"),), ())
     problems = verify(proof, contract=contract, kit=kit, now=now, expected=expected)
     lines = [line for line in surfaces if line.contract == contract.name]
-    loose = [_untied(each) for each in untied(proof.examination, lines)] if _speaks_for(required) else []
+    loose = [_not_tied(each) for each in not_tied(proof.assessment, lines)] if _speaks_for(required) else []
     # A proof says nothing about the clauses of another contract.
     others = [each for each in required if each.contract.name != contract.name]
-    departing = [_departs(f"{where}: {each}") for each in proof.examination.policy.less_than_contract()]
+    departing = [_departs(f"{where}: {each}") for each in proof.assessment.policy.less_than_contract()]
     reasons = (*(_unverified(f"{where}: {problem}") for problem in problems), *departing, *loose, *_missing(others))
     notes = [*_notes(proof, lines), *([] if problems or departing or loose else _resting(required))]
     return FoundFitness(reasons, tuple(notes))
 
 
 def _contract(required: Sequence[Requirement]) -> Contract:
-    # As it is required here: with a digest of its own if somebody made one up.
+    # As it is required here: a caller may give it another digest.
     named = (each.contract for each in required if each.contract.name == CONTRACT)
     return next(named, None) or load_contract(CONTRACT)
 
@@ -92,7 +93,7 @@ def _unverified(text: str) -> GateReason:
     return GateReason(ReasonCode.FITNESS_UNVERIFIED, text, Exit.INCOMPLETE)
 
 
-def _untied(text: str) -> GateReason:
+def _not_tied(text: str) -> GateReason:
     return GateReason(ReasonCode.FITNESS_UNTIED, f"the run and the fitness proof are not tied: {text}", Exit.INCOMPLETE)
 
 
@@ -112,26 +113,26 @@ def _resting(required: Sequence[Requirement]) -> Iterator[str]:
 
 
 def _notes(proof: Proof, lines: Sequence[SurfaceLine]) -> Iterator[str]:
-    looked = proof.examination
-    if looked.server is not None:
-        challenge = "no challenge" if proof.challenge is None else f"challenge {proof.challenge!r}"
-        yield f"the proof is of the server {looked.server.name}, with {challenge}"
+    assessed, held = proof.assessment, proof.document
+    if assessed.server is not None:
+        challenge = "no challenge" if held.challenge is None else f"challenge {held.challenge!r}"
+        yield f"the proof is of the server {assessed.server.name}, with {challenge}"
     for line in lines:
         if not line.problem:
             yield f"the run was made on {line.server}, by the word of the {line.source}, schema {line.schema_digest}"
-    if looked.surface is not None:
-        name, parts = looked.surface.name, looked.surface.parts
-        told = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
-        writer = looked.surface.writer or "unknown"
+    if assessed.surface is not None:
+        name, parts = assessed.surface.name, assessed.surface.parts
+        described = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
+        writer = assessed.surface.writer or "unknown"
         yield (
-            f"surface {name}: {looked.judgement.status.value} on {instant_text(proof.made)} in {looked.target} "
-            f"({told}, writer {writer}, digest {proof.digest})"
+            f"surface {name}: {assessed.judgement.status.value} on {instant_text(held.made)} in {assessed.target} "
+            f"({described}, writer {writer}, digest {held.digest})"
         )
-    for departure in looked.policy.departures():
-        yield f"surface {'' if looked.surface is None else looked.surface.name}: {departure}"
-    if looked.evidence is not None:
+    for departure in assessed.policy.departures():
+        yield f"surface {'' if assessed.surface is None else assessed.surface.name}: {departure}"
+    if assessed.evidence is not None:
         for each in EvidenceClass:
-            if each in looked.evidence.lost:
-                yield f"evidence of the class {each.value} is not there: {looked.evidence.lost[each]}"
-    for note in looked.judgement.notes:
+            if each in assessed.evidence.lost:
+                yield f"evidence of the class {each.value} is not there: {assessed.evidence.lost[each]}"
+    for note in assessed.judgement.notes:
         yield f"fitness: {note}"

@@ -1,7 +1,7 @@
 """What the gate asks of the identity of a run: which files ran, of which commit, for whom, when, and from which seed.
 
 A run is known again by what the caller of the gate knows. Without `--nonce`, `--commit` and `--adapter-digest` it may
-be any run of that contract. What somebody who writes the file can do all the same stands in docs/evidence.md.
+be any run of that contract. What a forger of the file can still do stands in docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from holdfast.conformance.gate.model import Expected, GateReason, ReasonCode, some_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import Artefacts, Header, Run, SeedOrigin, seed_of_nonce
-from holdfast.reports.evidence.model import instant_text
+from holdfast.specs.typed import instant_text
 
 # As `holdfast verify` draws one.
 _FRESH = re.compile(r"[0-9a-f]{32}\Z")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
-from typing import Any, Literal
+from typing import Literal
 
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
+from holdfast.specs.typed import Form
 
 
 @unique
@@ -111,8 +112,7 @@ class ReasonCode(Enum):
     NOTHING_REQUIRED = "nothing_required"
 
 
-@dataclass(frozen=True, slots=True)
-class GateReason:
+class GateReason(Form, frozen=True):
     """One reason to hold: the exit status it calls for, and the cases it speaks of, if it speaks of cases."""
 
     code: ReasonCode
@@ -120,30 +120,18 @@ class GateReason:
     exit: Exit
     cases: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in gate.schema.json."""
-        return {"code": self.code.value, "text": self.text, "exit": int(self.exit), "cases": list(self.cases)}
 
+class GateDecision(Form, frozen=True):
+    """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for.
 
-@dataclass(frozen=True, slots=True)
-class GateDecision:
-    """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for."""
+    Its members are those of gate.schema.json.
+    """
 
     can_proceed: Literal["YES", "NO"]
-    reasons: tuple[GateReason, ...]
     exit: Exit
+    reasons: tuple[GateReason, ...]
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in gate.schema.json."""
-        return {
-            "can_proceed": self.can_proceed,
-            "exit": int(self.exit),
-            "reasons": [reason.as_json() for reason in self.reasons],
-            "notes": list(self.notes),
-            "left_out": list(self.left_out),
-        }
 
 
 # So many ids or findings make a reason clear; the JSON form lists all ids.

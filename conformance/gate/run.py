@@ -1,4 +1,4 @@
-"""What the gate asks of a run as a whole, before it looks at any case."""
+"""What the gate asks of a run as a whole, before any case."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODE_OF = {
     DefectKind.CUT_OFF: ReasonCode.CUT_OFF,
     DefectKind.UNKNOWN_VERDICT: ReasonCode.UNKNOWN_VERDICT,
 }
-# How a run that ended so must be spoken of, whatever its verdict lines say.
+# The reason of a run that ended so; its verdict lines do not change it.
 _ENDED = {
     Exit.KIT: (ReasonCode.KIT_FAULT, "the run ended with a fault of the kit itself; see its console output"),
     Exit.ADAPTER: (ReasonCode.ADAPTER_FAILED, "the adapter failed before any case; try `holdfast doctor -- CMD…`"),

@@ -33,7 +33,7 @@ _WORKERS = 1000
 def judge_suite(
     contract: Contract, planned: PlannedCase, records: Sequence[Record], *, seed: str, not_claimed: Mapping[str, str]
 ) -> Judgement:
-    """The judgement of a suite test from its records; not of one that `is_drawn`.
+    """The judgement of a suite test from its records; not of one that `is_randomised`.
 
     KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
     """
@@ -58,7 +58,7 @@ def judge_suite(
     return judgement
 
 
-def is_drawn(contract: Contract, planned: PlannedCase) -> bool:
+def is_randomised(contract: Contract, planned: PlannedCase) -> bool:
     """Whether it is a suite test that need not ask the same again."""
     marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
     return planned.id in marks and marks[planned.id].drawn
@@ -92,7 +92,7 @@ class _Recorded:
         return self._records[self._at] if self._at < len(self._records) else None
 
 
-def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
+def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
     """Why these records cannot be those of a suite test that conforms; None if they can."""
     opened: set[int] = set()
     awaited: defaultdict[int, deque[Mapping[str, Any]]] = defaultdict(deque)
@@ -101,9 +101,9 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
         request, answer = record.request, record.answer
         if record.event is not None and record.event.get("kind") in EVENT_KINDS:
             return f"record {record.n} is a silence, which ends a test"
-        untold = _untold(record)
-        if untold is not None:
-            return f"record {record.n} tells nothing: {untold}"
+        unreadable = _unreadable(record)
+        if unreadable is not None:
+            return f"record {record.n} tells nothing: {unreadable}"
         if request is None and answer is not None:
             if not awaited[record.worker]:
                 return f"record {record.n} answers worker {record.worker}, which was asked nothing"
@@ -113,7 +113,7 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
         if request is None or answer is None:
             continue
         if request.get("op") == "open":
-            # What a worker owed before it was killed is owed by nobody.
+            # What a worker owed before it was killed is not awaited any longer.
             awaited[record.worker].clear()
         problem = explain(published_validator("protocol-answer"), {**answer, "id": "0"})
         if problem is not None:
@@ -130,7 +130,7 @@ def doubt_of_suite(contract: Contract, records: Sequence[Record], not_claimed: M
     return None
 
 
-def _untold(record: Record) -> str | None:
+def _unreadable(record: Record) -> str | None:
     """Why a record cannot tell what the harness saw itself; None if it can, or tells of something else."""
     verb = TELLING.get(record.action.partition(" ")[0])
     if verb is None or record.request is not None or record.answer is not None:

@@ -13,7 +13,7 @@ from typing import Self
 
 from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
-from holdfast.conformance.cases.record import Record, Side
+from holdfast.conformance.cases.record import Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
 from holdfast.conformance.run.engine import CaseResult, RunSettings
@@ -25,7 +25,6 @@ from holdfast.reports.evidence import (
     Claimed,
     ContractPin,
     EvidenceWriter,
-    Exchange,
     Header,
     Implementation,
     KitIdentity,
@@ -67,7 +66,7 @@ def header_of(
 ) -> Header:
     """The header of a run; `greeting` is None if the adapter did not come as far as hello. `started` is aware.
 
-    `faults`: whether any are to strike, so that what can be tried here is told.
+    `faults`: whether any are to strike; then the header says what can be tried here.
     """
     said = None if greeting is None else greeting.implementation
     return Header(
@@ -111,8 +110,8 @@ def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
     if not any(contract.faults for contract in contracts):
         return {}
     untested = not_tested()
-    told = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
-    return told | dict(line.split(": ", 1) for line in probed().lines())
+    abilities = {ABILITY: f"NOT TESTED: {untested}" if untested else f"{ABLE}; the self-test passed"}
+    return abilities | dict(line.split(": ", 1) for line in probed().lines())
 
 
 class Recorder:
@@ -131,7 +130,7 @@ class Recorder:
         """Append everything of one case. Raises EvidenceError."""
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                self._writer.write(exchange_of(result.case, side, record))
+                self._writer.write(record.line(result.case, side))
         for worker, text in result.logs:
             self._writer.write(Log(worker, text))
         for worker, cause in result.restarts:
@@ -186,19 +185,3 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def exchange_of(case: str, side: Side, record: Record) -> Exchange:
-    """A record as a line of evidence."""
-    return Exchange(
-        case=case,
-        side=side.value,
-        n=record.n,
-        action=record.action,
-        worker=record.worker,
-        request=record.request,
-        answer=record.answer,
-        event=record.event,
-        sent_us=record.sent_us,
-        received_us=record.received_us,
-    )

@@ -8,8 +8,9 @@ said is written down as a problem; it fails no run, and the gate holds where a p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.suites.bench import Bench, Session
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 # The member of a launcher's line, and of the value of an adapter's answer to `open`.
 MEMBER = "surface"
-# By these a store is found; whoever says one of them has said where it is.
+# By these a store is found; each of them alone says where it is.
 _WHERE = ("dsn", "database", "file")
 
 
@@ -49,7 +50,7 @@ def observe(bench: Bench, launched: Mapping[str, Any] | None) -> SurfaceLine:
             said = session.said.get(MEMBER) if isinstance(session.said, Mapping) else None
             found, place = _placed(found, launched, said)
             stated = isinstance(said, Mapping) and "dsn" in said
-            return _looked(bench, session, found, place, stated=stated)
+            return _inspected(bench, session, found, place, stated=stated)
     except _ProblemError as problem:
         return replace(found, problem=str(problem))
     except Finding as finding:
@@ -75,7 +76,7 @@ def _placed(line: SurfaceLine, launched: Any, said: Any) -> tuple[SurfaceLine, d
     return line, place
 
 
-def _looked(
+def _inspected(
     bench: Bench, session: Session, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
 ) -> SurfaceLine:
     # The drivers of databases are heavy, and most runs need none.
@@ -87,17 +88,17 @@ def _looked(
     try:
         store = store_at(place, session.workdir, Login.AS_STATED if stated else Login.OF_THE_USER)
         used = _used(bench, session, store)
-        seen = store.look()
-        rows = schema_of(seen.snapshot, seen.surface.writer)
+        observed = store.inspect()
+        rows = schema_of(observed.snapshot, observed.surface.writer)
     except (FitnessError, LostError, TieError) as error:
         raise _ProblemError(f"the store that the {line.source} names cannot be read: {error}") from error
-    server = server_of(seen.snapshot)
+    server = server_of(observed.snapshot)
     return replace(
         line,
-        dialect=seen.snapshot.dialect.value,
+        dialect=observed.snapshot.dialect.value,
         server=None if server is None else server.name,
-        parts=parts_of(seen.surface, seen.snapshot.dialect),
-        writer=seen.surface.writer,
+        parts=parts_of(observed.surface, observed.snapshot.dialect),
+        writer=observed.surface.writer,
         schema=rows,
         schema_digest=schema_digest(rows),
         used=used,

@@ -6,8 +6,8 @@ from holdfast.reports.evidence.model import (
     AdapterIdentity,
     Claimed,
     ContractPin,
-    Defect,
-    DefectKind,
+    Counterexample,
+    Event,
     Exchange,
     Footer,
     Header,
@@ -15,16 +15,20 @@ from holdfast.reports.evidence.model import (
     KitIdentity,
     Line,
     Log,
+    Relation,
     Restart,
-    Run,
+    SdkAnswer,
+    SdkIdentity,
     Selection,
+    SurfaceLine,
+    TableRow,
     Vectors,
     VerdictLine,
 )
 from holdfast.reports.evidence.place import Place
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import MARK, Redactor
-from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.reports.evidence.run import Defect, DefectKind, Run
 from holdfast.reports.evidence.writer import EvidenceWriter
 
 __all__ = [
@@ -34,8 +38,10 @@ __all__ = [
     "Artefacts",
     "Claimed",
     "ContractPin",
+    "Counterexample",
     "Defect",
     "DefectKind",
+    "Event",
     "EvidenceError",
     "EvidenceWriter",
     "Exchange",
@@ -48,12 +54,16 @@ __all__ = [
     "NotHashed",
     "Place",
     "Redactor",
+    "Relation",
     "Restart",
     "Run",
+    "SdkAnswer",
+    "SdkIdentity",
     "SeedOrigin",
     "Selection",
     "Source",
     "SurfaceLine",
+    "TableRow",
     "Vectors",
     "VerdictLine",
     "read_evidence",

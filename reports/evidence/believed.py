@@ -1,6 +1,6 @@
 """What the gate believes of a run because nothing in the file can show otherwise: all that a forger can write there.
 
-Somebody who has the file in hand can change any of this, compute chain and seal anew, and the gate decides as before.
+A forger who has the file can change any of this, compute chain and seal anew, and the gate decides as before.
 Everything else is judged again, derived again or compared. docs/evidence.md has this list as its table; the tests alter
 real runs in every field and find exactly this.
 """

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum, unique
-from typing import Any
+from typing import Annotated
+
+from holdfast.specs.typed import Digest, Form, Text, about, matching
 
 
 @unique
@@ -22,42 +23,38 @@ class Source(StrEnum):
     LOADED = "loaded"  # a process of the adapter was seen with it
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Artefact:
-    """One file. `path` does not depend on where the checkout lies; `sha256` is in hexadecimal."""
+class Artefact(Form, frozen=True, order=True):
+    """One file. `path` does not depend on where the checkout lies."""
 
-    path: str
-    sha256: str
-    source: Source
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the line."""
-        return {"path": self.path, "sha256": self.sha256, "source": self.source.value}
+    path: Annotated[Text, about("Below the folder of the program or the current folder; the bare name elsewhere.")]
+    sha256: Annotated[str, matching("^[0-9a-f]{64}$")]
+    source: Annotated[
+        Source, about("On the command line, named by --adapter-file, or seen in a process of the adapter.")
+    ]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NotHashed:
+class NotHashed(Form, frozen=True, order=True):
     """Something that belongs or may belong to the adapter and has no digest, and why."""
 
-    what: str
-    why: str
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the line."""
-        return {"what": self.what, "why": self.why}
+    what: Text
+    why: Text
 
 
-@dataclass(frozen=True, slots=True)
-class Artefacts:
-    """The line `artefacts`: what ran. `changed` are the files that were not the same at the end of the run.
-
-    `digest` is None if no file was hashed.
-    """
+class Artefacts(Form, frozen=True, tag_field="type", tag="artefacts"):
+    """What ran. Written once, after the cases, because what a process loads is known late."""
 
     files: tuple[Artefact, ...]
-    not_hashed: tuple[NotHashed, ...]
-    changed: tuple[str, ...]
-    digest: str | None
+    not_hashed: Annotated[
+        tuple[NotHashed, ...], about("What belongs or may belong to the adapter and is not in the digest.")
+    ]
+    changed: Annotated[tuple[Text, ...], about("Files that were not the same at the end of the run as at its start.")]
+    digest: Annotated[
+        Digest | None,
+        about(
+            "Of the sorted lines that sha256sum prints for the files (`sha256`, two blanks, `path`); null if no file "
+            "was hashed."
+        ),
+    ]
 
     @classmethod
     def of(
@@ -66,16 +63,6 @@ class Artefacts:
         """With the digest of these files."""
         listed = tuple(sorted(set(files)))
         return cls(listed, tuple(sorted(set(not_hashed))), tuple(sorted(set(changed))), digest_of(listed))
-
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "artefacts",
-            "digest": self.digest,
-            "files": [file.as_json() for file in self.files],
-            "not_hashed": [each.as_json() for each in self.not_hashed],
-            "changed": list(self.changed),
-        }
 
 
 def digest_of(files: Iterable[Artefact]) -> str | None:
@@ -88,7 +75,7 @@ def digest_of(files: Iterable[Artefact]) -> str | None:
 class SeedOrigin(StrEnum):
     """Where the seed of a run came from."""
 
-    FRESH = "fresh"  # drawn for this run; nobody knew it before
+    FRESH = "fresh"  # generated for this run; it was not known before
     NONCE = "nonce"  # derived from the nonce of the caller
     CHOSEN = "chosen"  # given by who ran it
 

@@ -1,397 +1,353 @@
-"""The lines of `run.jsonl` in memory, and what a file of them amounts to.
+"""The lines of `run.jsonl` as types: schema, reading and writing at once (`holdfast.specs.typed`).
 
-`as_json` gives a line without its `prev`, which is the writer's. Instants are aware, in UTC; `sent_us` and
-`received_us` are microseconds since the run began. Verdicts and silences stay text here: what they mean is the
-business of `conformance`, and which words exist is said by the schema.
+A line in memory has no `prev`, which is the writer's, and a footer no `seal`. Instants are aware, in UTC; `sent_us` and
+`received_us` are microseconds since the run began. Verdicts and failure modes stay text here: their meaning is the
+business of `conformance`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import Enum, unique
-from typing import Any
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from msgspec import Meta
 
 from holdfast.reports.evidence.identity import Artefacts, SeedOrigin
-from holdfast.reports.evidence.surface import SurfaceLine
-from holdfast.specs import strictjson
+from holdfast.specs.typed import Count, Digest, Form, Instant, Text, about, matching, one_of, read
 
 # Version of the line format.
-SCHEMA = 2
+SCHEMA: Final = 2
+
+VERDICTS = (
+    "kit_fault",
+    "fail_open",
+    "lost_durability",
+    "state_leak",
+    "no_verdict",
+    "not_reached",
+    "indeterminate",
+    "unsupported",
+    "wrong_reason",
+    "over_refusal",
+    "conforms",
+)
+_EXITS = (0, 10, 11, 12, 13, 14, 20, 64)
+_FAULTS = "faults"
+
+CaseId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=512)]
+ContractName: TypeAlias = Annotated[str, matching("^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
+Version: TypeAlias = Annotated[str, matching(r"^[0-9]+\.[0-9]+\.[0-9]+")]
+VerdictName: TypeAlias = Annotated[str, one_of(*VERDICTS)]
+Side: TypeAlias = Annotated[str, one_of("main", "twin")]
+Hex: TypeAlias = Annotated[str, matching("^([0-9a-f]{2})*$")]
+Profile: TypeAlias = Annotated[str, one_of("core", "i-json-strict", "safe-int")]
+Category: TypeAlias = Annotated[str, matching("^[PN][1-9][0-9]?$")]
 
 
-def instant_text(moment: datetime) -> str:
-    """RFC 3339 in UTC with microseconds. `moment` is aware."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+# The header
 
 
-@dataclass(frozen=True, slots=True)
-class KitIdentity:
+class KitIdentity(Form, frozen=True):
     """Which holdfast ran; `digest` covers its own code."""
 
-    name: str
-    version: str
-    digest: str
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {"name": self.name, "version": self.version, "digest": self.digest}
+    name: Text
+    version: Text
+    digest: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class ContractPin:
+class ContractPin(Form, frozen=True):
     """A contract as it read when the run began."""
 
-    contract: str
-    version: str
-    digest: str
-    cases_digest: str
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {
-            "contract": self.contract,
-            "version": self.version,
-            "digest": self.digest,
-            "cases_digest": self.cases_digest,
-        }
+    contract: ContractName
+    version: Version
+    digest: Digest
+    cases_digest: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Implementation:
+class Implementation(Form, frozen=True):
     """What an adapter says it puts behind the protocol."""
 
-    name: str
-    version: str
-    language: str
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {"name": self.name, "version": self.version, "language": self.language}
+    name: Text
+    version: Text
+    language: Text
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Form, frozen=True):
     """One contract that the adapter says it keeps, and the capabilities it says it lacks."""
 
-    contract: str
-    version: str
-    not_claimed: Mapping[str, str]
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {"contract": self.contract, "version": self.version, "not_claimed": dict(self.not_claimed)}
+    contract: ContractName
+    version: Version
+    not_claimed: Mapping[str, Text]
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterIdentity:
-    """The adapter: how it was started and what it said in its hello.
+class AdapterIdentity(Form, frozen=True):
+    """The adapter: how it was started and what it said in its hello. Its files stand in the line `artefacts`."""
 
-    `implementation` is None if it did not come as far as hello. `commit` is the revision that the caller says it was
-    built from, None if the caller said nothing. What its files were stands in the line `artefacts`.
-    """
-
-    command: tuple[str, ...]
-    commit: str | None
-    implementation: Implementation | None
+    command: Annotated[tuple[str, ...], about("The argument list, or --url and an address; redacted.")]
+    commit: Annotated[
+        Annotated[str, matching("^[!-~]([ -~]{0,62}[!-~])?$")] | None,
+        about("The revision that the caller says the adapter was built from (--commit); null if nothing was said."),
+    ]
+    implementation: Annotated[Implementation | None, about("Null if the adapter did not come as far as hello.")]
     claims: tuple[Claimed, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {
-            "command": list(self.command),
-            "commit": self.commit,
-            "implementation": None if self.implementation is None else self.implementation.as_json(),
-            "claims": [claim.as_json() for claim in self.claims],
-        }
+
+class Selection(Form, frozen=True):
+    """What the user asked for."""
+
+    contracts: tuple[ContractName, ...]
+    expression: Annotated[str | None, about("What -k said; null if the run was not narrowed.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What the user asked for: contracts, and the expression of `-k`, if any."""
-
-    contracts: tuple[str, ...]
-    expression: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the header."""
-        return {"contracts": list(self.contracts), "expression": self.expression}
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The first line. `plan` is every case id in order, whatever was selected; `deadlines` are seconds by name.
-
-    `nonce` is what the caller of the run gave to know it again, None if nothing.
-    """
+class Header(Form, frozen=True, tag_field="type", tag="header"):
+    """The first line."""
 
     kit: KitIdentity
     contracts: tuple[ContractPin, ...]
     adapter: AdapterIdentity
-    environment: Mapping[str, str]
-    config: Mapping[str, str]
-    seed: str
-    seed_origin: SeedOrigin
-    nonce: str | None
-    deadlines: Mapping[str, float]
-    started: datetime
-    plan: tuple[str, ...]
+    environment: Annotated[Mapping[str, str], about("Platform, interpreter and whatever else may matter; redacted.")]
+    config: Annotated[Mapping[str, str], about("The user's configuration of the adapter; redacted.")]
+    seed: Text
+    seed_origin: Annotated[
+        SeedOrigin, about("Drawn for this run, derived from the nonce, or given by who ran it (--seed).")
+    ]
+    nonce: Annotated[
+        Annotated[str, matching("^[ -~]{1,128}$")] | None,
+        about("What the caller gave to know the run again (--nonce); null if nothing."),
+    ]
+    deadlines: Annotated[
+        Mapping[str, Annotated[float, Meta(ge=0)]],
+        Meta(
+            description="Seconds by name, each above 0; `slow` is the factor they were multiplied with. `faults` is "
+            "beyond what is tried in any case; 0 is nothing beyond it.",
+            extra_json_schema={
+                "allOf": [{"properties": {_FAULTS: True}, "additionalProperties": {"exclusiveMinimum": 0}}]
+            },
+        ),
+    ]
+    started: Instant
+    plan: Annotated[tuple[CaseId, ...], about("Every case id in order, whatever was selected.")]
     selection: Selection
+    schema: Literal[2] = SCHEMA
 
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "header",
-            "schema": SCHEMA,
-            "kit": self.kit.as_json(),
-            "contracts": [pin.as_json() for pin in self.contracts],
-            "adapter": self.adapter.as_json(),
-            "environment": dict(self.environment),
-            "config": dict(self.config),
-            "seed": self.seed,
-            "seed_origin": self.seed_origin.value,
-            "nonce": self.nonce,
-            "deadlines": dict(self.deadlines),
-            "started": instant_text(self.started),
-            "plan": list(self.plan),
-            "selection": self.selection.as_json(),
-        }
+    def __post_init__(self) -> None:
+        """Raises ValueError for a deadline of 0 seconds."""
+        if any(seconds == 0 for name, seconds in self.deadlines.items() if name != _FAULTS):
+            raise ValueError("expected deadlines above 0 seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request and its answer, or one local action; `n` counts from 0 in its `side` (main or twin) of the case."""
+# What happened
 
-    case: str
-    side: str
-    n: int
+
+class Event(Form, frozen=True):
+    """How an answer failed to come, or how a local action went."""
+
+    kind: Text
+    detail: str
+
+
+class Exchange(Form, frozen=True, tag_field="type", tag="exchange"):
+    """One request and its answer, or one local action; `n` counts from 0 in its side of the case."""
+
+    case: CaseId
+    side: Side
+    n: Count
     action: str
-    worker: int
-    request: Mapping[str, Any] | None
-    answer: Mapping[str, Any] | None
-    event: Mapping[str, Any] | None
-    sent_us: int | None
-    received_us: int | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "exchange",
-            "case": self.case,
-            "side": self.side,
-            "n": self.n,
-            "action": self.action,
-            "worker": self.worker,
-            "request": self.request,
-            "answer": self.answer,
-            "event": self.event,
-            "sent_us": self.sent_us,
-            "received_us": self.received_us,
-        }
+    worker: Count
+    request: Annotated[Mapping[str, Any] | None, about("Without id.")]
+    answer: Annotated[Mapping[str, Any] | None, about("Without id.")]
+    event: Annotated[Event | None, about("How an answer failed to come, or how a local action went.")]
+    sent_us: Annotated[int | None, about("Microseconds since the run began.")]
+    received_us: Annotated[int | None, about("Microseconds since the run began.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Form, frozen=True, tag_field="type", tag="log"):
     """Standard error of an adapter, at most 64 KiB a worker."""
 
-    worker: int
+    worker: Count
     text: str
 
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {"type": "log", "worker": self.worker, "text": self.text}
 
-
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Form, frozen=True, tag_field="type", tag="restart"):
     """A dead worker was replaced, for the `count`-th time in this run."""
 
-    worker: int
+    worker: Count
     cause: str
-    count: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {"type": "restart", "worker": self.worker, "cause": self.cause, "count": self.count}
+    count: Annotated[int, Meta(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictLine:
-    """What one case showed. `excused` is the issue of an expected failure; `seconds` is how long the case took.
+class VerdictLine(Form, frozen=True, tag_field="type", tag="verdict"):
+    """What one case showed; `seconds` is how long it took."""
 
-    `side` is the side that the verdict is of and `n` the exchange there that was judged; None where it is of none.
-    """
-
-    case: str
-    clauses: tuple[str, ...]
-    verdict: str
-    silence: str | None
+    case: CaseId
+    clauses: tuple[Text, ...]
+    verdict: VerdictName
+    silence: Annotated[
+        Annotated[str, one_of("crash", "hang", "garbage", "eof", "missing", "fault", "budget", "busy")] | None,
+        about("The failure mode: why there is no verdict."),
+    ]
     detail: str
     expected: str
     received: str
     advice: str
-    excused: str | None
-    seconds: float
-    side: str | None = None
-    n: int | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "verdict",
-            "case": self.case,
-            "clauses": list(self.clauses),
-            "verdict": self.verdict,
-            "silence": self.silence,
-            "detail": self.detail,
-            "expected": self.expected,
-            "received": self.received,
-            "advice": self.advice,
-            "excused": self.excused,
-            "seconds": self.seconds,
-            "side": self.side,
-            "n": self.n,
-        }
+    excused: Annotated[Text | None, about("The issue of the expected failure that excuses it.")]
+    seconds: Annotated[float, Meta(ge=0)]
+    side: Annotated[Side | None, about("The side that the verdict is of; null where it is of none.")]
+    n: Annotated[Count | None, about("The exchange of that side that was judged; null where none was.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """What an SDK made of generated documents (`holdfast vectors verify`): which rows, and the counts of all of them.
+# What an SDK made of generated documents
 
-    `root` is the Merkle root over the rows, None if some are `missing`. `table` has a line for each profile and
-    category; its counts and `missing` add up to `count` in each profile. `restarts` processes of the runner failed
-    though each of their documents was answered when it was asked again. `sdk` says what was run, as far as it is
-    known; the command and its digest stand in the header.
-    """
 
-    stream: str
-    seed: int
-    count: int
-    block_rows: int
-    root: str | None
-    profile: str
-    sdk: Mapping[str, str]
-    missing: int
-    restarts: int
-    table: tuple[Mapping[str, Any], ...]
-    counterexamples: tuple[Mapping[str, Any], ...]
+class SdkIdentity(Form, frozen=True):
+    """What was run, as far as it is known; the command and its digest stand elsewhere."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "vectors",
-            "stream": self.stream,
-            "seed": self.seed,
-            "count": self.count,
-            "block_rows": self.block_rows,
-            "root": self.root,
-            "profile": self.profile,
-            "sdk": dict(self.sdk),
-            "missing": self.missing,
-            "restarts": self.restarts,
-            "table": [dict(row) for row in self.table],
-            "counterexamples": [dict(one) for one in self.counterexamples],
-        }
+    name: str
+    language: str
+    library: str
+    version: str
+
+
+class TableRow(Form, frozen=True):
+    """How many rows of one category came to what; each row of the data is counted in exactly one column."""
+
+    category: Category
+    profile: Profile
+    rows: Count
+    accepted_must_refuse: Count
+    wrong_bytes: Count
+    no_verdict: Count
+    over_refusal: Count
+    agree: Count
+
+    @property
+    def counted(self) -> int:
+        """The sum of its columns."""
+        return self.accepted_must_refuse + self.wrong_bytes + self.no_verdict + self.over_refusal + self.agree
+
+
+class SdkAnswer(Form, frozen=True):
+    """An answer to one document."""
+
+    status: Annotated[str, one_of("canonical", "refused", "crashed", "hung", "garbled")]
+    hex: Annotated[Hex | None, about("The canonical bytes; null unless status is canonical.")]
+    detail: Annotated[str, about("The reason of a refusal, or what happened instead of an answer; redacted.")]
+
+
+class Counterexample(Form, frozen=True):
+    """One document that the SDK does not answer as expected."""
+
+    category: Category
+    finding: Annotated[str, one_of("accepted_must_refuse", "wrong_bytes", "no_verdict", "over_refusal")]
+    rows: Count
+    index: Annotated[Count, about("Of the row as it was generated: `holdfast vectors show SEED:INDEX`.")]
+    document: Annotated[Hex, about("The document in hexadecimal, shrunk if `shrunk`.")]
+    shrunk: bool
+    expected: SdkAnswer
+    answered: SdkAnswer
+    reproduce: Annotated[Text, about("A command that shows it again.")]
+
+
+class Vectors(Form, frozen=True, tag_field="type", tag="vectors"):
+    """What an SDK made of generated documents; the counts of a profile and `missing` add up to `count`."""
+
+    stream: Annotated[Text, about("Version of the generated stream.")]
+    seed: Count
+    count: Count
+    block_rows: Annotated[int, Meta(ge=1)]
+    root: Annotated[Digest | None, about("Merkle root over the rows; null if some are missing.")]
+    profile: Annotated[Profile, about("The profile that the verdicts are of.")]
+    sdk: SdkIdentity
+    missing: Count
+    restarts: Annotated[
+        Count, about("Processes of the runner that failed although each of their documents was answered in the end.")
+    ]
+    table: tuple[TableRow, ...]
+    counterexamples: tuple[Counterexample, ...]
 
     def unbalanced(self) -> Mapping[str, int]:
         """The profiles whose rows do not add up to `count`, and what they add up to."""
         # Of the run's own profile also when the table has no line of it.
         sums = {self.profile: self.missing}
         for row in self.table:
-            counted = sum(row[name] for name in FINDINGS)
-            sums[row["profile"]] = sums.get(row["profile"], self.missing) + counted
+            sums[row.profile] = sums.get(row.profile, self.missing) + row.counted
         return {profile: found for profile, found in sums.items() if found != self.count}
 
 
-# The columns of a table of vectors; each row of the data is counted in exactly one of them.
-FINDINGS = ("accepted_must_refuse", "wrong_bytes", "no_verdict", "over_refusal", "agree")
+# What was used, and the end
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
-    """The last line: the run's verdict and exit status, verdict lines by verdict, and how many lines precede it.
+class Relation(Form, frozen=True):
+    """A relation of a store."""
 
-    In the file it has a `seal` besides, see `sealed`.
-    """
-
-    verdict: str
-    exit: int
-    counts: Mapping[str, int]
-    finished: datetime
-    lines: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The line."""
-        return {
-            "type": "footer",
-            "verdict": self.verdict,
-            "exit": self.exit,
-            "counts": dict(self.counts),
-            "finished": instant_text(self.finished),
-            "lines": self.lines,
-        }
-
-
-def sealed(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A footer with its `prev`, and the digest of all of it as `seal`: so no field of the last line is free either."""
-    bare = {name: value for name, value in line.items() if name != "seal"}
-    return {**bare, "seal": strictjson.digest(bare)}
-
-
-Line = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
-
-
-@unique
-class DefectKind(Enum):
-    """How a file falls short of a complete, undamaged run."""
-
-    NOT_JSON = "not_json"
-    NOT_CANONICAL = "not_canonical"
-    SCHEMA = "schema"
-    UNKNOWN_VERDICT = "unknown_verdict"
-    CHAIN = "chain"
-    ORDER = "order"
-    COUNT = "count"
-    DUPLICATE = "duplicate"
-    CUT_OFF = "cut_off"
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """One thing that is wrong with a file. `line` counts from 1; None speaks of the file as a whole."""
-
-    kind: DefectKind
-    line: int | None
-    text: str
+    schema: Text
+    name: Text
 
     def __str__(self) -> str:
-        return self.text if self.line is None else f"line {self.line}: {self.text}"
+        return f"{self.schema}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What stands in a file. With any `defects` it is not evidence of a complete run; the rest is what could be read.
+class SurfaceLine(Form, frozen=True, tag_field="type", tag="surface"):
+    """The store that the run really used, for a contract with clauses that only a fitness proof shows.
 
-    `digest` is of the file's bytes.
+    The launcher or the adapter reported where it is; the harness read the rest there.
     """
 
-    header: Header | None
-    exchanges: tuple[Exchange, ...]
-    logs: tuple[Log, ...]
-    restarts: tuple[Restart, ...]
-    verdicts: tuple[VerdictLine, ...]
-    footer: Footer | None
-    defects: tuple[Defect, ...]
-    digest: str
-    vectors: tuple[Vectors, ...] = ()
-    surfaces: tuple[SurfaceLine, ...] = ()
-    artefacts: Artefacts | None = None
+    contract: ContractName
+    source: Annotated[
+        Annotated[str, one_of("launcher", "adapter")] | None,
+        about("Who said where the store is; null if nobody did."),
+    ]
+    dialect: Annotated[str, one_of("postgresql", "sqlite")] | None
+    server: Annotated[Text | None, about("Which server and database it was, without user and secrets.")]
+    parts: Mapping[Annotated[str, one_of("effect", "nonce", "audit")], Relation]
+    writer: str | None
+    schema: Annotated[
+        Mapping[str, Digest],
+        about("Digests of what the catalogue said of the relations themselves, by the name of the query."),
+    ]
+    schema_digest: Digest | None
+    used: Annotated[
+        bool,
+        about(
+            "Whether the row of a request that the adapter accepted was seen to appear there, and none of one that it "
+            "refused."
+        ),
+    ]
+    problem: Annotated[str, about("Why it cannot be said what store the run used; empty if it can.")]
 
-    def sides(self) -> Mapping[str, Mapping[str, tuple[Exchange, ...]]]:
-        """The exchanges by case id and by side, each in the order of the file."""
-        grouped: defaultdict[str, defaultdict[str, list[Exchange]]] = defaultdict(lambda: defaultdict(list))
-        for exchange in self.exchanges:
-            grouped[exchange.case][exchange.side].append(exchange)
-        return {case: {side: tuple(found) for side, found in by_side.items()} for case, by_side in grouped.items()}
+
+class Footer(Form, frozen=True, tag_field="type", tag="footer"):
+    """The last line: the run's verdict and exit status, and verdict lines by verdict."""
+
+    verdict: VerdictName
+    exit: Annotated[int, Meta(extra_json_schema={"enum": list(_EXITS)})]
+    counts: Mapping[VerdictName, Annotated[int, Meta(ge=1)]]
+    finished: Instant
+    lines: Annotated[int, Meta(ge=1, description="How many lines precede this one.")]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for an exit status that no command has."""
+        if self.exit not in _EXITS:
+            raise ValueError(f"expected one of the exit statuses {', '.join(map(str, _EXITS))}, got {self.exit}")
+
+
+Line: TypeAlias = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
+# By the member `type`, in the order of the published schema.
+LINES: Mapping[str, type[Line]] = {
+    "header": Header,
+    "exchange": Exchange,
+    "log": Log,
+    "restart": Restart,
+    "verdict": VerdictLine,
+    "vectors": Vectors,
+    "surface": SurfaceLine,
+    "artefacts": Artefacts,
+    "footer": Footer,
+}
+
+
+def line_of(data: Mapping[str, Any]) -> Line:
+    """The line that JSON values without a place in the chain hold. Raises InvalidError for what is not of its type."""
+    line: Line = read(data, LINES[data["type"]], instants=("started", "finished"))
+    return line

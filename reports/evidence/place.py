@@ -98,7 +98,7 @@ class Place:
         assert self._fd is not None
         assert self._folder is not None
         os.fsync(self._fd)
-        # Whoever put another file in the place of this one does not get it renamed to evidence.
+        # Another file in the place of this one is not renamed to evidence.
         if _identity(os.lstat(self._partial)) != self._identity:
             raise self._lost("another file stands in the place of the one that was being written")
         try:
@@ -167,7 +167,7 @@ class Place:
     def _opened(self) -> int:
         _must_be_free(self.path, self._real)
         if os.path.lexists(self._partial):
-            # The lock is ours, so whoever wrote it is dead.
+            # The lock is ours, so the process that wrote it is dead.
             if self._partial.is_symlink() or not (is_evidence(self._partial) or is_remnant(self._partial)):
                 raise EvidenceError(
                     f"{self._partial}: expected the rest of a run that was cut off, or nothing, found something that "

@@ -12,40 +12,33 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
+from holdfast.reports.evidence.chain import link_of, sealed, unlinked
 from holdfast.reports.evidence.errors import EvidenceError
-from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, digest_of
+from holdfast.reports.evidence.identity import Artefacts, digest_of
 from holdfast.reports.evidence.model import (
+    LINES,
     SCHEMA,
-    AdapterIdentity,
-    Claimed,
-    ContractPin,
-    Defect,
-    DefectKind,
+    VERDICTS,
     Exchange,
     Footer,
     Header,
-    Implementation,
-    KitIdentity,
     Line,
     Log,
     Restart,
-    Run,
-    Selection,
+    SurfaceLine,
     Vectors,
     VerdictLine,
-    sealed,
+    line_of,
 )
-from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.reports.evidence.run import Defect, DefectKind, Run
 from holdfast.specs import schema, strictjson
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.files import open_regular
-from holdfast.specs.schema import Validator
+from holdfast.specs.typed import InvalidError, read
 
 # An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
 MAX_LINE = 4 * 1024 * 1024
@@ -54,7 +47,7 @@ MAX_DEFECTS = 100
 # A run of all contracts is some tens of megabytes. What is read stays in memory, several times its size: ten times such
 # a run still fits into a small machine of a CI.
 MAX_EVIDENCE = 512 * 1024 * 1024
-# That much is read in less than a minute; a file that somebody goes on writing to would keep the reader for ever.
+# That much is read in less than a minute; a file that still grows would keep the reader for ever.
 MAX_SECONDS = 600.0
 
 
@@ -82,21 +75,6 @@ def _beside(path: Path) -> str:
         return ""
     said = f"the last run has not come to its end ({name}{PARTIAL})" if unfinished else "the last run did not finish"
     return said + (f"; {name}{PREVIOUS} is of an older run" if older else "") + ". Run again"
-
-
-@cache
-def _validators() -> Mapping[str, Validator]:
-    """One validator for each type of line: dispatching first makes a run of 10^4 lines a matter of seconds."""
-    published = schema.published_schema("evidence")
-    shared = published["$defs"]
-    return {
-        kind: schema.Validator({**shared[kind], "$defs": shared}) for kind in published["properties"]["type"]["enum"]
-    }
-
-
-@cache
-def _verdict_words() -> frozenset[str]:
-    return frozenset(schema.published_schema("evidence")["$defs"]["verdict_name"]["enum"])
 
 
 @dataclass(slots=True)
@@ -174,22 +152,22 @@ class _Reading:
         if data.get("prev") != previous:
             self._note(DefectKind.CHAIN, self._chain_text(data.get("prev"), previous))
         kind = data.get("type")
-        validator = _validators().get(kind) if isinstance(kind, str) else None
-        if validator is None:
-            self._note(DefectKind.SCHEMA, f"expected one of the types {', '.join(_validators())}, got {kind!r}")
+        if not isinstance(kind, str) or kind not in LINES:
+            self._note(DefectKind.SCHEMA, f"expected one of the types {', '.join(LINES)}, got {kind!r}")
             return
         self._place(kind)
         if kind == "header" and data.get("schema") != SCHEMA:
             self._note(DefectKind.SCHEMA, _other_schema(data.get("schema")))
             return
-        if not self._fits(data, validator):
-            return
-        if kind == "footer" and sealed(data)["seal"] != data["seal"]:
-            self._note(DefectKind.CHAIN, "the footer does not have the digest that it is sealed with: it was changed")
         try:
-            self._keep(_parse(data))
-        except ValueError as error:
-            self._note(DefectKind.SCHEMA, str(error))
+            read(data, link_of(kind))
+            line = line_of(unlinked(data))
+        except InvalidError as error:
+            self._misfit(data, error)
+            return
+        if isinstance(line, Footer) and sealed(data)["seal"] != data["seal"]:
+            self._note(DefectKind.CHAIN, "the footer does not have the digest that it is sealed with: it was changed")
+        self._keep(line)
 
     def _chain_text(self, found: object, expected: str | None) -> str:
         if expected is None:
@@ -199,7 +177,7 @@ class _Reading:
             f"line {self.number - 1} was changed, or lines were removed, inserted or moved here"
         )
 
-    def _place(self, kind: str | None) -> None:
+    def _place(self, kind: str) -> None:
         """Exactly one header, first; exactly one footer, last."""
         if kind == "header":
             self.headers += 1
@@ -218,16 +196,14 @@ class _Reading:
             if self.footers > 1:
                 self._note(DefectKind.ORDER, "a second footer")
 
-    def _fits(self, data: Mapping[str, Any], validator: Validator) -> bool:
-        problem = schema.explain(validator, data)
-        if problem is None:
-            return True
+    def _misfit(self, data: Mapping[str, Any], error: InvalidError) -> None:
         word = data.get("verdict")
-        if data["type"] in ("verdict", "footer") and isinstance(word, str) and word not in _verdict_words():
+        if data["type"] in ("verdict", "footer") and isinstance(word, str) and word not in VERDICTS:
             self._note(DefectKind.UNKNOWN_VERDICT, f"no verdict is called {word!r}; this version cannot judge the run")
-        else:
-            self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
-        return False
+            return
+        # The published schema names the value too.
+        problem = schema.explain(schema.published_validator("evidence"), data) or str(error)
+        self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
 
     def _keep(self, line: Line) -> None:
         match line:
@@ -320,64 +296,3 @@ def _shown(raw: bytes) -> str:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "none"
-
-
-def _instant(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"expected an instant that exists, got {text!r}") from error
-
-
-def _parse(data: Mapping[str, Any]) -> Line:
-    """One line that fits the schema. Raises ValueError for an instant that does not exist."""
-    body = {name: value for name, value in data.items() if name not in ("type", "prev", "seal")}
-    match data["type"]:
-        case "exchange":
-            return Exchange(**body)
-        case "verdict":
-            return VerdictLine(**{**body, "clauses": tuple(body["clauses"])})
-        case "log":
-            return Log(**body)
-        case "restart":
-            return Restart(**body)
-        case "vectors":
-            rows, found = tuple(body["table"]), tuple(body["counterexamples"])
-            return Vectors(**{**body, "table": rows, "counterexamples": found})
-        case "surface":
-            return SurfaceLine(**body)
-        case "artefacts":
-            return Artefacts(
-                files=tuple(Artefact(one["path"], one["sha256"], Source(one["source"])) for one in body["files"]),
-                not_hashed=tuple(NotHashed(**one) for one in body["not_hashed"]),
-                changed=tuple(body["changed"]),
-                digest=body["digest"],
-            )
-        case "footer":
-            return Footer(**{**body, "finished": _instant(body["finished"])})
-        case _:
-            return _parse_header(body)
-
-
-def _parse_header(body: Mapping[str, Any]) -> Header:
-    adapter = body["adapter"]
-    said = adapter["implementation"]
-    return Header(
-        kit=KitIdentity(**body["kit"]),
-        contracts=tuple(ContractPin(**pin) for pin in body["contracts"]),
-        adapter=AdapterIdentity(
-            command=tuple(adapter["command"]),
-            commit=adapter["commit"],
-            implementation=None if said is None else Implementation(**said),
-            claims=tuple(Claimed(**claim) for claim in adapter["claims"]),
-        ),
-        environment=body["environment"],
-        config=body["config"],
-        seed=body["seed"],
-        seed_origin=SeedOrigin(body["seed_origin"]),
-        nonce=body["nonce"],
-        deadlines=body["deadlines"],
-        started=_instant(body["started"]),
-        plan=tuple(body["plan"]),
-        selection=Selection(tuple(body["selection"]["contracts"]), body["selection"]["expression"]),
-    )

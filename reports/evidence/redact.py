@@ -1,7 +1,7 @@
 """Keeping secrets out of evidence without changing what cases say to each other.
 
 Two measures, because two kinds of text are written. *Free* text (standard error, details, command lines, the
-environment) is judged by nobody, so anything that resembles a secret goes. *Judged* content is judged again by the
+environment) is never judged, so anything that resembles a secret goes. *Judged* content is judged again by the
 gate. A request follows from the case and the seed, which are public, so only what is known to be the user's secret
 goes. From an answer's value, data and reason go passwords inside database connection strings too. A contract's own
 targets (`dot://user:part@acme/x`), field names (`authorization_nonce`, `token: …`) and connection strings that a case
@@ -21,6 +21,21 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
+from msgspec.structs import replace
+
+from holdfast.reports.evidence.model import (
+    Counterexample,
+    Event,
+    Exchange,
+    Header,
+    Implementation,
+    Line,
+    Log,
+    Restart,
+    SurfaceLine,
+    Vectors,
+    VerdictLine,
+)
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical, loads
 
@@ -148,7 +163,7 @@ class Redactor:
         return cls(frozenset(found))
 
     def free(self, text: str) -> str:
-        """Text that nobody judges: everything that resembles a secret goes, lone surrogates become U+FFFD."""
+        """Text that is never judged: everything that resembles a secret goes, lone surrogates become U+FFFD."""
         return _until_stable(self._free_step, _SURROGATE.sub("\ufffd", text))
 
     def judged(self, text: str) -> str:
@@ -178,40 +193,54 @@ class Redactor:
             for before, word in zip(("", *words), words, strict=False)
         ]
 
-    def line(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def line(self, line: Line) -> Line:
         """One line of evidence with every string redacted as its place demands."""
-        kind = data["type"]
-        if kind == "exchange":
-            return {
-                **data,
-                "request": self._request(data["request"]),
-                "answer": self._answer(data["answer"]),
-                "event": self._event(data["event"]),
-            }
-        if kind == "header":
-            return self._header(data)
-        if kind in ("log", "restart", "verdict"):
-            kept = {name: data[name] for name in _NEVER_SECRET if name in data}
-            return {**{name: self._freely(value) for name, value in data.items()}, **kept}
-        if kind == "surface":
-            return {**data, "problem": self._freely(data["problem"])}
-        if kind == "vectors":
-            # A runner's last words may hold anything; documents and answers are hexadecimal.
-            return {**data, "counterexamples": self._freely(data["counterexamples"])}
-        return dict(data)
+        match line:
+            case Exchange():
+                return replace(
+                    line,
+                    request=self._request(line.request),
+                    answer=self._answer(line.answer),
+                    event=self._event(line.event),
+                )
+            case Header():
+                return self._header(line)
+            case Log():
+                return replace(line, text=self.free(line.text))
+            case Restart():
+                return replace(line, cause=self.free(line.cause))
+            case VerdictLine():
+                return replace(
+                    line,
+                    detail=self.free(line.detail),
+                    expected=self.free(line.expected),
+                    received=self.free(line.received),
+                    advice=self.free(line.advice),
+                )
+            case SurfaceLine():
+                return replace(line, problem=self.free(line.problem))
+            case Vectors():
+                return replace(line, counterexamples=tuple(map(self._counterexample, line.counterexamples)))
+            case _:
+                return line
 
-    def _header(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        adapter = data["adapter"]
-        return {
-            **data,
-            "adapter": {
-                **adapter,
-                "command": self.command(adapter["command"]),
-                "implementation": self._freely(adapter["implementation"]),
-            },
-            "environment": self.named(data["environment"]),
-            "config": self.named(data["config"]),
-        }
+    def _header(self, line: Header) -> Header:
+        said = line.adapter.implementation
+        if said is not None:
+            said = Implementation(self.free(said.name), self.free(said.version), self.free(said.language))
+        return replace(
+            line,
+            adapter=replace(line.adapter, command=tuple(self.command(line.adapter.command)), implementation=said),
+            environment=self.named(line.environment),
+            config=self.named(line.config),
+        )
+
+    def _counterexample(self, found: Counterexample) -> Counterexample:
+        """A runner's last message may hold anything; documents and answers are hexadecimal."""
+        expected, answered = (
+            replace(answer, detail=self.free(answer.detail)) for answer in (found.expected, found.answered)
+        )
+        return replace(found, expected=expected, answered=answered, reproduce=self.free(found.reproduce))
 
     def _request(self, request: Mapping[str, Any] | None) -> Any:
         if request is None:
@@ -238,18 +267,20 @@ class Redactor:
     def _known(self, text: str) -> str:
         return text if self._judged is None else _until_stable(partial(self._judged.sub, MARK), text)
 
-    def _event(self, event: Mapping[str, Any] | None) -> Any:
-        """What the harness saw itself stands in the detail as JSON; it is judged like an answer."""
+    def _event(self, event: Event | None) -> Event | None:
+        """What the harness inspected stands in the detail as JSON; it is judged like an answer."""
+        if event is None:
+            return None
         value = None
-        if event is not None and event["kind"] == "done":
+        if event.kind == "done":
             with suppress(StrictJsonError):
-                value = loads(event["detail"])
-        if event is None or not isinstance(value, dict):
-            return self._freely(event)
+                value = loads(event.detail)
+        if not isinstance(value, dict):
+            return Event(self.free(event.kind), self.free(event.detail))
         kept = self._narrowly(value)
         if isinstance(kept.get("bytes"), str):
             kept["bytes"] = self._encoded(kept["bytes"])
-        return {**self._freely(event), "detail": canonical(kept).decode("utf-8")}
+        return replace(event, detail=canonical(kept).decode("utf-8"))
 
     def _encoded(self, text: str) -> str:
         """The bytes of a file as base64url: a secret in them takes them all away, for nothing less would hide it."""
@@ -270,9 +301,6 @@ class Redactor:
     def _narrowly(self, value: Any) -> Any:
         return self._each(value, self.judged)
 
-    def _freely(self, value: Any) -> Any:
-        return self._each(value, self.free)
-
     def _each(self, value: Any, step: Callable[[str], str]) -> Any:
         if isinstance(value, str):
             return step(value)
@@ -281,7 +309,3 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self._each(part, step) for part in value]
         return value
-
-
-# Words of a closed vocabulary and names from the contract.
-_NEVER_SECRET = ("type", "case", "clauses", "verdict", "silence", "excused", "worker", "count", "seconds", "side", "n")

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Self
 
+from holdfast.reports.evidence.chain import sealed
 from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefacts
 from holdfast.reports.evidence.model import (
     Exchange,
     Footer,
     Header,
+    Line,
     Log,
     Restart,
-    Run,
+    SurfaceLine,
     Vectors,
     VerdictLine,
-    sealed,
 )
 from holdfast.reports.evidence.place import Place
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import Redactor
-from holdfast.reports.evidence.surface import SurfaceLine
+from holdfast.reports.evidence.run import Run
 from holdfast.specs import strictjson
 from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.typed import written
 
 
 class EvidenceWriter:
@@ -51,11 +52,11 @@ class EvidenceWriter:
 
     def header(self, line: Header) -> None:
         """Write the header, as the first line. Raises EvidenceError."""
-        self._append(line.as_json(), first=True)
+        self._append(line)
 
     def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts) -> None:
         """Append one line between header and footer. Raises EvidenceError."""
-        self._append(line.as_json())
+        self._append(line)
         if isinstance(line, VerdictLine):
             self._counts[line.verdict] += 1
 
@@ -71,11 +72,11 @@ class EvidenceWriter:
             finished=finished or datetime.now(UTC),
             lines=self._lines,
         )
-        self._append(footer.as_json())
+        self._append(footer)
         try:
             self._place.complete()
         except OSError as error:
-            # The footer is in the partial file, which nobody takes for a complete run.
+            # The footer is in the partial file, which no reader takes for a complete run.
             self._failed = error.strerror or str(error)
             raise self._broken() from error
         return footer
@@ -109,14 +110,15 @@ class EvidenceWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _append(self, data: Mapping[str, Any], *, first: bool = False) -> None:
+    def _append(self, line: Line) -> None:
         with self._lock:
-            self._check_open(data["type"], first=first)
+            kind = line.__struct_config__.tag
+            self._check_open(kind, first=isinstance(line, Header))
             try:
-                line = {**self._redactor.line(data), "prev": self._previous}
-                raw = strictjson.canonical(sealed(line) if data["type"] == "footer" else line)
+                data = {**written(self._redactor.line(line)), "prev": self._previous}
+                raw = strictjson.canonical(sealed(data) if isinstance(line, Footer) else data)
             except StrictJsonError as error:
-                self._failed = f"a line of type {data['type']} is not JSON: {error}"
+                self._failed = f"a line of type {kind} is not JSON: {error}"
                 raise self._broken() from error
             try:
                 self._place.write(raw + b"\n")
@@ -126,7 +128,7 @@ class EvidenceWriter:
             self._previous = strictjson.digest_bytes(raw)
             self._lines += 1
 
-    def _check_open(self, kind: str, *, first: bool) -> None:
+    def _check_open(self, kind: object, *, first: bool) -> None:
         if self._failed is not None:
             raise self._broken()
         if not self._place.is_open:

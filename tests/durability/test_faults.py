@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.durability.told import ToldFinding, read
+from holdfast.conformance.durability.reported import ReportedFinding, read
 from holdfast.conformance.durability.verdicts import is_recorded
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
-from holdfast.conformance.gate.faults import doubt_of_fault
-from holdfast.reports.evidence import Run, read_evidence
+from holdfast.conformance.gate.faults import inconclusive_fault
+from holdfast.reports.evidence import Event, Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent
@@ -109,25 +110,25 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     fault = required.contract.fault(case_of("kill"))
     assert fault is not None
     lines = [line for line in evidence.exchanges if line.case == fault.id]
-    records = [Record(**{name: getattr(line, name) for name in Record.__slots__}) for line in lines]
-    assert doubt_of_fault(fault, records) is None
-    assert "reports of the layer kill" in str(doubt_of_fault(fault, records[:-1]))
+    records = [Record.of(line) for line in lines]
+    assert inconclusive_fault(fault, records) is None
+    assert "reports of the layer kill" in str(inconclusive_fault(fault, records[:-1]))
     failed = replace(records[-1], event={"kind": "failed", "detail": ""})
-    assert "reports of the layer kill" in str(doubt_of_fault(fault, [*records[:-1], failed]))
+    assert "reports of the layer kill" in str(inconclusive_fault(fault, [*records[:-1], failed]))
     prepared = [record for record in records if record.action != "open existing"]
-    assert "1 sessions" in str(doubt_of_fault(fault, prepared))
+    assert "1 sessions" in str(inconclusive_fault(fault, prepared))
     told = read((records[-1].event or {}).get("detail"))
-    lost = ToldFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
+    lost = ReportedFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
     for forged in (
         "nothing at all",
-        replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
-        replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
-        replace(told, layer="power loss").detail(),
-        replace(told, how="by restarts").detail(),
-        replace(told, seed=told.seed + 1).detail(),
-        replace(told, unproven=("not all of it could be seen",)).detail(),
-        replace(told, findings=(lost,)).detail(),
-        replace(told, layer="kill by signals", how="by signals", untested="no ptrace").detail(),
+        structs.replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
+        structs.replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
+        structs.replace(told, layer="power loss").detail(),
+        structs.replace(told, how="by restarts").detail(),
+        structs.replace(told, seed=told.seed + 1).detail(),
+        structs.replace(told, unproven=("not all of it could be seen",)).detail(),
+        structs.replace(told, findings=(lost,)).detail(),
+        structs.replace(told, layer="kill by signals", how="by signals", untested="no ptrace").detail(),
     ):
         decision = decide(_with_detail(evidence, fault.id, forged), [required], now=now, expected=GIVEN)
         reason = next(one for one in decision.reasons if one.code is ReasonCode.JUDGED_OTHERWISE)
@@ -137,7 +138,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     assert header is not None
     for ability in ({"power loss and kills": "NOT TESTED: no ptrace"}, {"power loss and kills": ""}, {}):
         environment = {name: text for name, text in header.environment.items() if name != "power loss and kills"}
-        unable = replace(evidence, header=replace(header, environment={**environment, **ability}))
+        unable = replace(evidence, header=structs.replace(header, environment={**environment, **ability}))
         held = decide(unable, [required], now=now, expected=GIVEN).reasons
         recorded = {one.id for one in required.contract.faults if is_recorded(one.layer)}
         assert {case for one in held for case in one.cases} == recorded
@@ -149,7 +150,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
 def _with_detail(evidence: Run, case: str, detail: str) -> Run:
     """The run as a forger leaves it who mends the chain: the report of one layer is another."""
     exchanges = tuple(
-        replace(line, event={"kind": "done", "detail": detail}) if line.case == case and line.event else line
+        structs.replace(line, event=Event("done", detail)) if line.case == case and line.event else line
         for line in evidence.exchanges
     )
     return replace(evidence, exchanges=exchanges)

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.durability import verdicts
-from holdfast.conformance.durability.told import BY_SIGNALS, ToldError, read, tell
+from holdfast.conformance.durability.reported import BY_SIGNALS, ReportError, read, report_of
 from holdfast.conformance.durability.verdicts import LAYERS, how_of
 from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.oracle import Kind
@@ -32,7 +32,7 @@ def report(*kinds: Kind, tried: int = 3, unproven: tuple[str, ...] = (), beside:
 def judged(fault: FaultCase, told: Report) -> Judgement:
     """The judgement of that report, as it stands in the evidence of that case."""
     told = replace(told, layer=LAYERS[fault.layer])
-    return verdicts.judged(fault, read(tell(told, how=how_of(fault.layer), seed=1).detail()))
+    return verdicts.judged(fault, read(report_of(told, how=how_of(fault.layer), seed=1).detail()))
 
 
 CRASH, AWAY = FaultLayer.POWER_LOSS, FaultLayer.STORE_MISSING
@@ -105,7 +105,7 @@ def test_what_was_tried_applies() -> None:
 
 def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> None:
     def by_signals(kill: Report, layer: FaultLayer = FaultLayer.KILL, untested: str = "no ptrace") -> Judgement:
-        told = tell(replace(kill, layer=Layer.SIGNALS), how=BY_SIGNALS, seed=1, untested=untested)
+        told = report_of(replace(kill, layer=Layer.SIGNALS), how=BY_SIGNALS, seed=1, untested=untested)
         return verdicts.judged(case(layer), read(told.detail()))
 
     clean = by_signals(report())
@@ -113,19 +113,19 @@ def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> No
     assert "kill NOT TESTED: no ptrace; by signals, a weaker layer, nothing was found in 3 of 9" in clean.detail
     assert by_signals(report(Kind.TORN)).verdict is Verdict.LOST_DURABILITY
     for layer, untested in ((FaultLayer.KILL, ""), (FaultLayer.POWER_LOSS, "no ptrace")):
-        with pytest.raises(ToldError, match="it tells of kill by signals"):
+        with pytest.raises(ReportError, match="it tells of kill by signals"):
             by_signals(report(), layer, untested)
 
 
 def test_the_report_of_another_layer_tells_nothing() -> None:
-    told = tell(replace(report(), layer=Layer.KILL), how=how_of(CRASH), seed=1)
-    with pytest.raises(ToldError, match="it tells of kill, recorded by ptrace, and power loss"):
+    told = report_of(replace(report(), layer=Layer.KILL), how=how_of(CRASH), seed=1)
+    with pytest.raises(ReportError, match="it tells of kill, recorded by ptrace, and power loss"):
         verdicts.judged(case(CRASH), told)
 
 
 def test_what_is_told_comes_back_and_reads_well() -> None:
     kept = replace(report(Kind.LOST, unproven=("a file \ud800",)).findings[0], kept=Path("faults/power-lost.tar"))
-    told = tell(replace(report(unproven=("a file \ud800",)), findings=(kept,)), how=how_of(CRASH), seed=7)
+    told = report_of(replace(report(unproven=("a file \ud800",)), findings=(kept,)), how=how_of(CRASH), seed=7)
     assert read(told.detail()) == told
     assert told.sentence() == (
         "power loss: 3 of 9, seed 1; recorded by ptrace; lost: expected this; got that. So. "
@@ -141,34 +141,34 @@ def test_what_is_told_comes_back_and_reads_well() -> None:
         "nothing at all",
         "[]",
         "{}",
-        tell(report(), how="", seed=1).detail().replace(",", ", "),
-        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":true'),
-        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":4'),
-        tell(report(), how="", seed=1).detail().replace('"tried":3', '"tried":-3'),
-        tell(report(), how="", seed=1).detail().replace('"total":9', '"total":"9"'),
-        tell(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":null'),
-        tell(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":[1]'),
-        tell(report(), how="", seed=1).detail().replace('"beside":null', '"beside":""'),
-        tell(report(), how="", seed=1).detail().replace('"how":""', '"how":null'),
-        tell(report(Kind.LOST), how="", seed=1).detail().replace('"lost"', '"clean"'),
-        tell(report(Kind.LOST), how="", seed=1).detail().replace('"findings":[{', '"findings":[7,{'),
-        tell(report(Kind.LOST), how="", seed=1).detail().replace('"came":"that",', ""),
+        report_of(report(), how="", seed=1).detail().replace(",", ", "),
+        report_of(report(), how="", seed=1).detail().replace('"tried":3', '"tried":true'),
+        report_of(report(), how="", seed=1).detail().replace('"tried":3', '"tried":4'),
+        report_of(report(), how="", seed=1).detail().replace('"tried":3', '"tried":-3'),
+        report_of(report(), how="", seed=1).detail().replace('"total":9', '"total":"9"'),
+        report_of(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":null'),
+        report_of(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":[1]'),
+        report_of(report(), how="", seed=1).detail().replace('"beside":null', '"beside":""'),
+        report_of(report(), how="", seed=1).detail().replace('"how":""', '"how":null'),
+        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"lost"', '"clean"'),
+        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"findings":[{', '"findings":[7,{'),
+        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"came":"that",', ""),
     ],
 )
 def test_any_other_text_tells_of_no_layer(detail: object) -> None:
-    with pytest.raises(ToldError):
+    with pytest.raises(ReportError):
         read(detail)
 
 
 @pytest.mark.parametrize("mode", [Silence.BUSY, Silence.FAULT])
 def test_what_kept_a_layer_from_proving_anything_is_no_verdict_with_its_failure_mode(mode: Silence) -> None:
-    told = tell(report(unproven=("because",)), how=how_of(CRASH), seed=1, silence=mode)
+    told = report_of(report(unproven=("because",)), how=how_of(CRASH), seed=1, silence=mode)
     found = verdicts.judged(case(CRASH), read(told.detail()))
     assert (found.verdict, found.silence) == (Verdict.NO_VERDICT, mode)
     assert "because" in found.detail
 
 
 def test_a_failure_mode_beside_nothing_that_is_unproven_is_no_report() -> None:
-    detail = tell(report(), how=how_of(CRASH), seed=1).detail()
-    with pytest.raises(ToldError):
+    detail = report_of(report(), how=how_of(CRASH), seed=1).detail()
+    with pytest.raises(ReportError):
         read(detail.replace('"silence":null', '"silence":"busy"'))

@@ -75,7 +75,7 @@ def exchange(case: str, n: int) -> Exchange:
 
 def verdict(case: str, word: str = "conforms") -> VerdictLine:
     """A verdict of a case."""
-    return VerdictLine(case, ("TOY-01",), word, None, "", "", "", "", None, 0.25)
+    return VerdictLine(case, ("TOY-01",), word, None, "", "", "", "", None, 0.25, None, None)
 
 
 @pytest.fixture

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from holdfast.reports.evidence import MARK, Exchange, Redactor
+from holdfast.reports.evidence import MARK, Event, Exchange, Redactor, VerdictLine
 from holdfast.reports.evidence.redact import looks_secret
 from holdfast.specs import strictjson, yamlfile
+from holdfast.specs.typed import written
 
 SPECS = Path(__file__).parents[2] / "specs"
 TOY = Path(__file__).parents[1] / "toycontract"
@@ -90,9 +92,16 @@ def test_config_and_command_lose_their_secrets_and_keep_the_rest() -> None:
     assert PLAIN.command(command) == ["adapter", "--password", MARK, f"--token={MARK}", "--verbose"]
 
 
+def redacted_event(redactor: Redactor, event: Event) -> Event:
+    line = redactor.line(Exchange("toy/once/one", "main", 0, "file", 0, None, None, event, 1, 2))
+    assert isinstance(line, Exchange)
+    assert line.event is not None
+    return line.event
+
+
 def redact_exchange(redactor: Redactor, request: Any, answer: Any) -> dict[str, Any]:
     line = Exchange("toy/once/one", "main", 0, "call", 0, request, answer, None, 1, 2)
-    return redactor.line(line.as_json())
+    return written(redactor.line(line))
 
 
 def test_a_secret_of_the_user_goes_from_wherever_it_comes_back() -> None:
@@ -156,15 +165,13 @@ def test_what_the_harness_saw_is_judged_like_an_answer() -> None:
     seen["rows"] = {"t": [{"token": "abcdef", "dsn": "postgres://me:hidden@host/db", "own": "users-own-secret"}]}
     detail = strictjson.canonical(seen).decode()
     redactor = Redactor(frozenset({"users-own-secret"}))
-    line = {"type": "exchange", "request": None, "answer": None, "event": {"kind": "done", "detail": detail}}
-    found = redactor.line(line)["event"]["detail"]
+    found = redacted_event(redactor, Event("done", detail)).detail
     assert strictjson.loads(found)["tables"] == seen["tables"]
     assert strictjson.loads(found)["rows"]["t"] == [
         {"token": "abcdef", "dsn": "postgres://me:***@host/db", "own": "***"}
     ]
     assert strictjson.canonical(strictjson.loads(found)).decode() == found
-    failed = redactor.line({**line, "event": {"kind": "failed", "detail": "token=abcdef"}})
-    assert failed["event"]["detail"] == "token=***"
+    assert redacted_event(redactor, Event("failed", "token=abcdef")).detail == "token=***"
 
 
 @pytest.mark.parametrize(
@@ -180,19 +187,17 @@ def test_bytes_of_a_file_stay_unless_a_secret_stands_in_them(content: bytes, goe
     text = base64.urlsafe_b64encode(content).rstrip(b"=").decode()
     detail = strictjson.canonical({"bytes": text, "size": len(content)}).decode()
     redactor = Redactor(frozenset({"users-own-secret"}))
-    line = {"type": "exchange", "request": None, "answer": None, "event": {"kind": "done", "detail": detail}}
-    found = redactor.line(line)
-    assert strictjson.loads(found["event"]["detail"])["bytes"] == (MARK if goes else text)
-    assert redactor.line(found) == found
+    found = redacted_event(redactor, Event("done", detail))
+    assert strictjson.loads(found.detail)["bytes"] == (MARK if goes else text)
+    assert redacted_event(redactor, found) == found
 
 
 def test_the_words_of_a_verdict_line_stay() -> None:
-    line = {
-        "type": "verdict", "case": "toy/secret/a-token-is-kept", "clauses": ["TOY-01"], "verdict": "conforms",
-        "silence": None, "detail": "password=hunter2", "expected": "", "received": "", "advice": "",
-        "excused": "https://issues/1", "seconds": 0.1,
-    }  # fmt: skip
-    assert PLAIN.line(line) == {**line, "detail": f"password={MARK}"}
+    line = VerdictLine(
+        "toy/secret/a-token-is-kept", ("TOY-01",), "conforms", None, "password=hunter2", "", "", "",
+        "https://issues/1", 0.1, None, None,
+    )  # fmt: skip
+    assert PLAIN.line(line) == replace(line, detail=f"password={MARK}")
 
 
 def strings_in(value: Any) -> list[str]:

@@ -6,15 +6,21 @@ import json
 from pathlib import Path
 
 from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.reports.evidence.published import evidence_schema
 from holdfast.specs import schema
 
 
 def test_the_schema_knows_exactly_the_verdicts_silences_and_exits_of_the_code() -> None:
     defs = schema.published_schema("evidence")["$defs"]
-    assert set(defs["verdict_name"]["enum"]) == {verdict.value for verdict in Verdict}
-    silences = defs["verdict"]["properties"]["silence"]["enum"]
-    assert set(silences) == {None, *(silence.value for silence in Silence)}
+    assert set(defs["verdict"]["properties"]["verdict"]["enum"]) == {verdict.value for verdict in Verdict}
+    silences, null = defs["verdict"]["properties"]["silence"]["anyOf"]
+    assert set(silences["enum"]) == {silence.value for silence in Silence}
+    assert null == {"type": "null"}
     assert set(defs["footer"]["properties"]["exit"]["enum"]) == {int(code) for code in Exit}
+
+
+def test_the_published_schema_is_the_one_that_the_types_of_the_lines_make() -> None:
+    assert schema.published_schema("evidence") == evidence_schema()
 
 
 def test_every_line_that_is_written_fits_the_published_schema(run_path: Path) -> None:

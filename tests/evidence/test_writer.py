@@ -9,10 +9,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Exchange, Header, read_evidence
 from holdfast.specs import strictjson

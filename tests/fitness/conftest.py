@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.assessment import Assessment
+from holdfast.conformance.fitness.gather import assess
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server, scratch
-from holdfast.conformance.fitness.proof import Examination
 from tests.fitness.documented import DOCUMENTED, DOCUMENTED_AT, at, surface_ddl
 from tests.fitness.lives import LiveServer
 
@@ -29,8 +29,8 @@ def clones() -> Iterator[Scratch]:
 
 
 @pytest.fixture(scope="session")
-def documented(live_server: LiveServer, clones: Scratch) -> Examination:
+def documented(live_server: LiveServer, clones: Scratch) -> Assessment:
     """The surface of docs/fitness.md examined, as of DOCUMENTED_AT. Its database is gone: roles are the server's."""
     with live_server.database("documented") as connection:
         connection.execute(surface_ddl())
-        return at(DOCUMENTED_AT, examine(live_server.dsn_of("documented"), DOCUMENTED, Policy(), server=clones))
+        return at(DOCUMENTED_AT, assess(live_server.dsn_of("documented"), DOCUMENTED, Policy(), server=clones))

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.gather import Names
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.tie import parts_of, schema_digest, schema_of
 from holdfast.reports.evidence import SurfaceLine
-from holdfast.reports.evidence.model import instant_text
+from holdfast.specs.typed import instant_text
 
 _PAGE = Path(__file__).parents[2] / "docs" / "fitness.md"
 DOCUMENTED = Names("surface.consumed_request", "surface.consumed_nonce", "surface.refusal_audit", "registrar")
@@ -22,41 +24,41 @@ LEDGER = "public.iu_route_attempt"
 DOCUMENTED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def line_of(looked: Examination, **changed: Any) -> SurfaceLine:
+def line_of(assessed: Assessment, **changed: Any) -> SurfaceLine:
     """What a run says that was made on the very schema that was looked at, on another server; perhaps changed."""
-    assert looked.surface is not None
-    assert looked.evidence is not None
-    shot = looked.evidence.snapshot
-    schema = schema_of(shot, looked.surface.writer)
+    assert assessed.surface is not None
+    assert assessed.evidence is not None
+    shot = assessed.evidence.snapshot
+    schema = schema_of(shot, assessed.surface.writer)
     line = SurfaceLine(
         contract="rs4a-replay",
         source="adapter",
         dialect=shot.dialect.value,
         server="7111111111111111111/lab",
-        parts=parts_of(looked.surface, shot.dialect),
+        parts=parts_of(assessed.surface, shot.dialect),
         writer="lab_writer",
         schema=schema,
         schema_digest=schema_digest(schema),
         used=True,
         problem="",
     )
-    return replace(line, **changed)
+    return structs.replace(line, **changed)
 
 
-def at(moment: datetime, looked: Examination) -> Examination:
-    """The same examination, by a server whose clock said `moment`."""
-    return identity_edited(looked, lambda row: row.update(clock=instant_text(moment)))
+def at(moment: datetime, assessed: Assessment) -> Assessment:
+    """The same assessment, by a server whose clock said `moment`."""
+    return identity_edited(assessed, lambda row: row.update(clock=instant_text(moment)))
 
 
-def identity_edited(looked: Examination, edit: Callable[[dict[str, Any]], object]) -> Examination:
-    """The same examination of another server; judged again."""
-    assert looked.evidence is not None
-    shot = looked.evidence.snapshot
+def identity_edited(assessed: Assessment, edit: Callable[[dict[str, Any]], object]) -> Assessment:
+    """The same assessment of another server; judged again."""
+    assert assessed.evidence is not None
+    shot = assessed.evidence.snapshot
     (row,) = shot.circumstances["identity"]
     edit(row := dict(row))
     circumstances = {**shot.circumstances, "identity": [row]}
-    evidence = replace(looked.evidence, snapshot=replace(shot, circumstances=circumstances))
-    return replace(looked, evidence=evidence, judgement=judge(evidence, looked.policy))
+    evidence = replace(assessed.evidence, snapshot=structs.replace(shot, circumstances=circumstances))
+    return replace(assessed, evidence=evidence, judgement=judge(evidence, assessed.policy))
 
 
 def _blocks() -> tuple[str, str, str, str]:

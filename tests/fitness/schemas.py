@@ -9,11 +9,11 @@ from typing import Any
 
 import psycopg
 
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.assessment import Assessment
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import Standing, Status
 from holdfast.conformance.fitness.policy import policy_of
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.specs.yamlfile import read_yaml
 from tests.fitness.lives import LiveServer
 
@@ -49,13 +49,13 @@ class Schema:
         for statement, wanted in self.alone:
             assert _ends_with(connection, statement) == wanted, statement
 
-    def look(self, live: LiveServer, connection: psycopg.Connection[Any], clones: Scratch) -> Examination:
+    def inspect(self, live: LiveServer, connection: psycopg.Connection[Any], clones: Scratch) -> Assessment:
         """What the kit says of it; the connection that made it stays open."""
         row = connection.execute("SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()").fetchone()
         given = {
             part: name and name.replace("{temporary}", str(row[0]) if row else "") for part, name in self.names.items()
         }
-        return examine(live.dsn_of(DATABASE), Names(**given), policy_of(self.policy, where=self.id), server=clones)
+        return assess(live.dsn_of(DATABASE), Names(**given), policy_of(self.policy, where=self.id), server=clones)
 
 
 def _ends_with(connection: psycopg.Connection[Any], statement: str) -> str | None:

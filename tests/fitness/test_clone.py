@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec import structs
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness.errors import LostError
@@ -93,14 +94,14 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
     with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
         assert made.failed == ()
         with psycopg.connect(made.dsn) as connection:
-            seen = take(connection, SURFACE, Policy())
+            observed = take(connection, SURFACE, Policy())
         with psycopg.connect(made.dsn_as("corpus_writer")) as connection:
             path = connection.execute("SHOW search_path").fetchone()
     compared = [query.name for query in load_queries("rs4a-replay").queries if query.clone]
     assert len(compared) > 10
     assert all(snapshot.structure[name] for name in ("rules_elsewhere", "definers"))
     for name in compared:
-        assert seen.structure[name] == snapshot.structure[name], name
+        assert observed.structure[name] == snapshot.structure[name], name
     assert path == ('reg, "$user", public',)
 
 
@@ -271,18 +272,18 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
         ({"definition": " SELECT effect.run_id\n   FROM reg.effect;"}, snapshot.circumstances, False),
         ({"owner": "corpus_owner"}, older, False),
     ):
-        told = replace(
+        described = structs.replace(
             snapshot,
             structure={**snapshot.structure, "views": ({**view, **changed},)},
             circumstances={**snapshot.circumstances, **circumstances},
         )
         if faithful:
-            with clone(target_of(dsn), household(dsn), SURFACE, told, Policy(), clones) as made:
+            with clone(target_of(dsn), household(dsn), SURFACE, described, Policy(), clones) as made:
                 assert made.failed == ()
         else:
             with (
                 pytest.raises(LostError, match="views lacks"),
-                clone(target_of(dsn), household(dsn), SURFACE, told, Policy(), clones),
+                clone(target_of(dsn), household(dsn), SURFACE, described, Policy(), clones),
             ):
                 pytest.fail("a clone was handed out")
 
@@ -293,20 +294,20 @@ _SECRETS = {"password": "s3cret-Pa55", "sslpassword": "key-Pa55-word"}
 def test_what_is_dumped_with_secrets_has_none_in_its_arguments(
     live_server: LiveServer, clones: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[str, str, int]] = []
+    observed: list[tuple[str, str, int]] = []
     run = clones_of._run
 
     def watched(command: list[str], *, environment: Mapping[str, str], **given: Any) -> Any:
         if environment.get("PGSERVICEFILE"):
             file = Path(environment["PGSERVICEFILE"])
-            seen.append((" ".join(command), file.read_text(), file.stat().st_mode & 0o777))
+            observed.append((" ".join(command), file.read_text(), file.stat().st_mode & 0o777))
             assert environment["PGPASSWORD"] == _SECRETS["password"]
         return run(command, environment=environment, **given)
 
     monkeypatch.setattr(clones_of, "_run", watched)
     # The server asks for neither, and pg_dump reads both.
     dumped = clones_of._dump(target_of(make_conninfo(live_server.dsn, **_SECRETS)), clones)
-    ((arguments, file, mode),) = seen
+    ((arguments, file, mode),) = observed
     assert b"PostgreSQL database dump complete" in dumped
     assert (file, mode) == ("[holdfast]\nsslpassword=key-Pa55-word\n", 0o600)
     assert not any(secret in arguments for secret in _SECRETS.values())

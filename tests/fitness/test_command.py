@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import typer
+from msgspec import structs
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
@@ -27,16 +28,16 @@ from holdfast.conformance.cli.fitness import assessment
 from holdfast.conformance.cli.fitness.command import fitness
 from holdfast.conformance.cli.reading import QuietCommand
 from holdfast.conformance.fitness import gather
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.gather import examine, relation_named
+from holdfast.conformance.fitness.gather import assess, relation_named
 from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import reading as readings
 from holdfast.conformance.fitness.postgres.probes import probe_clone
 from holdfast.conformance.fitness.postgres.reading import reading
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema, strictjson
@@ -57,7 +58,7 @@ Call = Callable[..., Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Inspected:
     """One call, the files that it wrote, and the live server before and after it."""
 
     result: Result
@@ -90,15 +91,15 @@ def quiet(live_server: LiveServer) -> Iterator[None]:
         connection.execute("SELECT pg_reload_conf()")
 
 
-def _seen(connection: psycopg.Connection[Any], folder: Path, look: Callable[..., Result]) -> Seen:
+def _seen(connection: psycopg.Connection[Any], folder: Path, inspect: Callable[..., Result]) -> Inspected:
     proof, page = folder / "proof.json", folder / "page.html"
     before = _catalogue(connection)
-    result = look("--json", proof, "--html", page)
-    return Seen(result, proof.read_text(), page.read_text(), before, _catalogue(connection))
+    result = inspect("--json", proof, "--html", page)
+    return Inspected(result, proof.read_text(), page.read_text(), before, _catalogue(connection))
 
 
 @pytest.fixture(scope="module")
-def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Inspected:
     """The documented surface, looked at with a password in the DSN."""
     with live_server.database("registry") as connection:
         connection.execute(surface_ddl())
@@ -107,7 +108,7 @@ def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pyte
 
 
 @pytest.fixture(scope="module")
-def refused(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def refused(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Inspected:
     """The ledger, with names that would be a page's own words."""
     with live_server.database("ledger") as connection:
         connection.execute(ledger_ddl())
@@ -156,7 +157,7 @@ def test_the_documented_surface_is_found_without_naming_it(call: Call, live_serv
     assert "public.iu_route_attempt" in result.stdout
 
 
-def test_the_ledger_is_refused_with_every_reason_of_section_two(refused: Seen) -> None:
+def test_the_ledger_is_refused_with_every_reason_of_section_two(refused: Inspected) -> None:
     result, document = refused.result, refused.document
     assert result.exit_code == 10
     assert result.stdout.startswith("REPLAY_SURFACE_NOT_FIT\n")
@@ -235,7 +236,7 @@ def _catalogue(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
     return tuple(str(connection.execute(text).fetchone()) for text in asked)
 
 
-def test_looking_writes_nothing_at_all_to_the_live_server(fit: Seen, refused: Seen) -> None:
+def test_looking_writes_nothing_at_all_to_the_live_server(fit: Inspected, refused: Inspected) -> None:
     assert fit.result.exit_code == 0, said(fit.result)
     assert fit.before == fit.after
     assert refused.before == refused.after
@@ -297,11 +298,11 @@ def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
             return probe_clone(*given)
 
         monkeypatch.setattr(gather, "probe_clone", meanwhile)
-        looked = examine(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
-    assert looked.judgement.status is Status.NOT_FIT
-    assert looked.evidence is not None
-    assert "changed while it was looked at" in looked.evidence.lost[EvidenceClass.CATALOGUE]
-    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
+        assessed = assess(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
+    assert assessed.judgement.status is Status.NOT_FIT
+    assert assessed.evidence is not None
+    assert "changed while it was looked at" in assessed.evidence.lost[EvidenceClass.CATALOGUE]
+    assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
 
 
 # What it says when it cannot be asked
@@ -366,7 +367,7 @@ def test_a_login_that_fails_is_said_without_the_password(call: Call, tables: str
     assert PASSWORD not in result.output + result.stderr
 
 
-def test_a_password_is_in_nothing_that_a_look_leaves_behind(fit: Seen) -> None:
+def test_a_password_is_in_nothing_that_a_look_leaves_behind(fit: Inspected) -> None:
     for text in (fit.result.stdout, fit.proof, fit.page):
         assert "registry at " in text
         assert PASSWORD not in text
@@ -416,7 +417,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
     def broken(dsn: str, *_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot go on with {dsn}")
 
-    monkeypatch.setattr(assessment, "examine", broken)
+    monkeypatch.setattr(assessment, "assess", broken)
     result = call(_closed_port())
     assert result.exit_code == 20
     assert "RuntimeError" in result.stderr
@@ -445,10 +446,10 @@ def test_what_a_role_may_not_read_is_not_proven(clones: Scratch, live_server: Li
         connection.execute(surface_ddl())
         connection.execute("REVOKE SELECT ON pg_catalog.pg_trigger FROM PUBLIC")
         connection.execute("CREATE ROLE half LOGIN; GRANT registrar_owner TO half")
-        looked = examine(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
-    standing = {finding.criterion: finding.standing for finding in looked.judgement.findings}
+        assessed = assess(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
+    standing = {finding.criterion: finding.standing for finding in assessed.judgement.findings}
     assert standing[Criterion.APPEND_ONLY] is not Standing.PROVEN
-    assert looked.judgement.status is Status.NOT_FIT
+    assert assessed.judgement.status is Status.NOT_FIT
 
 
 def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
@@ -460,10 +461,10 @@ def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
     monkeypatch.setattr(gather, "probe_clone", broken)
     with live_server.database("broken") as connection:
         connection.execute(surface_ddl())
-        looked = examine(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
-    assert looked.evidence is not None
-    assert "closed the connection" in looked.evidence.lost[EvidenceClass.CLONE]
-    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
+        assessed = assess(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
+    assert assessed.evidence is not None
+    assert "closed the connection" in assessed.evidence.lost[EvidenceClass.CLONE]
+    assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
 
 
 def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,10 +483,10 @@ def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
     monkeypatch.setattr(gather, "scratch", none)
     with live_server.database("alone") as connection:
         connection.execute(surface_ddl())
-        looked = examine(live_server.dsn_of("alone"), DOCUMENTED, Policy())
-    assert looked.judgement.status is Status.NOT_FIT
-    assert {finding.standing for finding in looked.judgement.findings} == {Standing.UNPROVEN}
-    assert {reason.code for reason in looked.judgement.reasons} == {"EVIDENCE_MISSING"}
+        assessed = assess(live_server.dsn_of("alone"), DOCUMENTED, Policy())
+    assert assessed.judgement.status is Status.NOT_FIT
+    assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
+    assert {reason.code for reason in assessed.judgement.reasons} == {"EVIDENCE_MISSING"}
 
 
 def test_what_the_programs_of_the_server_say_is_kept_without_the_password(
@@ -540,10 +541,10 @@ def test_what_is_no_database_is_said_to_be_none(call: Call, tmp_path: Path, text
 
 
 def test_the_proof_fits_its_schema_and_json_prints_it(
-    call: Call, fit: Seen, refused: Seen, tables: str, tmp_path: Path
+    call: Call, fit: Inspected, refused: Inspected, tables: str, tmp_path: Path
 ) -> None:
-    for seen in (fit, refused):
-        assert schema.explain(schema.published_validator("fitness"), strictjson.loads(seen.proof)) is None
+    for observed in (fit, refused):
+        assert schema.explain(schema.published_validator("fitness"), strictjson.loads(observed.proof)) is None
     path = tmp_path / "absent.json"
     result = call(tables, "--format", "json", "--json", path)
     assert result.exit_code == 12
@@ -551,7 +552,7 @@ def test_the_proof_fits_its_schema_and_json_prints_it(
     assert schema.explain(schema.published_validator("fitness"), strictjson.loads(result.stdout)) is None
 
 
-def test_the_page_tells_all_of_it_and_needs_no_network(fit: Seen, refused: Seen) -> None:
+def test_the_page_tells_all_of_it_and_needs_no_network(fit: Inspected, refused: Inspected) -> None:
     for page in (fit.page, refused.page):
         assert "<script" not in page
         assert "http://" not in page
@@ -597,13 +598,13 @@ def test_explaining_what_only_a_live_surface_shows_says_how_it_is_proven() -> No
     assert "holdfast fitness" not in said(CliRunner().invoke(asked, ["RS4A-RP-02"]))
 
 
-def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Examination) -> None:
-    told = io.StringIO()
+def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Assessment) -> None:
+    described = io.StringIO()
     notes = ("superusers: x\nexit:   0", "y")
     assessment._print(
-        PlainConsole(file=told, width=120),
-        replace(documented, judgement=replace(documented.judgement, notes=notes)),
+        PlainConsole(file=described, width=120),
+        replace(documented, judgement=structs.replace(documented.judgement, notes=notes)),
         {"digest": None},
         Exit.FAIL_OPEN,
     )
-    assert [line for line in told.getvalue().splitlines() if line.startswith("exit:")] == ["exit:   10"]
+    assert [line for line in described.getvalue().splitlines() if line.startswith("exit:")] == ["exit:   10"]

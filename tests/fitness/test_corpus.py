@@ -26,17 +26,17 @@ ALL = schemas()
 def test_schema_is_judged_as_it_deserves(schema: Schema, live_server: LiveServer, clones: Scratch) -> None:
     with live_server.database(DATABASE) as connection:
         schema.make(connection)
-        found = schema.look(live_server, connection, clones)
+        found = schema.inspect(live_server, connection, clones)
     judgement = found.judgement
     if schema.status is Status.NOT_PRESENT:
         assert (judgement.status, found.evidence) == (Status.NOT_PRESENT, None)
         return
-    seen = {finding.criterion.value: finding for finding in judgement.findings}
+    observed = {finding.criterion.value: finding for finding in judgement.findings}
     assert {
-        letter: finding.standing for letter, finding in seen.items() if finding.standing is not Standing.PROVEN
+        letter: finding.standing for letter, finding in observed.items() if finding.standing is not Standing.PROVEN
     } == (schema.standings), [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
     for letter, wanted in schema.codes.items():
-        assert wanted <= {reason.code for reason in seen[letter].reasons}
+        assert wanted <= {reason.code for reason in observed[letter].reasons}
     assert judgement.status is schema.status
 
 
@@ -53,7 +53,7 @@ def test_looking_writes_nothing_into_the_live_database(live_server: LiveServer, 
     with live_server.database(DATABASE) as connection:
         fit.make(connection)
         before = _last_transaction(connection)
-        assert fit.look(live_server, connection, clones).judgement.status is Status.FIT
+        assert fit.inspect(live_server, connection, clones).judgement.status is Status.FIT
         assert _last_transaction(connection) == before
         connection.execute("INSERT INTO reg.refusals (code) VALUES ('seen')")
         assert _last_transaction(connection) != before

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from holdfast.conformance.cli.fitness.command import fitness
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import EvidenceClass, Standing
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import clone as clones_of
@@ -98,13 +98,13 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
         began = time.monotonic()
         said = ""
         try:
-            looked = examine(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
+            assessed = assess(stalling.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones, timeout=timeout)
         except FitnessError as error:
             said = str(error)
         else:
-            assert looked.evidence is not None
-            said = looked.evidence.lost[EvidenceClass.CATALOGUE]
-            assert {each.standing for each in looked.judgement.findings} == {Standing.UNPROVEN}, limit
+            assert assessed.evidence is not None
+            said = assessed.evidence.lost[EvidenceClass.CATALOGUE]
+            assert {each.standing for each in assessed.judgement.findings} == {Standing.UNPROVEN}, limit
         waits = ("connecting, and asking", "the first reading", "the second reading")
         assert any(f"cannot be asked: {wait}" in said for wait in waits), limit
         assert stalling.stalled.is_set(), limit
@@ -112,9 +112,9 @@ def _stalled(live: LiveServer, clones: Scratch, limit: int, timeout: float) -> N
 
 
 def _whole(live: LiveServer, clones: Scratch) -> int:
-    """How many bytes a whole examination takes."""
+    """How many bytes a whole assessment takes."""
     with relay(live) as counting:
-        examine(counting.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones)
+        assess(counting.dsn_of(DATABASE), DOCUMENTED, Policy(), server=clones)
         return counting.passed
 
 
@@ -202,7 +202,7 @@ def test_each_of_several_hosts_that_do_not_answer_is_given_up(dsn: str) -> None:
         hosts = f"postgresql://auditor@127.0.0.1:{port},127.0.0.1:{port},127.0.0.1:{port}/registry"
         began = time.monotonic()
         with pytest.raises(FitnessError, match="no connection within"):
-            examine(hosts, Names(), Policy(), timeout=0.5)
+            assess(hosts, Names(), Policy(), timeout=0.5)
         assert time.monotonic() - began < _BEYOND_S
 
 
@@ -392,14 +392,14 @@ def test_a_dump_that_waits_for_a_lock_says_who_holds_it_and_the_rest_is_judged(
     monkeypatch.setattr(clones_of, "_LOCK_WAIT_S", 1)
     monkeypatch.setattr(clones_of, "SLOW_S", 0.2)
     with _held(dsn, "bystander") as process:
-        looked = examine(dsn, DOCUMENTED, Policy(), server=clones)
-    assert looked.evidence is not None
-    said = looked.evidence.lost[EvidenceClass.CLONE]
+        assessed = assess(dsn, DOCUMENTED, Policy(), server=clones)
+    assert assessed.evidence is not None
+    said = assessed.evidence.lost[EvidenceClass.CLONE]
     assert "pg_dump ended with status 1" in said
     assert "it waits for public.bystander" in said
     assert f"in its way is process {process} of role 'postgres', application 'migration'" in said
-    assert EvidenceClass.CATALOGUE not in looked.evidence.lost
-    assert looked.judgement.status.value == "REPLAY_SURFACE_NOT_FIT"
+    assert EvidenceClass.CATALOGUE not in assessed.evidence.lost
+    assert assessed.judgement.status.value == "REPLAY_SURFACE_NOT_FIT"
 
 
 def test_an_answer_of_the_live_probe_says_who_is_in_its_way(live: LiveServer, dsn: str) -> None:

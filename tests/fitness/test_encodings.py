@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.gather import assess
 from holdfast.conformance.fitness.model import Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
@@ -35,7 +35,7 @@ def test_text_is_read_and_cloned_as_text(
 ) -> None:
     plain.execute("ALTER TABLE surface.consumed_nonce ADD CHECK (authorization_nonce <> 'gebühr')".encode())
 
-    found = examine(live_server.dsn_of(PLAIN), DOCUMENTED, Policy(), server=clones)
+    found = assess(live_server.dsn_of(PLAIN), DOCUMENTED, Policy(), server=clones)
 
     assert found.judgement.status is Status.FIT, found.judgement.reasons
 
@@ -45,7 +45,7 @@ def test_bytes_that_are_no_text_leave_criteria_unproven(
 ) -> None:
     plain.execute(rb"ALTER TABLE surface.consumed_nonce ADD CHECK (authorization_nonce <> E'geb\xfchr')")
 
-    found = examine(live_server.dsn_of(PLAIN), DOCUMENTED, Policy(), server=clones)
+    found = assess(live_server.dsn_of(PLAIN), DOCUMENTED, Policy(), server=clones)
 
     assert found.judgement.status is Status.NOT_FIT
     assert "CATALOGUE_UNREADABLE" in {reason.code for reason in found.judgement.reasons}

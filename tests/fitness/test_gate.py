@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.policy import Policy, policy_of
-from holdfast.conformance.fitness.proof import Examination, proof_json, write
+from holdfast.conformance.fitness.proof import proof_json, write
 from holdfast.conformance.fitness.tie import schema_digest
 from holdfast.conformance.gate.cases import fitness_clauses
 from holdfast.conformance.gate.decision import Extent, FitnessProof, ReasonCode, Requirement
 from holdfast.conformance.gate.fitness import of_fitness
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence import KitIdentity
+from holdfast.reports.evidence import KitIdentity, Relation
 from holdfast.specs import load_contract, strictjson
+from holdfast.specs.typed import json_of
 from tests.fitness.documented import line_of
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
@@ -32,30 +35,30 @@ Asked = Callable[..., Any]
 
 
 @pytest.fixture
-def asked(documented: Examination, tmp_path: Path) -> Asked:
-    """What the gate says about a proof of this examination, edited and sealed anew."""
+def asked(documented: Assessment, tmp_path: Path) -> Asked:
+    """What the gate says about a proof of this assessment, edited and sealed anew."""
 
     def ask(
-        examination: Examination = documented, edit: Callable[[dict[str, Any]], object] | None = None, **changed: Any
+        assessment: Assessment = documented, edit: Callable[[dict[str, Any]], object] | None = None, **changed: Any
     ) -> Any:
         path = tmp_path / "proof.json"
-        document = proof_json(examination, kit=KIT, made=MADE)
+        document = proof_json(assessment, kit=KIT, made=MADE)
         if edit is not None:
             edit(document)
             rest = {name: part for name, part in document.items() if name != "seal"}
             document = {**rest, "seal": strictjson.digest(rest)}
         write(document, path)
-        assert examination.server is not None
+        assert assessment.server is not None
         line = line_of(documented)
         given = {"kit": KIT, "now": MADE + timedelta(hours=1), "surfaces": [line], **changed}
-        server = given.pop("server", examination.server.name)
+        server = given.pop("server", assessment.server.name)
         proof = FitnessProof(str(path), given.pop("name", NAME), server, given.pop("challenge", None))
         return of_fitness(given.pop("required", REGISTRAR), proof, **given)
 
     return ask
 
 
-def _looked_with(documented: Examination, policy: Policy) -> Examination:
+def _looked_with(documented: Assessment, policy: Policy) -> Assessment:
     """The same evidence, looked at with another policy."""
     assert documented.evidence is not None
     return replace(documented, policy=policy, judgement=judge(documented.evidence, policy))
@@ -64,15 +67,15 @@ def _looked_with(documented: Examination, policy: Policy) -> Examination:
 def test_a_proof_of_the_named_surface_leaves_nothing_to_hold_for(asked: Asked) -> None:
     found = asked()
     assert found.reasons == ()
-    told = "\n".join(found.notes)
-    assert "the run was made on 7111111111111111111/lab, by the word of the adapter" in told
-    assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in told
-    assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in told
-    assert "superusers" in told
+    described = "\n".join(found.notes)
+    assert "the run was made on 7111111111111111111/lab, by the word of the adapter" in described
+    assert "surface surface.consumed_request: FIT on 2026-03-01T12:00:00" in described
+    assert "nonce surface.consumed_nonce, audit surface.refusal_audit, writer registrar" in described
+    assert "superusers" in described
     for requirement in REGISTRAR:
         clauses = fitness_clauses(requirement)
         assert len(clauses) == 18
-        assert f"{requirement.name}: 18 clauses" in told
+        assert f"{requirement.name}: 18 clauses" in described
 
 
 def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
@@ -117,13 +120,13 @@ OTHER = "sha256:" + "0" * 64
         ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
         ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
         (
-            {"parts": {"effect": {"schema": "lab", "name": "consumed_request"}}},
+            {"parts": {"effect": Relation("lab", "consumed_request")}},
             "used the relations effect lab.consumed",
         ),
     ],
 )
 def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(
-    asked: Asked, documented: Examination, changed: dict[str, Any], complaint: str
+    asked: Asked, documented: Assessment, changed: dict[str, Any], complaint: str
 ) -> None:
     found = asked(surfaces=[line_of(documented, **changed)])
     (reason,) = found.reasons
@@ -132,7 +135,7 @@ def test_a_run_on_another_store_holds_and_the_reason_says_what_differs(
     assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
-def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Asked, documented: Examination) -> None:
+def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Asked, documented: Assessment) -> None:
     schema = dict(line_of(documented).schema)
     without = {name: digest for name, digest in schema.items() if name != "indexes"}
     for other in ({**schema, "indexes": OTHER}, without, {**schema, "indexes2": OTHER}, {}):
@@ -142,10 +145,10 @@ def test_a_run_on_another_schema_holds_whatever_it_leaves_out_or_adds(asked: Ask
 
 
 def test_a_run_that_does_not_say_which_store_it_used_or_says_it_twice_holds(
-    asked: Asked, documented: Examination
+    asked: Asked, documented: Assessment
 ) -> None:
     line = line_of(documented)
-    for lines in ([], [line, line], [replace(line, contract="mesh-delivery")]):
+    for lines in ([], [line, line], [structs.replace(line, contract="mesh-delivery")]):
         (reason,) = asked(surfaces=lines).reasons
         assert reason.code is ReasonCode.FITNESS_UNTIED
         assert "which store it used, expected once" in reason.text
@@ -164,12 +167,12 @@ def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
     assert codes == {ReasonCode.FITNESS_UNVERIFIED}
 
 
-def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Examination) -> None:
+def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Assessment) -> None:
     data = {"columns": {"attempt": "run_id", "run_id": "attempt_id"}, "reviewed": ["no_change"]}
     found = asked(_looked_with(documented, policy_of(data, where="p")))
-    told = "\n".join(found.notes)
-    assert "takes the column run_id for attempt" in told
-    assert "reviewed the trigger, rule, constraint or function no_change" in told
+    described = "\n".join(found.notes)
+    assert "takes the column run_id for attempt" in described
+    assert "reviewed the trigger, rule, constraint or function no_change" in described
     assert ReasonCode.FITNESS_DEPARTS not in {reason.code for reason in found.reasons}
     assert "horizon" not in "\n".join(asked().notes)
 
@@ -182,11 +185,11 @@ def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked,
     ],
 )
 def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_is_fit_by_it(
-    asked: Asked, documented: Examination, policy: dict[str, Any], complaint: str
+    asked: Asked, documented: Assessment, policy: dict[str, Any], complaint: str
 ) -> None:
-    looked = _looked_with(documented, policy_of(policy, where="p"))
+    assessed = _looked_with(documented, policy_of(policy, where="p"))
     # What that policy makes of the evidence is not the question here.
-    found = asked(looked)
+    found = asked(assessed)
     assert ReasonCode.FITNESS_DEPARTS in {reason.code for reason in found.reasons}
     (reason,) = (each for each in found.reasons if each.code is ReasonCode.FITNESS_DEPARTS)
     assert reason.exit is Exit.INCOMPLETE
@@ -195,7 +198,7 @@ def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_
     assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
-def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Examination) -> None:
+def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Assessment) -> None:
     longer = _looked_with(documented, policy_of({"max_age_seconds": 31 * 86400}, where="p"))
     found = asked(longer, now=MADE + timedelta(days=30))
     assert found.reasons == ()
@@ -211,10 +214,10 @@ def test_a_proof_does_not_speak_for_another_contract(asked: Asked) -> None:
     assert found.reasons[0].text.startswith("jcs: ")
 
 
-def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Examination) -> None:
+def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Assessment) -> None:
     assert documented.evidence is not None
     less = replace(documented.evidence, probes=())
     found = asked(replace(documented, evidence=less, judgement=judge(less, documented.policy)))
     assert any("does not show a surface that is fit" in reason.text for reason in found.reasons)
     assert "REPLAY_SURFACE_NOT_FIT" in "\n".join(found.notes)
-    assert json.dumps([reason.as_json() for reason in found.reasons])
+    assert json.dumps([json_of(reason) for reason in found.reasons])

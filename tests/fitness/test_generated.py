@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
@@ -271,7 +271,7 @@ _broken = st.one_of(
 )
 
 
-def _look(changes: list[Change], live: LiveServer, clones: Scratch) -> Examination:
+def _inspect(changes: list[Change], live: LiveServer, clones: Scratch) -> Assessment:
     """The fit surface with these changes, examined."""
     ddl = _BASE
     for change in changes:
@@ -279,10 +279,10 @@ def _look(changes: list[Change], live: LiveServer, clones: Scratch) -> Examinati
     schema = replace(_FIT, ddl="\n".join([ddl, *(change.then for change in changes)]))
     with live.database(DATABASE) as connection:
         schema.make(connection)
-        return schema.look(live, connection, clones)
+        return schema.inspect(live, connection, clones)
 
 
-def _told(found: Examination) -> str:
+def _told(found: Assessment) -> str:
     return "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for r in found.judgement.reasons)
 
 
@@ -295,14 +295,14 @@ def _distinct(changes: list[Change]) -> list[Change]:
 
 
 def _stays_fit(changes: list[Change], live: LiveServer, clones: Scratch) -> None:
-    found = _look(_distinct(changes), live, clones)
+    found = _inspect(_distinct(changes), live, clones)
 
     assert found.judgement.status is Status.FIT, _told(found)
 
 
 def _turns(changes: list[Change], breaking: Change, live: LiveServer, clones: Scratch) -> None:
     # The break comes first: it speaks of names that a harmless change may take away.
-    found = _look([breaking, *(change for change in _distinct(changes) if not change.then)], live, clones)
+    found = _inspect([breaking, *(change for change in _distinct(changes) if not change.then)], live, clones)
 
     assert found.judgement.status is Status.NOT_FIT
     standings = {finding.criterion.value: finding.standing for finding in found.judgement.findings}

@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec import structs
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import (
     Answer,
@@ -25,7 +27,6 @@ from holdfast.conformance.fitness.model import (
     Status,
 )
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.proof import Examination
 
 EFFECT = RelationName("surface", "consumed_request")
 NONCE = RelationName("surface", "consumed_nonce")
@@ -38,7 +39,7 @@ R, U = Standing.REFUTED, Standing.UNPROVEN
 
 
 @pytest.fixture(scope="module")
-def fit(documented: Examination) -> Evidence:
+def fit(documented: Assessment) -> Evidence:
     assert documented.evidence is not None
     return documented.evidence
 
@@ -90,7 +91,7 @@ def answer(probe: str, **changes: Any) -> _Edit:
         return replace(
             evidence,
             probes=tuple(
-                replace(each, answers=(*each.answers[:-1], replace(each.answers[-1], **changes)))
+                structs.replace(each, answers=(*each.answers[:-1], structs.replace(each.answers[-1], **changes)))
                 if each.name == probe
                 else each
                 for each in evidence.probes
@@ -217,7 +218,7 @@ def outrun(probe: str, there: int) -> _Edit:
         return replace(
             evidence,
             probes=tuple(
-                replace(
+                structs.replace(
                     each,
                     statements=(*each.statements[:-1], Statement("helper", "x", "SELECT"), each.statements[-1]),
                     answers=(*each.answers[:-1], Answer(rows=({"there": there},)), Answer(sqlstate="40001")),
@@ -810,10 +811,10 @@ def test_one_change_turns_the_criteria_that_it_concerns_and_no_other(fit: Eviden
         for finding in judgement.findings
         if finding.standing is not Standing.PROVEN
     }
-    told = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
-    assert standings == {letter: standing for letter, standing, _ in expected}, told
+    described = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
+    assert standings == {letter: standing for letter, standing, _ in expected}, described
     for letter, _, code in expected:
-        assert (letter, code) in {(letter, code) for letter, code, _ in told}, told
+        assert (letter, code) in {(letter, code) for letter, code, _ in described}, described
     assert judgement.status is Status.NOT_FIT
 
 
@@ -1142,7 +1143,7 @@ def test_what_cannot_be_read_is_unproven(fit: Evidence, query: str, criteria: st
 def test_that_files_of_settings_were_not_read_is_a_note(fit: Evidence) -> None:
     assert _reads(fit, "waiting") == ""
     circumstances = {name: rows for name, rows in fit.snapshot.circumstances.items() if name != "waiting"}
-    snapshot = replace(fit.snapshot, circumstances={**circumstances, "unreadable": {"waiting": "42501 denied"}})
+    snapshot = structs.replace(fit.snapshot, circumstances={**circumstances, "unreadable": {"waiting": "42501 denied"}})
     (note,) = (each for each in judge(replace(fit, snapshot=snapshot), Policy()).notes if "42501" in each)
     assert note.startswith("whether the next reload switches fsync or a commit's waiting off was not looked at: ")
 
@@ -1150,26 +1151,26 @@ def test_that_files_of_settings_were_not_read_is_a_note(fit: Evidence) -> None:
 def test_a_probe_on_the_live_table_can_only_refute(fit: Evidence) -> None:
     twice = Probe("live-same-key", EvidenceClass.LIVE, (Statement("live", WRITER, "INSERT"),), (Answer(None, "", 1),))
     assert judge(replace(fit, probes=(*fit.probes, twice)), Policy()).findings[0].standing is R
-    refused = replace(twice, answers=(Answer("23505", "", None, (), UNIQUE),))
+    refused = structs.replace(twice, answers=(Answer("23505", "", None, (), UNIQUE),))
     assert judge(replace(fit, probes=(*fit.probes, refused)), Policy()).status is Status.FIT
     alone = tuple(each for each in fit.probes if each.name != "same-key")
     assert judge(replace(fit, probes=(*alone, refused)), Policy()).findings[0].standing is U
 
 
 def test_without_parts_the_criteria_say_what_is_missing(fit: Evidence) -> None:
-    surface = replace(fit.surface, parts={Part.EFFECT: EFFECT}, writer=None)
+    surface = structs.replace(fit.surface, parts={Part.EFFECT: EFFECT}, writer=None)
     findings = {each.criterion.value: each for each in judge(replace(fit, surface=surface), Policy()).findings}
     assert {letter: each.standing for letter, each in findings.items() if each.standing is not Standing.PROVEN} == {
         "b": R, "e": U, "f": U, "g": U, "h": U,
     }  # fmt: skip
-    same = replace(fit.surface, parts={Part.EFFECT: EFFECT, Part.NONCE: EFFECT, Part.AUDIT: EFFECT})
+    same = structs.replace(fit.surface, parts={Part.EFFECT: EFFECT, Part.NONCE: EFFECT, Part.AUDIT: EFFECT})
     findings = {each.criterion.value: each for each in judge(replace(fit, surface=same), Policy()).findings}
     assert "NONCE_NOT_SEPARATE" in {reason.code for reason in findings["b"].reasons}
     assert "AUDIT_NOT_SEPARATE" in {reason.code for reason in findings["g"].reasons}
 
 
 def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
-    told = both(
+    described = both(
         edit("server", {}, replica=True),
         add("prepared", gid="stuck", owner="x"),
         add("extensions", name="citus", version="12", schema="public"),
@@ -1180,21 +1181,21 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
         setting("search_path", "mine, public"),
         add("references", **FK),
     )(fit)  # fmt: skip
-    notes = "\n".join(judge(told, Policy()).notes)
+    notes = "\n".join(judge(described, Policy()).notes)
     for words in ("replica", "stuck", "citus", "published by out", "watch", "maker", "mine, public", "target_fk"):
         assert words in notes
     assert "superusers, whom nothing here binds: " in notes
     elsewhere = "jobs that another database of this server keeps"
     assert elsewhere in notes
-    here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(told)
+    here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(described)
     assert elsewhere not in "\n".join(judge(here, Policy()).notes)
 
 
 @pytest.mark.parametrize("secret", ["dblink('host=db password=s3cret-word')", "https://u:s3cret-word@db/x"])
 def test_a_function_that_holds_something_like_a_password_is_named_and_not_quoted(fit: Evidence, secret: str) -> None:
     text = f"CREATE FUNCTION surface.tell() AS $$ SELECT {secret} $$"
-    told = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
-    (note,) = (note for note in told if "password" in note)
+    described = judge(add("mentions", **{**FUNCTION, "name": "tell", "definition": text})(fit), Policy()).notes
+    (note,) = (note for note in described if "password" in note)
     assert "surface.tell" in note
     assert "s3cret" not in note
     assert not any("password" in note for note in judge(fit, Policy()).notes)

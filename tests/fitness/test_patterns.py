@@ -8,7 +8,7 @@ import re
 import pytest
 
 from holdfast.conformance.fitness.postgres.patterns import pattern_of
-from holdfast.conformance.fitness.postgres.shapes import digest_of, sample
+from holdfast.conformance.fitness.postgres.shapes import digest_of, sample_shape
 
 
 def digits(number: int) -> str:
@@ -71,7 +71,7 @@ def test_key_of_the_usual_form_is_the_same_whether_its_pattern_is_known_or_not()
     ("text", "length"), [("n{hex:21}", 22), ("{hex:1}", 1), ("{hex:64}", 64), ("{hex}", 64), ("{hex:8}-{hex:8}", 17)]
 )
 def test_sample_has_as_many_digits_as_it_says(text: str, length: int) -> None:
-    made = sample(text)
+    made = sample_shape(text)
 
     assert len(made(1)) == length
     assert made(1) != made(12)
@@ -79,4 +79,4 @@ def test_sample_has_as_many_digits_as_it_says(text: str, length: int) -> None:
 
 @pytest.mark.parametrize("text", ["{hex:0}", "{hex:65}", "{hex:064}", "{hex:-1}"])
 def test_number_of_digits_that_there_is_not_stands_as_it_is(text: str) -> None:
-    assert sample(text)(1) == text
+    assert sample_shape(text)(1) == text

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from holdfast.conformance.fitness.model import digest
+from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.policy import (
     BINDINGS,
     KEYS,
@@ -16,10 +17,12 @@ from holdfast.conformance.fitness.policy import (
     WORDS,
     Policy,
     PolicyError,
+    WrittenPolicy,
     policy_from_proof,
     policy_of,
     read_policy,
 )
+from holdfast.specs.typed import InvalidError, read, written
 
 
 def test_without_a_file_the_contract_decides_and_nothing_departs_from_it() -> None:
@@ -125,20 +128,20 @@ def test_a_proof_holds_every_member_and_gives_the_policy_back() -> None:
     policy = policy_of(
         {"name": "prod", "columns": {"attempt": "try_no"}, "horizon_seconds": 60, "reviewed": ["b", "a"]}, where="p"
     )
-    held = policy.as_json()
-    assert set(held["columns"]) == set(WORDS)
-    assert policy_from_proof(held, where="p").as_json() == held
-    assert policy_from_proof(Policy().as_json(), where="p").horizon is None
+    held = policy.written()
+    assert set(held.columns) == set(WORDS)
+    assert policy_from_proof(held, where="p").written() == held
+    assert policy_from_proof(Policy().written(), where="p").horizon is None
 
 
 def test_a_proof_may_not_hold_a_policy_in_another_form() -> None:
-    held = Policy().as_json()
+    held = Policy().written()
     with pytest.raises(PolicyError, match="not in the form"):
-        policy_from_proof({name: value for name, value in held.items() if name != "reviewed"}, where="p")
-    with pytest.raises(PolicyError, match="does not fit"):
-        policy_from_proof({**held, "forgiving": True}, where="p")
-    with pytest.raises(PolicyError, match="not in the form"):
-        policy_from_proof({**held, "reviewed": ["b", "a"]}, where="p")
+        policy_from_proof(structs.replace(held, reviewed=("b", "a")), where="p")
+    members = written(held)
+    for other in ({name: value for name, value in members.items() if name != "reviewed"}, {**members, "forgiving": 1}):
+        with pytest.raises(InvalidError):
+            read(other, WrittenPolicy)
 
 
 def test_every_member_of_a_policy_is_in_the_digest() -> None:
@@ -155,5 +158,5 @@ def test_every_member_of_a_policy_is_in_the_digest() -> None:
         {"sqlite_writer_uid": 1000},
         {"sqlite_connection": {"synchronous": "full"}},
     ]
-    digests = {digest({}, policy_of(data, where="p").as_json()) for data in changed}
+    digests = {bound_to({}, policy_of(data, where="p").written()) for data in changed}
     assert len(digests) == len(changed)

@@ -197,8 +197,8 @@ def test_value_that_cannot_be_guessed_is_asked_for_and_taken_from_the_policy(
         assert "riddle" in found["first"].failed
         assert "`values`" in found["first"].failed
         assert found["first"].answer is None
-        told = probed(made, policy=Policy(values={"riddle": "swordfish"}))
-    assert _state(told, "same-key") == "23505"
+        described = probed(made, policy=Policy(values={"riddle": "swordfish"}))
+    assert _state(described, "same-key") == "23505"
 
 
 def test_lost_connection_and_lock_are_answers_that_refuse_nothing(live_server: LiveServer, clones: Scratch) -> None:

@@ -11,20 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from holdfast.conformance.fitness.assessment import Assessment, not_present
+from holdfast.conformance.fitness.document import fitness_schema
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.proof import (
-    Examination,
-    Expected,
-    Proof,
-    ProofError,
-    proof_json,
-    read,
-    unproven_everywhere,
-    verify,
-    write,
-)
+from holdfast.conformance.fitness.proof import Proof, ProofError, proof_json, read, write
+from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.reports.evidence import KitIdentity
 from holdfast.specs import load_contract, schema, strictjson
 
@@ -60,7 +54,7 @@ def bound(document: Json) -> Json:
 
 
 @pytest.fixture(scope="module")
-def document(documented: Examination) -> Json:
+def document(documented: Assessment) -> Json:
     return proof_json(documented, kit=KIT, made=MADE)
 
 
@@ -79,20 +73,24 @@ def forged(document: Json, tmp_path: Path) -> Callable[..., Proof]:
 
 
 def test_a_proof_of_a_fit_surface_is_written_read_back_and_believed(
-    document: Json, documented: Examination, tmp_path: Path
+    document: Json, documented: Assessment, tmp_path: Path
 ) -> None:
     path = tmp_path / "new" / "proof.json"
     write(document, path)
     proof = read(path)
-    assert proof.examination.judgement == documented.judgement
-    assert proof.examination.evidence == documented.evidence
-    assert proof.made == MADE
+    assert proof.assessment.judgement == documented.judgement
+    assert proof.assessment.evidence == documented.evidence
+    assert proof.document.made == MADE
     assert reasons(proof) == ()
     assert [each.name for each in path.parent.iterdir()] == ["proof.json"]
 
 
 def test_a_proof_fits_its_published_schema(document: Json) -> None:
     assert schema.explain(schema.published_validator("fitness"), document) is None
+
+
+def test_the_published_schema_is_the_one_that_the_types_of_a_proof_make() -> None:
+    assert schema.published_schema("fitness") == fitness_schema()
 
 
 def test_writing_a_proof_leaves_the_old_one_where_it_cannot_be_done(document: Json, tmp_path: Path) -> None:
@@ -181,7 +179,7 @@ def test_evidence_that_shows_no_fit_surface_is_found_out_by_judging_it_again(
 
 
 def test_a_judgement_that_was_touched_up_is_not_the_one_that_the_evidence_amounts_to(
-    documented: Examination, forged: Callable[..., Proof]
+    documented: Assessment, forged: Callable[..., Proof]
 ) -> None:
     def unproven(document: Json) -> None:
         document["judgement"]["findings"][0]["standing"] = "unproven"
@@ -189,8 +187,8 @@ def test_a_judgement_that_was_touched_up_is_not_the_one_that_the_evidence_amount
 
     (said,) = reasons(forged(unproven))
     assert "judged again its evidence amounts to FIT" in said
-    looked = documented
-    assert looked.judgement.status is Status.FIT
+    assessed = documented
+    assert assessed.judgement.status is Status.FIT
 
 
 def test_notes_that_were_taken_out_are_missed(forged: Callable[..., Proof]) -> None:
@@ -254,24 +252,24 @@ def test_a_surface_cannot_be_renamed_without_its_policy(forged: Callable[..., Pr
     assert any("call the surface 'surface.consumed_request'" in text for text in said)
 
 
-def test_a_policy_cannot_give_a_table_the_name_of_the_live_one(documented: Examination, tmp_path: Path) -> None:
+def test_a_policy_cannot_give_a_table_the_name_of_the_live_one(documented: Assessment, tmp_path: Path) -> None:
     assert documented.surface is not None
     lab = {Part.EFFECT: RelationName("lab", "try_1"), Part.NONCE: documented.surface.parts[Part.NONCE]}
     policy = Policy(name=NAME)
-    surface = replace(documented.surface, name=NAME, parts=lab)
+    surface = structs.replace(documented.surface, name=NAME, parts=lab)
     path = tmp_path / "lab.json"
     write(proof_json(replace(documented, surface=surface, policy=policy), kit=KIT, made=MADE), path)
     assert any("it speaks of the relation 'lab.try_1'" in text for text in reasons(read(path)))
 
 
-def test_an_alias_of_a_policy_is_no_name_that_the_gate_takes(documented: Examination, tmp_path: Path) -> None:
+def test_an_alias_of_a_policy_is_no_name_that_the_gate_takes(documented: Assessment, tmp_path: Path) -> None:
     assert documented.surface is not None
     assert documented.evidence is not None
-    policy, surface = Policy(name="prod"), replace(documented.surface, name="prod")
+    policy, surface = Policy(name="prod"), structs.replace(documented.surface, name="prod")
     evidence = replace(documented.evidence, surface=surface)
     path = tmp_path / "alias.json"
-    looked = replace(documented, surface=surface, policy=policy, evidence=evidence)
-    write(proof_json(looked, kit=KIT, made=MADE), path)
+    assessed = replace(documented, surface=surface, policy=policy, evidence=evidence)
+    write(proof_json(assessed, kit=KIT, made=MADE), path)
     assert reasons(read(path)) == ()
     (said,) = reasons(read(path), surface="prod")
     assert f"it speaks of the relation {NAME!r}, and 'prod' was asked for" in said
@@ -321,7 +319,7 @@ def test_a_proof_of_another_server_a_replica_or_another_day_holds(
 
 
 def test_an_older_proof_does_not_hold_the_challenge_that_was_made_for_a_new_one(
-    documented: Examination, tmp_path: Path
+    documented: Assessment, tmp_path: Path
 ) -> None:
     asked, path = "c0ffee", tmp_path / "challenged.json"
     write(proof_json(documented, kit=KIT, made=MADE, challenge=asked), path)
@@ -336,23 +334,23 @@ def test_an_older_proof_does_not_hold_the_challenge_that_was_made_for_a_new_one(
 
 
 def test_no_surface_proves_nothing(tmp_path: Path) -> None:
-    absent = Examination("nowhere", Policy(), None, None, unproven_everywhere("MISSING_RELATION", "nothing is there"))
+    absent = Assessment("nowhere", Policy(), None, None, not_present("MISSING_RELATION", "nothing is there"))
     path = tmp_path / "absent.json"
     write(proof_json(absent, kit=KIT, made=MADE), path)
     (said,) = reasons(read(path))
     assert "REPLAY_SURFACE_REQUIRED_NOT_PRESENT" in said
 
 
-def test_a_password_in_the_catalogue_is_not_written_down(documented: Examination) -> None:
-    looked = documented
-    assert looked.evidence is not None
-    told = replace(looked.evidence, lost={EvidenceClass.LIVE: "dblink('postgresql://u:hunter2@db/x') failed"})
+def test_a_password_in_the_catalogue_is_not_written_down(documented: Assessment) -> None:
+    assessed = documented
+    assert assessed.evidence is not None
+    described = replace(assessed.evidence, lost={EvidenceClass.LIVE: "dblink('postgresql://u:hunter2@db/x') failed"})
     with pytest.raises(ProofError, match="found a password in a URL at /evidence/lost/live") as refused:
-        proof_json(replace(looked, evidence=told), kit=KIT, made=MADE)
+        proof_json(replace(assessed, evidence=described), kit=KIT, made=MADE)
     assert "hunter2" not in str(refused.value)
 
 
-def test_every_criterion_of_the_documented_surface_rests_on_something(documented: Examination) -> None:
+def test_every_criterion_of_the_documented_surface_rests_on_something(documented: Assessment) -> None:
     for finding in documented.judgement.findings:
         assert finding.standing is Standing.PROVEN
         assert finding.rows or finding.probes
@@ -360,5 +358,5 @@ def test_every_criterion_of_the_documented_surface_rests_on_something(documented
 
 @pytest.mark.parametrize("made", ["2026-02-30T00:00:00.000000Z", "0000-00-00T00:00:00.000000Z"])
 def test_a_day_that_no_calendar_has_makes_no_proof(forged: Callable[..., Proof], made: str) -> None:
-    with pytest.raises(ProofError, match="expected an instant of the calendar"):
+    with pytest.raises(ProofError, match="expected an instant that exists"):
         forged(lambda document: document.update(made=made))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.gather import assess
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from tests.fitness.documented import DOCUMENTED, surface_ddl
@@ -30,8 +30,8 @@ def waiting(live_server: LiveServer) -> Iterator[None]:
 def test_a_setting_that_waits_for_a_reload_refutes(live_server: LiveServer, clones: Scratch) -> None:
     with live_server.database("reload") as connection:
         connection.execute(surface_ddl())
-        looked = examine(live_server.dsn_of("reload"), DOCUMENTED, Policy(), server=clones)
-    (reason,) = looked.judgement.reasons
+        assessed = assess(live_server.dsn_of("reload"), DOCUMENTED, Policy(), server=clones)
+    (reason,) = assessed.judgement.reasons
     assert (reason.criterion.value, reason.code) == ("e", "NOT_DURABLE")
     assert reason.text.startswith("fsync will be fal after the next reload")
 
@@ -41,6 +41,6 @@ def test_whoever_may_not_read_the_files_is_told_so(live_server: LiveServer, clon
     with live_server.database("reload") as connection:
         connection.execute(surface_ddl())
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")
-        looked = examine(live_server.dsn_of("reload", user="auditor"), DOCUMENTED, Policy(), server=clones)
-    assert [(reason.code, reason.text) for reason in looked.judgement.reasons] == []
-    assert [note for note in looked.judgement.notes if note.startswith("whether the next reload switches fsync")]
+        assessed = assess(live_server.dsn_of("reload", user="auditor"), DOCUMENTED, Policy(), server=clones)
+    assert [(reason.code, reason.text) for reason in assessed.judgement.reasons] == []
+    assert [note for note in assessed.judgement.notes if note.startswith("whether the next reload switches fsync")]

@@ -13,20 +13,21 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
 from holdfast.conformance.fitness.store import Login, store_at
-from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.fitness.tie import not_tied
 from holdfast.conformance.run.engine import Engine, RunSettings
 from holdfast.conformance.run.surface import asks_for_one
 from holdfast.reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import contract_names, load_contract, load_terms, schema
+from holdfast.specs.typed import written
 from tests.fitness.documented import line_of
 from tests.fitness.lives import LiveServer
 
@@ -41,7 +42,7 @@ OWN = {
 }
 
 
-def seen(store: str, *, adapter: Sequence[str] = (*REFERENCE, "adapter"), mutant: str | None = None) -> SurfaceLine:
+def observed(store: str, *, adapter: Sequence[str] = (*REFERENCE, "adapter"), mutant: str | None = None) -> SurfaceLine:
     """What a run of the reference says of its store."""
     words = () if mutant is None else ("--mutant", mutant)
     settings = RunSettings(
@@ -55,24 +56,24 @@ def seen(store: str, *, adapter: Sequence[str] = (*REFERENCE, "adapter"), mutant
         line = engine.surface(CONTRACT)
     published = schema.published_schema("evidence")["$defs"]
     held = schema.Validator({**published["surface"], "$defs": published})
-    assert schema.explain(held, {**line.as_json(), "prev": "sha256:" + "0" * 64}) is None
+    assert schema.explain(held, {**written(line), "prev": "sha256:" + "0" * 64}) is None
     return line
 
 
 @pytest.fixture(scope="module")
 def on_postgresql() -> SurfaceLine:
-    return seen("postgres")
+    return observed("postgres")
 
 
 @pytest.fixture(scope="module")
 def on_sqlite() -> SurfaceLine:
-    return seen("sqlite")
+    return observed("sqlite")
 
 
-def looked_at(surface: Surface, shot: Snapshot) -> Examination:
-    """An examination that tried nothing: only what it is of counts here."""
+def looked_at(surface: Surface, shot: Snapshot) -> Assessment:
+    """An assessment that tried nothing: only what it is of counts here."""
     evidence = Evidence(surface, shot)
-    return Examination("a test", Policy(), surface, evidence, judge(evidence, Policy()))
+    return Assessment("a test", Policy(), surface, evidence, judge(evidence, Policy()))
 
 
 @pytest.fixture(scope="module")
@@ -86,19 +87,19 @@ def provisioned(live_server: LiveServer) -> Iterator[LiveServer]:
         yield live_server
 
 
-def own_surface(server: LiveServer, database: str) -> Examination:
+def own_surface(server: LiveServer, database: str) -> Assessment:
     with psycopg.connect(server.dsn_of(database), autocommit=True) as connection:
         surface = Surface("own", OWN, WRITER)
         return looked_at(surface, snapshot.take(connection, surface, Policy()))
 
 
 @pytest.fixture(scope="module")
-def own_live(provisioned: LiveServer) -> Examination:
+def own_live(provisioned: LiveServer) -> Assessment:
     return own_surface(provisioned, "own")
 
 
 @pytest.fixture
-def own_file(tmp_path: Path) -> Examination:
+def own_file(tmp_path: Path) -> Assessment:
     """The reference's surface in files of its own, elsewhere."""
     provision_sqlite(tmp_path / "live", load_terms(CONTRACT.name).relations)
     file, audit = sqlite_paths(tmp_path / "live")
@@ -113,40 +114,40 @@ def test_only_contracts_that_ask_for_fitness_ask_which_store_a_run_used() -> Non
 
 
 def test_a_run_on_postgresql_is_tied_to_a_proof_of_the_same_ddl_on_another_server_with_another_writer(
-    on_postgresql: SurfaceLine, own_live: Examination
+    on_postgresql: SurfaceLine, own_live: Assessment
 ) -> None:
     assert (on_postgresql.problem, on_postgresql.used, on_postgresql.source) == ("", True, "adapter")
     assert own_live.server is not None
     assert on_postgresql.server != own_live.server.name
     assert on_postgresql.writer != "holdfast_registrar"
-    assert list(untied(own_live, [on_postgresql])) == []
+    assert list(not_tied(own_live, [on_postgresql])) == []
 
 
 def test_a_run_on_sqlite_is_tied_to_a_proof_of_the_same_ddl_in_another_file(
-    on_sqlite: SurfaceLine, own_file: Examination
+    on_sqlite: SurfaceLine, own_file: Assessment
 ) -> None:
     assert (on_sqlite.problem, on_sqlite.used, on_sqlite.source) == ("", True, "adapter")
-    assert list(untied(own_file, [on_sqlite])) == []
+    assert list(not_tied(own_file, [on_sqlite])) == []
 
 
 def test_a_run_on_sqlite_is_not_tied_to_the_documented_table_of_postgresql(
-    on_sqlite: SurfaceLine, documented: Examination
+    on_sqlite: SurfaceLine, documented: Assessment
 ) -> None:
-    (said,) = untied(documented, [on_sqlite])
+    (said,) = not_tied(documented, [on_sqlite])
     assert "made on sqlite, the proof is of postgresql" in said
 
 
 def test_a_run_on_one_surface_is_not_tied_to_a_proof_of_another(
-    on_postgresql: SurfaceLine, documented: Examination
+    on_postgresql: SurfaceLine, documented: Assessment
 ) -> None:
-    (said,) = untied(documented, [on_postgresql])
+    (said,) = not_tied(documented, [on_postgresql])
     assert "the run used the relations effect rs4a_replay.registration" in said
 
 
-def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file: Examination) -> None:
-    line = seen("sqlite", mutant="key-unchecked")
+def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file: Assessment) -> None:
+    line = observed("sqlite", mutant="key-unchecked")
     assert line.used
-    (said,) = untied(own_file, [line])
+    (said,) = not_tied(own_file, [line])
     assert "they differ in main.schema" in said
 
 
@@ -189,7 +190,7 @@ def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file
     ],
 )
 def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_server(
-    provisioned: LiveServer, own_live: Examination, statement: str, query: str | None
+    provisioned: LiveServer, own_live: Assessment, statement: str, query: str | None
 ) -> None:
     copy = sql.Identifier("changed")
     with psycopg.connect(provisioned.dsn, autocommit=True) as keeper:
@@ -201,7 +202,7 @@ def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_s
         finally:
             keeper.execute(sql.SQL("DROP DATABASE {}").format(copy))
     line = line_of(own_live)
-    said = list(untied(found, [line]))
+    said = list(not_tied(found, [line]))
     assert len(said) == (0 if query is None else 1)
     assert all(f"they differ in {query};" in text for text in said), said
 
@@ -223,23 +224,23 @@ def test_what_of_a_surface_must_be_the_same_in_the_run_and_what_belongs_to_the_s
     ],
 )
 def test_a_store_that_cannot_be_looked_at_is_a_problem_of_the_line_and_of_nothing_else(
-    own_file: Examination, how: str, complaint: str
+    own_file: Assessment, how: str, complaint: str
 ) -> None:
-    line = seen("sqlite", adapter=(sys.executable, str(SAYS), how))
+    line = observed("sqlite", adapter=(sys.executable, str(SAYS), how))
     assert complaint in line.problem
     assert not line.used
-    assert "Pa55" not in json.dumps(line.as_json())
-    (said,) = untied(own_file, [line])
+    assert "Pa55" not in json.dumps(written(line))
+    (said,) = not_tied(own_file, [line])
     assert complaint in said
 
 
 def test_a_store_of_the_same_schema_into_which_nothing_goes_is_not_the_one_that_was_used(
-    own_file: Examination,
+    own_file: Assessment,
 ) -> None:
-    line = seen("sqlite", adapter=(sys.executable, str(SAYS), "decoy"))
+    line = observed("sqlite", adapter=(sys.executable, str(SAYS), "decoy"))
     assert line.problem == ""
     assert not line.used
-    (said,) = untied(own_file, [line])
+    (said,) = not_tied(own_file, [line])
     assert "nothing that the adapter accepted was seen" in said
 
 
@@ -264,15 +265,15 @@ def test_a_password_of_the_users_is_not_sent_to_a_server_that_an_adapter_names(
         server.start()
         dsn = f"host=127.0.0.1 port={listener.getsockname()[1]} dbname=x user=w sslmode=disable gssencmode=disable"
         with pytest.raises(FitnessError):
-            store_at({"dsn": dsn, "effect": "s.t"}, tmp_path, login).look()
+            store_at({"dsn": dsn, "effect": "s.t"}, tmp_path, login).inspect()
         server.join()
     assert (b"Pa55" in heard[0]) is (login is Login.OF_THE_USER)
 
 
 @pytest.mark.sweep
-def test_what_a_launcher_alone_says_is_looked_at_too(own_live: Examination) -> None:
+def test_what_a_launcher_alone_says_is_looked_at_too(own_live: Assessment) -> None:
     # The database that it names is the template, of which every session has a clone.
-    line = seen("postgres", adapter=(sys.executable, str(SAYS), "nothing"))
+    line = observed("postgres", adapter=(sys.executable, str(SAYS), "nothing"))
     assert (line.problem, line.source, line.used) == ("", "launcher", False)
-    (said,) = untied(own_live, [line])
+    (said,) = not_tied(own_live, [line])
     assert "in the store that the launcher named" in said

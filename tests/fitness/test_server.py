@@ -16,15 +16,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.assessment import Assessment
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.proof import Examination, Expected, proof_json, read, verify, write
+from holdfast.conformance.fitness.proof import proof_json, read, write
 from holdfast.conformance.fitness.server import Server, server_of
 from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
-from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.fitness.tie import not_tied
+from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
@@ -55,7 +57,7 @@ def test_a_server_that_may_not_be_asked_which_one_it_is_makes_no_proof(
         connection.execute("CREATE ROLE auditor LOGIN; GRANT pg_read_all_data TO auditor")
         connection.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
         try:
-            found = examine(live_server.dsn_of("hidden", user="auditor"), DOCUMENTED, Policy(), server=clones)
+            found = assess(live_server.dsn_of("hidden", user="auditor"), DOCUMENTED, Policy(), server=clones)
         finally:
             connection.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
     assert found.server is None
@@ -122,11 +124,11 @@ class Primary:
     def dsn(self) -> str:
         return self.server.dsn("registry")
 
-    def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Examination:
+    def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Assessment:
         """Look at the surface and write down what came of it."""
-        looked = examine(dsn or self.dsn, OWN, Policy(), server=clones)
-        write(proof_json(looked, kit=installed_kit(), made=datetime.now(UTC)), path)
-        return looked
+        assessed = assess(dsn or self.dsn, OWN, Policy(), server=clones)
+        write(proof_json(assessed, kit=installed_kit(), made=datetime.now(UTC)), path)
+        return assessed
 
     @contextmanager
     def started(self, data: Path) -> Iterator[Running]:
@@ -178,21 +180,21 @@ def test_a_standby_is_no_live_surface_and_what_is_promoted_needs_a_proof_of_its_
     primary: Primary, clones: Scratch, tmp_path: Path
 ) -> None:
     proof, of_standby = tmp_path / "proof.json", tmp_path / "standby.json"
-    looked = primary.proof(proof, clones)
-    assert looked.judgement.status is Status.FIT
-    assert looked.server is not None
-    assert (admitted(proof, primary.dsn), gated(proof, looked.server.name)) == ("", ())
+    assessed = primary.proof(proof, clones)
+    assert assessed.judgement.status is Status.FIT
+    assert assessed.server is not None
+    assert (admitted(proof, primary.dsn), gated(proof, assessed.server.name)) == ("", ())
     data = primary.server.folder / "standby"
     words = ("-h", str(primary.server.folder), "-U", "postgres", "-D", str(data), "--write-recovery-conf")
     primary.programs.run("pg_basebackup", *words, "--checkpoint=fast", home=primary.server.folder)
     with primary.started(data) as standby:
         dsn = standby.dsn("registry")
         assert "this server is a replica" in admitted(proof, dsn)
-        seen = primary.proof(of_standby, clones, dsn=dsn)
-        assert seen.server is not None
-        assert (seen.server.name, seen.server.replica) == (looked.server.name, True)
-        assert seen.judgement.status is Status.NOT_FIT
-        assert any("made on a replica" in said for said in gated(of_standby, looked.server.name))
+        observed = primary.proof(of_standby, clones, dsn=dsn)
+        assert observed.server is not None
+        assert (observed.server.name, observed.server.replica) == (assessed.server.name, True)
+        assert observed.judgement.status is Status.NOT_FIT
+        assert any("made on a replica" in said for said in gated(of_standby, assessed.server.name))
         with connect(dsn) as connection:
             connection.execute("SELECT pg_promote()")
         assert "a replica was promoted" in admitted(proof, dsn)
@@ -238,11 +240,11 @@ def test_a_schema_that_was_dumped_and_restored_elsewhere_is_not_the_proven_surfa
         ).stdout
         words = [str(other.programs / "psql"), "--quiet", "--set=ON_ERROR_STOP=1", other.dsn("registry")]
         subprocess.run(words, input=dump, capture_output=True, text=True, check=True)
-        restored = examine(other.dsn("registry"), OWN, Policy(), server=clones)
+        restored = assess(other.dsn("registry"), OWN, Policy(), server=clones)
         assert restored.judgement.status is Status.FIT
         assert live.server is not None
         assert restored.server is not None
-        assert list(untied(live, [line_of(restored)])) == []
+        assert list(not_tied(live, [line_of(restored)])) == []
         assert "another server or database" in admitted(proof, other.dsn("registry"))
         write(proof_json(restored, kit=installed_kit(), made=datetime.now(UTC)), tmp_path / "restored.json")
         (said,) = gated(tmp_path / "restored.json", live.server.name)

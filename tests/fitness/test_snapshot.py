@@ -8,8 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface, digest
+from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.snapshot import moment, take
 from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
@@ -39,14 +40,14 @@ def live(live_server: LiveServer) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def seen(connection: psycopg.Connection[Any]) -> Snapshot:
+def observed(connection: psycopg.Connection[Any]) -> Snapshot:
     return take(connection, SURFACE, Policy())
 
 
 def test_every_query_is_read_and_equal_surfaces_have_one_digest(
     live: psycopg.Connection[Any], live_server: LiveServer
 ) -> None:
-    first = seen(live)
+    first = observed(live)
     queries = load_queries(CONTRACT)
     assert set(first.structure) == {query.name for query in queries.of(Kind.STRUCTURE)}
     assert set(first.circumstances) == {query.name for query in queries.of(Kind.CIRCUMSTANCE)} | {"unreadable"}
@@ -55,15 +56,15 @@ def test_every_query_is_read_and_equal_surfaces_have_one_digest(
     with live_server.database("another") as connection:
         connection.execute("CREATE TABLE before_it (a int)")
         provision_postgres(live_server.dsn_of("another"), load_terms(CONTRACT).relations, writer=WRITER)
-        second = seen(connection)
-    policy = Policy().as_json()
+        second = observed(connection)
+    policy = Policy().written()
     assert first.structure == second.structure
-    assert digest(first.structure, policy) == digest(second.structure, policy)
+    assert bound_to(first.structure, policy) == bound_to(second.structure, policy)
 
 
 def test_writer_sees_the_same_structure(live: psycopg.Connection[Any], live_server: LiveServer) -> None:
     with psycopg.connect(live_server.dsn_of("registry", user=WRITER)) as connection:
-        assert seen(connection).structure == seen(live).structure
+        assert observed(connection).structure == observed(live).structure
 
 
 # One after another, each with the query that has to show it.
@@ -109,10 +110,10 @@ CHANGES = [
 
 
 def test_what_changes_the_surface_changes_the_structure(live: psycopg.Connection[Any]) -> None:
-    before = seen(live)
+    before = observed(live)
     for statement, query in CHANGES:
         live.execute(statement)
-        after = seen(live)
+        after = observed(live)
         assert before.structure[query] != after.structure[query], statement
         before = after
     # Parameters are the server's, and no database takes them with it.
@@ -125,10 +126,10 @@ def test_helpers_of_a_guard_are_part_of_it(live: psycopg.Connection[Any]) -> Non
         "CREATE OR REPLACE FUNCTION rs4a_replay.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN PERFORM rs4a_replay.say(); RETURN NULL; END $$"
     )
-    before = seen(live)
+    before = observed(live)
     assert {row["name"] for row in before.structure["functions"]} == {"refuse_change", "say"}
     live.execute("CREATE OR REPLACE FUNCTION rs4a_replay.say() RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$")
-    assert seen(live).structure["functions"] != before.structure["functions"]
+    assert observed(live).structure["functions"] != before.structure["functions"]
 
 
 def test_whatever_a_relation_is_made_of_has_an_owner_and_what_only_refers_to_it_has_none(
@@ -152,7 +153,7 @@ def test_whatever_a_relation_is_made_of_has_an_owner_and_what_only_refers_to_it_
         ALTER TABLE made.refers ADD FOREIGN KEY (key) REFERENCES rs4a_replay.registration (logical_request_key);
         """
     )
-    rows = [row for row in seen(live).structure["owners"] if row["owner"] == "maker"]
+    rows = [row for row in observed(live).structure["owners"] if row["owner"] == "maker"]
     assert {(row["kind"], row["name"]) for row in rows if row["relation"] == "registration"} == {
         ("type", "made.mood"), ("type", "made.mark"), ("type", "made.base"), ("type", "made.form"),
         ("function", "made.ok(pg_catalog.text)"), ("function", "made.same(pg_catalog.text,pg_catalog.text)"),
@@ -202,7 +203,7 @@ def test_what_the_role_may_not_read_is_named_and_leaves_the_surface_unproven(
     for catalogue, query in (("pg_trigger", "triggers"), ("pg_index", "indexes")):
         live.execute(f"REVOKE SELECT ON pg_catalog.{catalogue} FROM PUBLIC")
         with psycopg.connect(live_server.dsn_of("registry", user=WRITER)) as connection:
-            found = seen(connection)
+            found = observed(connection)
         assert query not in found.structure
         assert found.circumstances["unreadable"][query].startswith("42501")
         judged = judge(Evidence(SURFACE, found), Policy())
@@ -221,17 +222,17 @@ def _cron(connection: psycopg.Connection[Any]) -> None:
 
 
 def test_jobs_are_read_where_they_can_be(live: psycopg.Connection[Any], live_server: LiveServer) -> None:
-    assert seen(live).circumstances["jobs_cron"] == []
+    assert observed(live).circumstances["jobs_cron"] == []
     _cron(live)
-    (job,) = seen(live).circumstances["jobs_cron"]
+    (job,) = observed(live).circumstances["jobs_cron"]
     assert job["command"] == "DELETE FROM rs4a_replay.registration"
-    retention = judge(Evidence(SURFACE, seen(live)), Policy()).findings[8]
+    retention = judge(Evidence(SURFACE, observed(live)), Policy()).findings[8]
     assert ("JOB", Standing.REFUTED) in {(reason.code, reason.standing) for reason in retention.reasons}
     # What row security hides is not taken for nothing.
     live.execute("GRANT USAGE ON SCHEMA cron TO w; GRANT SELECT ON cron.job TO w")
     live.execute("ALTER TABLE cron.job ENABLE ROW LEVEL SECURITY")
     with psycopg.connect(live_server.dsn_of("registry", user=WRITER)) as connection:
-        found = seen(connection)
+        found = observed(connection)
     assert found.circumstances["unreadable"]["jobs_cron"].startswith("42501")
     retention = judge(Evidence(SURFACE, found), Policy()).findings[8]
     assert "CATALOGUE_UNREADABLE" in {reason.code for reason in retention.reasons}

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
-from holdfast.conformance.fitness.gather import examine
+from holdfast.conformance.fitness.gather import assess
 from holdfast.conformance.fitness.model import Criterion, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
@@ -46,9 +46,9 @@ def test_names_are_not_looked_up_where_the_owner_of_the_database_says(live_serve
     with live_server.database("strangers") as connection:
         connection.execute(surface_ddl())
         connection.execute(_LOOKUP)
-        looked = examine(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
+        assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
         there = connection.execute("SELECT pg_catalog.to_regclass('public.been_here')").fetchone()
-    assert looked.judgement.status is Status.FIT
+    assert assessed.judgement.status is Status.FIT
     assert there == (None,)
 
 
@@ -58,10 +58,10 @@ def test_a_table_of_jobs_that_belongs_to_no_superuser_is_not_read_and_proves_not
     with live_server.database("strangers") as connection:
         connection.execute(surface_ddl())
         connection.execute(_JOBS)
-        looked = examine(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
-    standings = {each.criterion: each.standing for each in looked.judgement.findings}
+        assessed = assess(live_server.dsn_of("strangers"), DOCUMENTED, Policy(), server=clones)
+    standings = {each.criterion: each.standing for each in assessed.judgement.findings}
     assert standings[Criterion.RETENTION] is Standing.UNPROVEN
-    assert any("cron.job belongs to no superuser" in reason.text for reason in looked.judgement.reasons)
+    assert any("cron.job belongs to no superuser" in reason.text for reason in assessed.judgement.reasons)
 
 
 @pytest.mark.parametrize("words", [("--json", "held.db"), ("--html", "held.db"), ("--json", "held.db-wal")])
@@ -81,8 +81,8 @@ def test_nothing_is_written_over_a_database(tmp_path: Path, words: tuple[str, st
 def test_the_policy_is_not_written_over_and_two_files_are_not_one(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("name: mine\n")
-    look = ["fitness", "postgresql://nobody@/nothing"]
+    inspect = ["fitness", "postgresql://nobody@/nothing"]
     for words in (["--policy", str(policy), "--json", str(policy)], ["--json", f"{policy}.1", "--html", f"{policy}.1"]):
-        assert CliRunner().invoke(app, [*look, *words]).exit_code == 64
+        assert CliRunner().invoke(app, [*inspect, *words]).exit_code == 64
     assert policy.read_text() == "name: mine\n"
     assert list(tmp_path.iterdir()) == [policy]

@@ -10,13 +10,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Evidence, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.snapshot import read, take
-from holdfast.conformance.fitness.proof import Examination
 from holdfast.conformance.fitness.server import server_of
-from holdfast.conformance.fitness.tie import untied
+from holdfast.conformance.fitness.tie import not_tied
 from tests.conftest import missing
 from tests.fitness.documented import line_of, surface_ddl
 from tests.fitness.lives import LiveServer
@@ -84,13 +84,13 @@ def test_a_schema_is_judged_as_by_the_newest(schema: Schema, older: Older, clone
                 schema.make(connection)
             return
         schema.make(connection)
-        found = schema.look(older.live, connection, clones)
+        found = schema.inspect(older.live, connection, clones)
     judgement = found.judgement
     standings = {f.criterion.value: f.standing for f in judgement.findings if f.standing is not Standing.PROVEN}
-    told = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
+    described = [(reason.criterion.value, reason.code, reason.text) for reason in judgement.reasons]
 
-    assert judgement.status is schema.status, told
-    assert schema.status is Status.NOT_PRESENT or standings == schema.standings, told
+    assert judgement.status is schema.status, described
+    assert schema.status is Status.NOT_PRESENT or standings == schema.standings, described
     codes = {letter: {r.code for r in judgement.reasons if r.criterion.value == letter} for letter in schema.codes}
     assert {letter: wanted - codes[letter] for letter, wanted in schema.codes.items() if wanted - codes[letter]} == {}
 
@@ -107,15 +107,15 @@ def test_every_role_can_read_which_server_it_is(older: Older) -> None:
 
 
 def test_a_run_on_any_version_is_tied_to_a_proof_of_the_same_ddl_on_the_newest(
-    older: Older, documented: Examination
+    older: Older, documented: Assessment
 ) -> None:
     assert documented.surface is not None
     with older.live.database(DATABASE) as connection:
         connection.execute(surface_ddl())
         shot = take(connection, documented.surface, Policy())
     evidence = Evidence(documented.surface, shot)
-    looked = replace(documented, evidence=evidence)
-    assert list(untied(documented, [line_of(looked)])) == []
+    assessed = replace(documented, evidence=evidence)
+    assert list(not_tied(documented, [line_of(assessed)])) == []
 
 
 def test_a_package_that_is_not_what_was_pinned_is_refused(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from holdfast.conformance.verdict import Verdict, worst
 from holdfast.reports.evidence import Artefact, Source
 from holdfast.reports.evidence.identity import digest_of
-from holdfast.reports.evidence.model import instant_text
 from holdfast.specs import strictjson
+from holdfast.specs.typed import instant_text
 from tests.forger import resealed
 
 Line = dict[str, Any]

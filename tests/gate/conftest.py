@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.action import Action, Verb
 from holdfast.conformance.cases.interpret import interpret
@@ -20,7 +21,6 @@ from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.run.recorder import exchange_of
 from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, worst
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -169,7 +169,7 @@ class Bench:
         found: list[Verdict] = []
         bearing: list[Verdict] = []
         with EvidenceWriter(path) as writer:
-            writer.header(replace(self.header(), **changes))
+            writer.header(structs.replace(self.header(), **changes))
             for case in self.contract.cases:
                 if case.id in (forced or {}):
                     judged = Judgement((forced or {})[case.id])
@@ -181,7 +181,7 @@ class Bench:
                         twin = ()
                     for side, records in ((Side.MAIN, main), (Side.TWIN, twin)):
                         for record in records:
-                            writer.write(exchange_of(case.id, side, record))
+                            writer.write(record.line(case.id, side))
                 found.append(judged.verdict)
                 if not (case.id in (excused or {}) and can_be_excused(judged.verdict)):
                     bearing.append(judged.verdict)

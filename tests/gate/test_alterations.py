@@ -27,7 +27,7 @@ from holdfast.conformance.gate.decision import (
     installed_kit,
     parse_requirement,
 )
-from holdfast.conformance.gate.suites import is_drawn
+from holdfast.conformance.gate.suites import is_randomised
 from holdfast.conformance.run.plan import plan_of
 from holdfast.reports.evidence import read_evidence
 from holdfast.reports.evidence.believed import BELIEVED, believed_at
@@ -89,7 +89,7 @@ class Altering:
     @property
     def labels(self) -> Mapping[str, str]:
         """What its exchanges are called, by case, where they are not judged line by line."""
-        drawn = {case.id: "drawn" for case in plan_of(self.contract) if is_drawn(self.contract, case)}
+        drawn = {case.id: "drawn" for case in plan_of(self.contract) if is_randomised(self.contract, case)}
         return {**drawn, **{fault.id: "fault" for fault in self.contract.faults}}
 
     def decide(self, data: bytes, expected: Expected | None = None) -> GateDecision:

@@ -19,6 +19,7 @@ from holdfast.conformance.gate.decision import ReasonCode, installed_kit
 from holdfast.conformance.gate.model import GateReason
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema
+from holdfast.specs.typed import json_of
 
 from .conftest import ARTEFACTS, NONCE, TOY, Bench
 
@@ -94,7 +95,7 @@ def test_the_schema_knows_every_reason_of_the_code() -> None:
     published = schema.published_schema("gate")["properties"]["reasons"]["items"]["properties"]["code"]["enum"]
     assert published == [code.value for code in ReasonCode]
     reason = GateReason(ReasonCode.STALE, "old", Exit.INCOMPLETE)
-    assert reason.as_json() == {"code": "stale", "text": "old", "exit": 12, "cases": []}
+    assert json_of(reason) == {"code": "stale", "text": "old", "exit": 12, "cases": []}
 
 
 @pytest.mark.parametrize(

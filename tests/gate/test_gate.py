@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -169,7 +168,7 @@ def test_a_run_that_started_too_early_is_held(bench: Bench) -> None:
 
 
 def test_a_run_of_another_commit_or_of_none_is_held(bench: Bench) -> None:
-    path = bench.run(adapter=replace(bench.header().adapter, commit="c0ffee"))
+    path = bench.run(adapter=structs.replace(bench.header().adapter, commit="c0ffee"))
     assert bench.decide(path, expected=Expected(commit="c0ffee")).can_proceed == "YES"
     for decision in (
         bench.decide(path, expected=Expected(commit="c0ffe")),
@@ -181,13 +180,13 @@ def test_a_run_of_another_commit_or_of_none_is_held(bench: Bench) -> None:
 def test_a_run_of_other_files_or_of_none_is_held(bench: Bench) -> None:
     expected = Expected(adapter_digest=ARTEFACTS.digest)
     assert bench.decide(bench.run(), expected=expected).can_proceed == "YES"
-    other = Artefacts.of([replace(ARTEFACTS.files[0], sha256="e" * 64)])
+    other = Artefacts.of([structs.replace(ARTEFACTS.files[0], sha256="e" * 64)])
     for found in (other, Artefacts.of([])):
         assert codes(bench.decide(bench.run(artefacts=found), expected=expected)) == [ReasonCode.OTHER_ADAPTER]
 
 
 def test_an_adapter_that_changed_meanwhile_is_held(bench: Bench) -> None:
-    decision = bench.decide(bench.run(artefacts=replace(ARTEFACTS, changed=("shelf",))))
+    decision = bench.decide(bench.run(artefacts=structs.replace(ARTEFACTS, changed=("shelf",))))
     assert codes(decision) == [ReasonCode.ADAPTER_CHANGED]
 
 
@@ -236,7 +235,7 @@ def test_exchanges_that_take_longer_than_the_run_are_held(bench: Bench) -> None:
 
 
 def test_a_header_whose_parts_do_not_belong_together_is_held(bench: Bench) -> None:
-    more = (*bench.header().contracts, replace(bench.header().contracts[0], contract="jcs"))
+    more = (*bench.header().contracts, structs.replace(bench.header().contracts[0], contract="jcs"))
     assert codes(bench.decide(bench.run(contracts=more))) == [ReasonCode.DAMAGED]
     assert codes(bench.decide(bench.run(selection=Selection(("toy", "jcs"), None)))) == [ReasonCode.DAMAGED]
     foreign = (*bench.header().plan, "jcs/any/thing")
@@ -255,7 +254,9 @@ def test_another_kit_is_held(bench: Bench) -> None:
     other = bench.decide(bench.run(kit=KitIdentity("holdfast", "0.0.9", KIT.digest)))
     assert codes(other) == [ReasonCode.OTHER_KIT]
     assert "0.0.9, installed is holdfast 0.1.0" in other.reasons[0].text
-    assert codes(bench.decide(bench.run(), kit=replace(KIT, digest="sha256:" + "d" * 64))) == [ReasonCode.OTHER_KIT]
+    assert codes(bench.decide(bench.run(), kit=structs.replace(KIT, digest="sha256:" + "d" * 64))) == [
+        ReasonCode.OTHER_KIT
+    ]
 
 
 def test_a_contract_that_was_not_run_is_held(bench: Bench) -> None:
@@ -264,9 +265,9 @@ def test_a_contract_that_was_not_run_is_held(bench: Bench) -> None:
 
 
 def test_an_adapter_that_does_not_claim_the_contract_is_held(bench: Bench) -> None:
-    silent = replace(bench.header().adapter, claims=())
+    silent = structs.replace(bench.header().adapter, claims=())
     assert codes(bench.decide(bench.run(adapter=silent))) == [ReasonCode.NOT_CLAIMED]
-    older = replace(bench.header().adapter, claims=(Claimed("toy", "0.0.9", {}),))
+    older = structs.replace(bench.header().adapter, claims=(Claimed("toy", "0.0.9", {}),))
     assert codes(bench.decide(bench.run(adapter=older))) == [ReasonCode.NOT_CLAIMED]
 
 
@@ -362,7 +363,7 @@ def test_a_baseline_with_the_same_claims_changes_nothing(bench: Bench) -> None:
 
 def test_a_contract_that_is_claimed_no_longer_is_14(bench: Bench) -> None:
     claims = (*bench.header().adapter.claims, Claimed("jcs", "1.0.0", {}))
-    before = read_evidence(baseline(bench, adapter=replace(bench.header().adapter, claims=claims)))
+    before = read_evidence(baseline(bench, adapter=structs.replace(bench.header().adapter, claims=claims)))
     decision = bench.decide(bench.run(), baseline=before)
     assert codes(decision) == [ReasonCode.CLAIM_DROPPED]
     assert decision.exit is Exit.EXPECTATION
@@ -370,7 +371,7 @@ def test_a_contract_that_is_claimed_no_longer_is_14(bench: Bench) -> None:
 
 def test_a_capability_that_is_claimed_no_longer_is_14(bench: Bench) -> None:
     claims = (Claimed("toy", "0.1.0", {"concurrency": "not any more"}),)
-    path = bench.run(adapter=replace(bench.header().adapter, claims=claims))
+    path = bench.run(adapter=structs.replace(bench.header().adapter, claims=claims))
     decision = bench.decide(path, baseline=read_evidence(baseline(bench)))
     assert codes(decision) == [ReasonCode.CLAIM_DROPPED]
     assert "concurrency" in decision.reasons[0].text

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.action import Verb
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.seen import SeenError, read
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
-from holdfast.conformance.gate.suites import doubt_of_suite
-from holdfast.conformance.run.recorder import exchange_of
+from holdfast.conformance.gate.suites import inconclusive_suite
 from holdfast.conformance.verdict import Exit, exit_of
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs.strictjson import canonical
@@ -37,10 +37,12 @@ def evidence(result: Any, folder: Path) -> Path:
     judged = result.judgement
     with EvidenceWriter(path) as writer:
         header = Bench(LEDGER, folder).header()
-        writer.header(replace(header, adapter=replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),))))
+        writer.header(
+            structs.replace(header, adapter=structs.replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),)))
+        )
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                writer.write(exchange_of(ONCE.id, side, record))
+                writer.write(record.line(ONCE.id, side))
         where = None if judged.side is None else judged.side.value
         told = judged.detail, judged.expected, judged.received, judged.advice
         writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1, where, judged.n))
@@ -157,7 +159,7 @@ def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: s
     made = records(TOLD)
     event = {"kind": "done", "detail": detail}
     made.append(replace(made[0], n=len(made), action=f"{verb} x", request=None, answer=None, event=event))
-    found = doubt_of_suite(TOY, made, {})
+    found = inconclusive_suite(TOY, made, {})
     assert (found is None) if doubt is None else re.search(doubt, str(found))
 
 
@@ -191,5 +193,5 @@ def test_what_a_case_asked_for_is_what_was_looked_at(verb: Verb, detail: str, op
 def test_what_a_suite_test_saw_must_be_such_a_text_too(event: Json, doubt: str | None) -> None:
     made = records(TOLD)
     made.append(replace(made[0], n=len(made), action="probe entry", request=None, answer=None, event=event))
-    found = doubt_of_suite(TOY, made, {})
+    found = inconclusive_suite(TOY, made, {})
     assert (found is None) if doubt is None else doubt in str(found)

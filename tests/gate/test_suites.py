@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.model import GateReason, ReasonCode
-from holdfast.conformance.gate.suites import doubt_of_suite, is_drawn, judge_suite
+from holdfast.conformance.gate.suites import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
-from holdfast.conformance.run.recorder import exchange_of
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs import contract_names, load_contract
@@ -58,7 +58,7 @@ def changed(at: int, **parts: Any) -> list[Record]:
 
 
 def test_a_whole_session_leaves_no_doubt() -> None:
-    assert doubt_of_suite(TOY, records(), {}) is None
+    assert inconclusive_suite(TOY, records(), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_whole_session_leaves_no_doubt() -> None:
     ],
 )
 def test_what_no_conforming_test_leaves_behind_is_doubted(made: Callable[[], list[Record]], doubt: str) -> None:
-    assert doubt in str(doubt_of_suite(TOY, made(), {}))
+    assert doubt in str(inconclusive_suite(TOY, made(), {}))
 
 
 MESH = load_contract("mesh-delivery")
@@ -162,8 +162,8 @@ def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
     with EvidenceWriter(path) as writer:
         writer.header(bench.header())
         for record in (*records, close):
-            writer.write(exchange_of(PLANNED.id, Side.MAIN, record))
-        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1))
+            writer.write(record.line(PLANNED.id, Side.MAIN))
+        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1, None, None))
         writer.finish(verdict=verdict, exit_status=12, finished=NOW)
     told = [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
     assert [each.cases for each in told] == [(PLANNED.id,)]
@@ -207,9 +207,9 @@ def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
     claimed = (Claimed("hx-sync", HX.version, {}),)
     with EvidenceWriter(path) as writer:
         header = bench.header()
-        writer.header(replace(header, adapter=replace(header.adapter, claims=claimed)))
+        writer.header(structs.replace(header, adapter=structs.replace(header.adapter, claims=claimed)))
         for record in result.main:
-            writer.write(exchange_of(result.case, Side.MAIN, record))
+            writer.write(record.line(result.case, Side.MAIN))
         judged = result.judgement
         place = (None, None) if verdict == "conforms" or judged.side is None else (judged.side.value, judged.n)
         writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1, *place))
@@ -244,7 +244,7 @@ def test_only_what_hypothesis_draws_is_not_judged_again() -> None:
         function.__name__
         for contract in contract_names()
         for function, _ in suite_tests(contract)
-        if is_drawn(load_contract(contract), planned_of(contract, function.__name__))
+        if is_randomised(load_contract(contract), planned_of(contract, function.__name__))
     }
     told = {
         function.__name__

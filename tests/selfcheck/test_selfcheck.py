@@ -17,7 +17,7 @@ from holdfast.specs.mutants import Allowed, Caught, Mutant, load_mutants
 
 def verdict_line(case: str, clauses: tuple[str, ...], verdict: str) -> VerdictLine:
     """A line as a run of a mutant leaves it."""
-    return VerdictLine(case, clauses, verdict, None, "", "", "", "", None, 0.1)
+    return VerdictLine(case, clauses, verdict, None, "", "", "", "", None, 0.1, None, None)
 
 
 def run_of(*lines: VerdictLine) -> Run:

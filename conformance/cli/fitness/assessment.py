@@ -16,12 +16,13 @@ from rich.table import Table
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import sqlite, view
+from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import Judgement, Standing, Status
 from holdfast.conformance.fitness.page import page
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
-from holdfast.conformance.fitness.proof import Examination, ProofError, proof_json, write
+from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.target import holds_secret
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
@@ -49,7 +50,7 @@ class Asked:
     beyond: Sequence[str]
 
 
-def assess(asked: Asked) -> Exit:
+def assess_and_print(asked: Asked) -> Exit:
     """Do it and print it. Ends the command where the question cannot be asked."""
     if asked.beyond:
         # Not shown: who quotes badly gives half a DSN here.
@@ -70,19 +71,19 @@ def assess(asked: Asked) -> Exit:
     # The moment before anything is looked at, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
-        examination = examine(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
-        document = proof_json(examination, kit=installed_kit(), made=made, challenge=asked.challenge)
+        assessment = assess(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
+        document = proof_json(assessment, kit=installed_kit(), made=made, challenge=asked.challenge)
         if asked.json is not None:
             write(document, asked.json)
     except (FitnessError, ProofError) as error:
         stop(Exit.USAGE, str(error))
     if asked.html is not None:
-        _write_page(asked.html, page(examination, document))
-    status = exit_of(examination.judgement)
+        _write_page(asked.html, page(assessment, document))
+    status = exit_of(assessment.judgement)
     if asked.format is Format.JSON:
         print_json(document)
         return status
-    _print(out(), examination, document, status)
+    _print(out(), assessment, document, status)
     for what, path in (("proof", asked.json), ("page", asked.html)):
         if path is not None:
             out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
@@ -160,21 +161,21 @@ def _write_page(path: Path, text: str) -> None:
         stop(Exit.USAGE, f"--html: {path} cannot be written: {error.strerror}; name another file")
 
 
-def _print(console: Console, examination: Examination, document: Mapping[str, Any], status: Exit) -> None:
-    judgement = examination.judgement
+def _print(console: Console, assessment: Assessment, document: Mapping[str, Any], status: Exit) -> None:
+    judgement = assessment.judgement
     fit = judgement.status is Status.FIT
     console.print(judgement.status.value, style="bold green" if fit else "bold red")
-    if examination.surface is not None:
-        surface = examination.surface
+    if assessment.surface is not None:
+        surface = assessment.surface
         parts = ", ".join(f"{part.value} {relation}" for part, relation in surface.parts.items())
         console.print(f"surface {surface.name}: {parts}, writer {surface.writer or 'unknown'}", markup=False)
-    console.print(f"in {examination.target}", markup=False)
-    if examination.server is not None:
-        console.print(f"server: {examination.server.name}", markup=False)
+    console.print(f"in {assessment.target}", markup=False)
+    if assessment.server is not None:
+        console.print(f"server: {assessment.server.name}", markup=False)
     table = Table(show_edge=False)
     for column in ("", "what must be proven", "standing", "why not"):
         table.add_column(column, overflow="fold")
-    shown = view.findings(examination)
+    shown = view.findings(assessment)
     for finding in shown:
         codes = ", ".join(dict.fromkeys(reason.code for reason in finding.reasons))
         colour = _COLOUR[finding.standing]
@@ -183,10 +184,10 @@ def _print(console: Console, examination: Examination, document: Mapping[str, An
         )
     console.print(table)
     # Without a surface the reason of each criterion is the same one.
-    for finding in shown[:1] if examination.surface is None else shown:
+    for finding in shown[:1] if assessment.surface is None else shown:
         for reason in finding.reasons:
             _print_reason(console, finding.letter, reason)
-    _print_rest(console, examination)
+    _print_rest(console, assessment)
     if document["digest"] is not None:
         console.print(f"digest: {document['digest']}", markup=False)
     console.print(f"exit:   {int(status)}", markup=False)
@@ -211,10 +212,10 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
-def _print_rest(console: Console, examination: Examination) -> None:
-    for note in view.notes(examination):
+def _print_rest(console: Console, assessment: Assessment) -> None:
+    for note in view.notes(assessment):
         console.print(f"note: {note}", style="dim", markup=False)
-    rows = view.candidates(examination)
+    rows = view.candidates(assessment)
     if rows:
         table = Table(show_edge=False, title="what was looked at", title_justify="left")
         for column in ("relation", "as", "why it is not one"):

@@ -45,14 +45,14 @@ def fitness(
     one.
     """
     # Every other command would wait for the drivers of databases, too.
-    from holdfast.conformance.cli.fitness.assessment import Asked, assess
+    from holdfast.conformance.cli.fitness.assessment import Asked, assess_and_print
     from holdfast.conformance.fitness.gather import Names
     from holdfast.conformance.fitness.target import scrubbed
 
     names = Names(effect, nonce, audit, writer)
     try:
         asked = Asked(dsn, names, live_dsn, probe_live, policy, json_, html, challenge, format_, timeout, context.args)
-        status = assess(asked)
+        status = assess_and_print(asked)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except (typer.Exit, JanitorLostError, MemoryError):

@@ -18,6 +18,7 @@ from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.run.recorder import environment, pin_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
+from holdfast.reports import evidence
 from holdfast.reports.evidence import (
     AdapterIdentity,
     EvidenceWriter,
@@ -26,12 +27,16 @@ from holdfast.reports.evidence import (
     KitIdentity,
     Place,
     Redactor,
+    SdkAnswer,
+    SdkIdentity,
     SeedOrigin,
     Selection,
+    TableRow,
     Vectors,
     VerdictLine,
 )
 from holdfast.specs import load_contract
+from holdfast.specs.typed import read, written
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
@@ -131,44 +136,44 @@ def line_of(result: Result) -> Vectors:
         block_rows=BLOCK_ROWS,
         root=result.root,
         profile=result.profile.value,
-        sdk={
-            "name": target.name,
-            "language": target.language,
-            "library": target.library,
-            "version": target.version,
-        },
+        sdk=SdkIdentity(target.name, target.language, target.library, target.version),
         missing=result.missing,
         restarts=result.restarts,
-        table=tuple(row.as_json() for row in result.rows),
-        counterexamples=tuple(counterexample_json(result, found) for found in result.counterexamples),
+        table=tuple(read(row.as_json(), TableRow) for row in result.rows),
+        counterexamples=tuple(_counterexample(result, found) for found in result.counterexamples),
     )
 
 
-def counterexample_json(result: Result, found: Counterexample) -> dict[str, Any]:
-    """A counterexample as evidence and reports have it."""
+def _counterexample(result: Result, found: Counterexample) -> evidence.Counterexample:
     pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
-    return {
-        "category": found.category.value,
-        "finding": found.finding.value,
-        "rows": found.rows,
-        "index": found.index,
-        "document": found.smallest.hex(),
-        "shrunk": found.shrunk is not None,
-        "expected": answer_json(pair[0]),
-        "answered": answer_json(pair[1]),
-        "reproduce": reproduction(result, found),
-    }
+    return evidence.Counterexample(
+        category=found.category.value,
+        finding=found.finding.value,
+        rows=found.rows,
+        index=found.index,
+        document=found.smallest.hex(),
+        shrunk=found.shrunk is not None,
+        expected=_answer(pair[0]),
+        answered=_answer(pair[1]),
+        reproduce=reproduction(result, found),
+    )
+
+
+def _answer(answer: Answered) -> SdkAnswer:
+    canonical = answer.status.value == "canonical"
+    # An SDK may put anything into its reason.
+    detail = "" if canonical else answer.body[:500].decode("utf-8", "replace")
+    return SdkAnswer(answer.status.value, answer.body.hex() if canonical else None, detail)
+
+
+def counterexample_json(result: Result, found: Counterexample) -> dict[str, Any]:
+    """A counterexample as reports have it."""
+    return written(_counterexample(result, found))
 
 
 def answer_json(answer: Answered) -> dict[str, Any]:
-    """An answer as evidence and reports have it."""
-    canonical = answer.status.value == "canonical"
-    return {
-        "status": answer.status.value,
-        "hex": answer.body.hex() if canonical else None,
-        # An SDK may put anything into its reason.
-        "detail": "" if canonical else answer.body[:500].decode("utf-8", "replace"),
-    }
+    """An answer as reports have it."""
+    return written(_answer(answer))
 
 
 def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
@@ -186,6 +191,8 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
         advice="" if line is None else line[2],
         excused=None,
         seconds=0,
+        side=None,
+        n=None,
     )
 
 

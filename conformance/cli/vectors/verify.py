@@ -184,8 +184,9 @@ def failure_of(result: Result) -> str:
 def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
     """What `--format json` prints (vectors-verify.schema.json)."""
     from holdfast.conformance.cli.vectors.evidence import line_of
+    from holdfast.specs.typed import json_of
 
-    line = line_of(result).as_json()
+    line = json_of(line_of(result))
     del line["type"]
     return {
         **line,

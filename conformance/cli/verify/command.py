@@ -22,7 +22,7 @@ from holdfast.conformance.cli.verify.jobs import MOST
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
 from holdfast.conformance.cli.verify.verification import Verification
-from holdfast.conformance.gate import xfail
+from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import plan_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.verify.options import Options
-from holdfast.conformance.projection import results_of
 from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.results import results_of
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.allure import write_allure
 from holdfast.reports.earlier import (

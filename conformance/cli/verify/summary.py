@@ -26,7 +26,7 @@ from holdfast.specs.model import Proof
 if TYPE_CHECKING:
     from holdfast.conformance.cli.verify.options import Options
     from holdfast.conformance.gate.decision import GateDecision
-    from holdfast.conformance.gate.xfail import Applied
+    from holdfast.conformance.run.xfail import Applied
 
 # How many failing cases are printed in full; the rest is in the evidence.
 MAX_FAILURES = 12

@@ -19,8 +19,8 @@ from holdfast.conformance.cli.verify.jobs import default_jobs
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.cli.verify.progress import RunProgress
 from holdfast.conformance.cli.verify.summary import print_summary, summary_json
-from holdfast.conformance.gate import xfail
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
+from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
 from holdfast.conformance.run.plan import is_selected, plan_of

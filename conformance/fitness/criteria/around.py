@@ -5,70 +5,70 @@ somebody else whatever its text says, and what writes to the files of the server
 from __future__ import annotations
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria import guards
+from holdfast.conformance.fitness.criteria import guards, triggers
+from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned
-from holdfast.conformance.fitness.criteria.sheet import Sheet
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed
 from holdfast.conformance.fitness.model import Part, Row
 from holdfast.conformance.fitness.postgres.catalogue import name_of, text_of
 
 
-def append_only(sheet: Sheet) -> None:
+def append_only(judging: Judging) -> None:
     """(f)"""
-    guards.append_only(sheet)
-    for part in apart(sheet):
-        sheet.check(lambda on, part=part: owned(on, part))  # type: ignore[misc]
-    sheet.check(_rules_elsewhere)
-    sheet.check(_definers)
-    sheet.check(_beyond_grants)
-    sheet.check(_file_functions)
+    guards.append_only(judging)
+    for part in apart(judging):
+        judging.check(lambda on, part=part: owned(on, part))  # type: ignore[misc]
+    judging.check(_rules_elsewhere)
+    judging.check(_definers)
+    judging.check(_beyond_grants)
+    judging.check(_file_functions)
 
 
-def _rules_elsewhere(sheet: Sheet) -> None:
-    for row in sheet.catalogue.rows("rules_elsewhere"):
-        if row["enabled"] == OFF or reviewed(sheet, name_of(row), row):
+def _rules_elsewhere(judging: Judging) -> None:
+    for row in judging.catalogue.rows("rules_elsewhere"):
+        if row["enabled"] == OFF or reviewed(judging, name_of(row), row):
             continue
         text = (
             f"the rule {row['name']} of {str(row['event']).upper()} on {name_of(row)} speaks of the surface, and does "
             f"what it does as {row['owner']}; drop it, or name it in a policy as reviewed"
         )
-        sheet.doubt(Code.RULE_UNREVIEWED, text, rows=[row])
+        judging.unproven(Code.RULE_UNREVIEWED, text, rows=[row])
 
 
-def _definers(sheet: Sheet) -> None:
+def _definers(judging: Judging) -> None:
     """A function with the rights of somebody who may write needs not name the surface to reach it."""
-    told = {_key(row) for row in sheet.catalogue.rows("mentions")}
-    able, owners = _able(sheet), _owners(sheet)
-    for row in sheet.catalogue.rows("definers"):
+    described = {_key(row) for row in judging.catalogue.rows("mentions")}
+    able, owners = _able(judging), _owners(judging)
+    for row in judging.catalogue.rows("definers"):
         # Those whose text names the surface are judged by that.
-        if _key(row) in told or _known(sheet, row) or not _may_write(sheet, row, able):
+        if _key(row) in described or _known(judging, row) or not _may_write(judging, row, able):
             continue
         others = [
             text_of(each)
             for each in row["executors"]
-            if each is None or (each != row["owner"] and not acts_as(sheet, str(each), owners))
+            if each is None or (each != row["owner"] and not acts_as(judging, str(each), owners))
         ]
-        _doubt(sheet, row, others)
+        _doubt(judging, row, others)
 
 
-def _beyond_grants(sheet: Sheet) -> None:
+def _beyond_grants(judging: Judging) -> None:
     """Who gets at the files of the server can write the table's own; of the writer it is told already."""
-    roles, writer, owners = sheet.catalogue.roles, sheet.evidence.surface.writer, _owners(sheet)
+    roles, writer, owners = judging.catalogue.roles, judging.evidence.surface.writer, _owners(judging)
     for beyond in guards.BEYOND_GRANTS:
         for role in guards.holders(roles, beyond):
-            if role in (beyond, writer) or acts_as(sheet, role, owners):
+            if role in (beyond, writer) or acts_as(judging, role, owners):
                 continue
             rows = [row for row in roles.memberships if row["role"] == beyond]
             text = f"{role} belongs to {beyond}, which goes past every grant; revoke it"
-            sheet.doubt(Code.OTHERS_MAY_WRITE, text, rows=rows)
+            judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=rows)
 
 
-def _file_functions(sheet: Sheet) -> None:
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+def _file_functions(judging: Judging) -> None:
+    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
-    for row in sheet.catalogue.rows("file_functions"):
+    for row in judging.catalogue.rows("file_functions"):
         grantee = row["grantee"]
-        if grantee is not None and acts_as(sheet, str(grantee), _owners(sheet)):
+        if grantee is not None and acts_as(judging, str(grantee), _owners(judging)):
             continue
         function = f"{row['schema']}.{row['name']}({row['arguments']})"
         text = (
@@ -76,10 +76,10 @@ def _file_functions(sheet: Sheet) -> None:
             f" REVOKE EXECUTE ON FUNCTION {function} FROM {text_of(grantee)}"
         )
         code = Code.WRITER_PRIVILEGES if grantee in powers else Code.OTHERS_MAY_WRITE
-        sheet.doubt(code, text, rows=[row])
+        judging.unproven(code, text, rows=[row])
 
 
-def _doubt(sheet: Sheet, row: Row, others: list[str]) -> None:
+def _doubt(judging: Judging, row: Row, others: list[str]) -> None:
     ways = [f"{', '.join(others)} may {'put it on a relation' if row['trigger'] else 'call it'}"] if others else []
     ways += [f"it is run by triggers of {', '.join(row['attached'])}"] if row["attached"] else []
     if ways:
@@ -88,36 +88,38 @@ def _doubt(sheet: Sheet, row: Row, others: list[str]) -> None:
             f"{' and '.join(ways)}: what it does is not shown by its text; REVOKE EXECUTE … FROM PUBLIC, give it "
             "another owner, or name it in a policy as reviewed"
         )
-        sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+        judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
 
 
 def _key(row: Row) -> tuple[str, str, str]:
     return str(row["schema"]), str(row["name"]), str(row["arguments"])
 
 
-def _known(sheet: Sheet, row: Row) -> bool:
+def _known(judging: Judging, row: Row) -> bool:
     """Whether somebody answers for it, or for what it does to the surface as a trigger; or whether it only raises."""
     function = f"{row['schema']}.{row['name']}"
-    if {str(row["name"]), function} & set(sheet.policy.reviewed):
+    if {str(row["name"]), function} & set(judging.policy.reviewed):
         return True
     if not row["trigger"]:
         return False
-    own = [each for each in sheet.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF]
-    return guards.plain(str(row["definition"])) or any(reviewed(sheet, name_of(each), each) for each in own)
+    own = [
+        each for each in judging.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF
+    ]
+    return triggers.plain(str(row["definition"])) or any(reviewed(judging, name_of(each), each) for each in own)
 
 
-def _may_write(sheet: Sheet, row: Row, able: frozenset[str]) -> bool:
-    roles, owner = sheet.catalogue.roles, str(row["owner"])
+def _may_write(judging: Judging, row: Row, able: frozenset[str]) -> bool:
+    roles, owner = judging.catalogue.roles, str(row["owner"])
     return bool(row["superuser"]) or roles.unbound(owner) or bool(able & roles.powers(owner))
 
 
-def _able(sheet: Sheet) -> frozenset[str]:
+def _able(judging: Judging) -> frozenset[str]:
     """Everybody who owns something of the surface, writes to it, or writes everywhere."""
-    writer, audit = sheet.evidence.surface.writer, sheet.part(Part.AUDIT)
-    owners = (row["owner"] for query in ("relations", "owners", "database") for row in sheet.catalogue.rows(query))
+    writer, audit = judging.evidence.surface.writer, judging.part(Part.AUDIT)
+    owners = (row["owner"] for query in ("relations", "owners", "database") for row in judging.catalogue.rows(query))
     grantees = (
         each["grantee"]
-        for each in sheet.catalogue.rows("grants")
+        for each in judging.catalogue.rows("grants")
         if each["privilege"] in (*guards.WRITES, "CREATE")
         and each["grantee"] is not None
         # Whoever else appends to the audit does no harm.
@@ -127,7 +129,9 @@ def _able(sheet: Sheet) -> frozenset[str]:
     return frozenset(map(str, (*owners, *grantees, *everywhere, *(() if writer is None else (writer,)))))
 
 
-def _owners(sheet: Sheet) -> frozenset[str]:
+def _owners(judging: Judging) -> frozenset[str]:
     """Of what is consumed: what others can do as them they can do themselves."""
-    rows = (sheet.catalogue.relation(name) for part, name in sheet.evidence.surface.parts.items() if part != Part.AUDIT)
+    rows = (
+        judging.catalogue.relation(name) for part, name in judging.evidence.surface.parts.items() if part != Part.AUDIT
+    )
     return frozenset(str(row["owner"]) for row in rows if row is not None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.judging import NOT_SERIALIZED, THERE, Judging, duplicate
 from holdfast.conformance.fitness.criteria.keys import sound_unique
-from holdfast.conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE, Sheet, duplicate
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, logged, there
 from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
 from holdfast.conformance.fitness.policy import KEYS, NONCE
@@ -19,67 +19,67 @@ _DURABLE = ("fsync", "full_page_writes")
 _OF_THIS_READER = ("user", "database user", "client", "session")
 
 
-def atomic(sheet: Sheet) -> None:
+def atomic(judging: Judging) -> None:
     """(e)"""
-    if Part.NONCE not in apart(sheet):
+    if Part.NONCE not in apart(judging):
         text = "no relation of its own consumes the nonce, so nothing shows that both rows commit together"
-        sheet.doubt(Code.MISSING_RELATION, text, part=Part.NONCE)
-    for part in apart(sheet):
-        sheet.check(lambda on, part=part: _transactional(on, part))  # type: ignore[misc]
-    sheet.check(_arbiters)
-    sheet.check(_durable)
-    sheet.check(_committed)
-    sheet.check(_waiting)
-    sheet.check(_at_login)
-    sheet.check(_no_prepared)
-    sheet.check(_tried)
+        judging.unproven(Code.MISSING_RELATION, text, part=Part.NONCE)
+    for part in apart(judging):
+        judging.check(lambda on, part=part: _transactional(on, part))  # type: ignore[misc]
+    judging.check(_arbiters)
+    judging.check(_durable)
+    judging.check(_committed)
+    judging.check(_waiting)
+    judging.check(_at_login)
+    judging.check(_no_prepared)
+    judging.check(_tried)
 
 
-def _transactional(sheet: Sheet, part: Part) -> None:
-    if (found := there(sheet, part)) is None:
+def _transactional(judging: Judging, part: Part) -> None:
+    if (found := there(judging, part)) is None:
         return
     name, row = found
     if row["kind"] not in _TRANSACTIONAL:
         text = f"{name} is no table of this database: nothing shows that its rows commit with the others"
-        sheet.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
+        judging.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
     elif row["access_method"] not in ("heap", None):
         text = f"{name} is kept by the access method {row['access_method']}, of which nothing is shown here"
-        sheet.doubt(Code.ACCESS_METHOD, text, part=part, rows=[row])
-    logged(sheet, part)
+        judging.unproven(Code.ACCESS_METHOD, text, part=part, rows=[row])
+    logged(judging, part)
 
 
-def _arbiters(sheet: Sheet) -> None:
+def _arbiters(judging: Judging) -> None:
     words = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
-    for part in apart(sheet):
+    for part in apart(judging):
         word = words[part]
-        relation, column = sheet.part(part), sheet.policy.column(word)
+        relation, column = judging.part(part), judging.policy.column(word)
         if relation is None:
             continue
-        index = sound_unique(sheet, relation, column)
+        index = sound_unique(judging, relation, column)
         if index is None:
             text = f"no unique index on {column} of {relation} can be the arbiter of ON CONFLICT ({column})"
-            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part)
+            judging.refute(Code.ARBITER_UNUSABLE, text, part=part)
         else:
-            sheet.rest_on(index)
+            judging.rest_on(index)
 
 
-def _durable(sheet: Sheet) -> None:
-    rows = {str(row["name"]): row for row in sheet.catalogue.rows("durability")}
+def _durable(judging: Judging) -> None:
+    rows = {str(row["name"]): row for row in judging.catalogue.rows("durability")}
     for name in _DURABLE:
         row = rows.get(name)
         if row is None:
-            sheet.doubt(Code.COMMIT_UNKNOWN, f"the setting {name} could not be read")
+            judging.unproven(Code.COMMIT_UNKNOWN, f"the setting {name} could not be read")
         elif row["value"] != "on":
             text = f"{name} is {row['value']}: what was committed may be lost, or the table damaged"
-            sheet.refute(Code.NOT_DURABLE, text, rows=[row])
+            judging.refute(Code.NOT_DURABLE, text, rows=[row])
         else:
-            sheet.rest_on(row)
+            judging.rest_on(row)
 
 
-def setting_of(sheet: Sheet, name: str) -> Row | None:
+def setting_of(judging: Judging, name: str) -> Row | None:
     """The row by which sessions of the writer start with a setting; None if only the server decides."""
-    rows = [row for row in sheet.catalogue.rows("role_settings") if row["name"] == name]
-    writer = sheet.evidence.surface.writer
+    rows = [row for row in judging.catalogue.rows("role_settings") if row["name"] == name]
+    writer = judging.evidence.surface.writer
     # In the order of PostgreSQL: the role in this database, the role, the database, all.
     wanted = [(writer, True), (writer, False)] if writer is not None else []
     for role, database in (*wanted, (None, True), (None, False)):
@@ -89,26 +89,26 @@ def setting_of(sheet: Sheet, name: str) -> Row | None:
     return None
 
 
-def server_setting(sheet: Sheet, name: str) -> Row | None:
+def server_setting(judging: Judging, name: str) -> Row | None:
     """What the server says of a setting that the writer has from nowhere else; None, with a reason, if it is hidden."""
-    rows = [each for each in sheet.catalogue.rows("commit") if each["name"] == name]
+    rows = [each for each in judging.catalogue.rows("commit") if each["name"] == name]
     if rows and rows[0]["source"] not in _OF_THIS_READER:
         return rows[0]
     text = f"the {name} of the server is hidden by a setting of the role that reads; ask as another role"
-    sheet.doubt(Code.COMMIT_UNKNOWN, text, rows=rows)
+    judging.unproven(Code.COMMIT_UNKNOWN, text, rows=rows)
     return None
 
 
-def _committed(sheet: Sheet) -> None:
-    row = setting_of(sheet, _COMMIT)
-    row = row or server_setting(sheet, _COMMIT)
+def _committed(judging: Judging) -> None:
+    row = setting_of(judging, _COMMIT)
+    row = row or server_setting(judging, _COMMIT)
     if row is None:
         return
     if _is_off(row):
         text = f"sessions of the writer start with {_COMMIT} = {row['value']}: an acknowledged commit may be lost"
-        sheet.refute(Code.ASYNC_COMMIT, text, rows=[row])
+        judging.refute(Code.ASYNC_COMMIT, text, rows=[row])
     else:
-        sheet.rest_on(row)
+        judging.rest_on(row)
 
 
 def _is_off(row: Row) -> bool:
@@ -117,69 +117,69 @@ def _is_off(row: Row) -> bool:
     return value == "0" or (value not in ("", "o") and any(word.startswith(value) for word in ("off", "false", "no")))
 
 
-def _waiting(sheet: Sheet) -> None:
+def _waiting(judging: Judging) -> None:
     """What ALTER SYSTEM or somebody's editor has written, and no reload has put into force."""
     try:
-        rows = sheet.catalogue.rows("waiting")
+        rows = judging.catalogue.rows("waiting")
     except UnreadError:
         # For superusers only, and nothing is off as yet: a note says so.
         return
     for row in rows:
         # What the role or the database sets is not the server's to change.
-        if not _is_off(row) or (row["name"] == _COMMIT and setting_of(sheet, _COMMIT) is not None):
+        if not _is_off(row) or (row["name"] == _COMMIT and setting_of(judging, _COMMIT) is not None):
             continue
         name = row["name"]
         text = (
             f"{name} will be {row['value']} after the next reload: a file of the server says so; ALTER SYSTEM RESET "
             f"{name}, or correct the file"
         )
-        sheet.refute(Code.NOT_DURABLE if name in _DURABLE else Code.ASYNC_COMMIT, text, rows=[row])
+        judging.refute(Code.NOT_DURABLE if name in _DURABLE else Code.ASYNC_COMMIT, text, rows=[row])
 
 
-def _at_login(sheet: Sheet) -> None:
-    for row in sheet.catalogue.rows("login_triggers"):
-        if row["enabled"] == OFF or {str(row["name"]), str(row["function"])} & set(sheet.policy.reviewed):
+def _at_login(judging: Judging) -> None:
+    for row in judging.catalogue.rows("login_triggers"):
+        if row["enabled"] == OFF or {str(row["name"]), str(row["function"])} & set(judging.policy.reviewed):
             continue
         text = (
             f"the event trigger {row['name']} ({row['function']}) runs when a session of the writer begins, and may "
             "set anything in it, synchronous_commit too; drop it, or name it in a policy as reviewed"
         )
-        sheet.doubt(Code.TRIGGER_UNREVIEWED, text, rows=[row])
+        judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
-def _no_prepared(sheet: Sheet) -> None:
-    if rows := sheet.catalogue.rows("prepared"):
+def _no_prepared(judging: Judging) -> None:
+    if rows := judging.catalogue.rows("prepared"):
         text = (
             f"{len(rows)} prepared transactions are pending in this database; commit or roll them back, and ask again"
         )
-        sheet.doubt(Code.PREPARED_TRANSACTIONS, text, rows=rows)
+        judging.unproven(Code.PREPARED_TRANSACTIONS, text, rows=rows)
 
 
-def _tried(sheet: Sheet) -> None:
-    effect, nonce = sheet.part(Part.EFFECT), sheet.part(Part.NONCE)
+def _tried(judging: Judging) -> None:
+    effect, nonce = judging.part(Part.EFFECT), judging.part(Part.NONCE)
     if effect is None or nonce is None or effect == nonce:
         return
-    key, once = sheet.policy.column(KEYS[0]), sheet.policy.column(NONCE)
-    if sheet.catalogue.column(effect, key) is None or sheet.catalogue.column(nonce, once) is None:
+    key, once = judging.policy.column(KEYS[0]), judging.policy.column(NONCE)
+    if judging.catalogue.column(effect, key) is None or judging.catalogue.column(nonce, once) is None:
         return
-    sheet.admitted("first", Code.NOT_ATOMIC, "consume and effect did not commit together")
-    _arbiter(sheet, "arbiter", key, Part.EFFECT)
-    _arbiter(sheet, "nonce-arbiter", once, Part.NONCE)
-    counts(sheet, "rollback", {"effect": 0, "nonce": 0}, Code.NOT_ATOMIC, "a rolled-back transaction left a row")
+    judging.admitted("first", Code.NOT_ATOMIC, "consume and effect did not commit together")
+    _arbiter(judging, "arbiter", key, Part.EFFECT)
+    _arbiter(judging, "nonce-arbiter", once, Part.NONCE)
+    counts(judging, "rollback", {"effect": 0, "nonce": 0}, Code.NOT_ATOMIC, "a rolled-back transaction left a row")
     wanted = {"effect": 0, "nonce": 0, "committed": 1}
-    counts(sheet, "killed", wanted, Code.NOT_ATOMIC, "a killed session left a row, or a committed one is gone")
+    counts(judging, "killed", wanted, Code.NOT_ATOMIC, "a killed session left a row, or a committed one is gone")
     for name, at, column in (("race", effect, key), ("race-nonce", nonce, once)):
         text = f"of two sessions with one {column} both went through"
-        sheet.refused(name, Code.RACE_LOST, text, by=_lost(sheet, name, at, column), staged=True)
-    _arbiter(sheet, "race-arbiter", key, Part.EFFECT)
+        judging.refused(name, Code.RACE_LOST, text, by=_lost(judging, name, at, column), staged=True)
+    _arbiter(judging, "race-arbiter", key, Part.EFFECT)
     text = "after the first of two sessions rolled back, the second did not go through"
-    sheet.admitted("race-after-rollback", Code.RACE_LOST, text)
+    judging.admitted("race-after-rollback", Code.RACE_LOST, text)
 
 
-def _lost(sheet: Sheet, name: str, relation: RelationName, column: str) -> Callable[[Answer], bool]:
+def _lost(judging: Judging, name: str, relation: RelationName, column: str) -> Callable[[Answer], bool]:
     """Whether a race was lost: the unique index said so, or the isolation of the session did and one row is there."""
-    twice = duplicate(sheet.catalogue, relation, column)
-    return lambda answer: twice(answer) or any(_outrun(probe, answer) for probe, _ in sheet.tried(name))
+    twice = duplicate(judging.catalogue, relation, column)
+    return lambda answer: twice(answer) or any(_outrun(probe, answer) for probe, _ in judging.tried(name))
 
 
 def _outrun(probe: Probe, answer: Answer) -> bool:
@@ -188,32 +188,36 @@ def _outrun(probe: Probe, answer: Answer) -> bool:
     return answer.sqlstate == NOT_SERIALIZED and there == [1]
 
 
-def _arbiter(sheet: Sheet, name: str, column: str, part: Part) -> None:
+def _arbiter(judging: Judging, name: str, column: str, part: Part) -> None:
     """ON CONFLICT with the key: no error, and no row the second time."""
-    for probe, answer in sheet.staged(name):
+    for probe, answer in judging.staged(name):
         if _outrun(probe, answer):
             continue
         if answer.sqlstate is not None:
             text = f"ON CONFLICT ({column}) does not work: {answer.sqlstate} {answer.message}".strip()
-            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+            judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
         elif answer.affected != 0:
             text = f"ON CONFLICT ({column}) DO NOTHING added a known key again"
-            sheet.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+            judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
 
 
-def counts(sheet: Sheet, name: str, wanted: dict[str, int], code: Code, text: str, *, part: Part | None = None) -> None:
+def counts(
+    judging: Judging, name: str, wanted: dict[str, int], code: Code, text: str, *, part: Part | None = None
+) -> None:
     """A probe that ends by counting rows from another session."""
-    for probe, answer in sheet.staged(name):
+    for probe, answer in judging.staged(name):
         if answer.sqlstate is not None or len(answer.rows) != 1:
             shown = f"the probe {probe.name} shows nothing: {answer.sqlstate} {answer.message}".strip()
-            sheet.doubt(Code.PROBE_FAILED, shown, part=part, probes=[probe.name])
+            judging.unproven(Code.PROBE_FAILED, shown, part=part, probes=[probe.name])
             continue
         found = {key: answer.rows[0].get(key) for key in wanted}
         if any(value is None for value in found.values()):
-            sheet.doubt(Code.PROBE_FAILED, f"the probe {probe.name} did not count all", part=part, probes=[probe.name])
+            judging.unproven(
+                Code.PROBE_FAILED, f"the probe {probe.name} did not count all", part=part, probes=[probe.name]
+            )
         elif found != wanted:
-            told = ", ".join(f"{key} {value}" for key, value in found.items())
-            sheet.refute(code, f"{text}: rows found: {told}", part=part, probes=[probe.name])
+            described = ", ".join(f"{key} {value}" for key, value in found.items())
+            judging.refute(code, f"{text}: rows found: {described}", part=part, probes=[probe.name])
 
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)

@@ -152,15 +152,15 @@ def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
 
 def _reduced(masked: str, said: list[str]) -> str:
     def same(found: re.Match[str]) -> str:
-        word, told = found["word"], said[int(found[2])]
+        word, described = found["word"], said[int(found[2])]
         fine = {
-            "timezone": _ZONE.fullmatch(told),
-            "AT TIME ZONE": _ZONE.fullmatch(told),
-            "date_part": told == "epoch",
+            "timezone": _ZONE.fullmatch(described),
+            "AT TIME ZONE": _ZONE.fullmatch(described),
+            "date_part": described == "epoch",
             "date_trunc": True,
             # Digits and letters of the form itself would stand in what is written.
-            "to_char": not re.search(r"\d", told),
-            "": told.strip().lower() == "now",
+            "to_char": not re.search(r"\d", described),
+            "": described.strip().lower() == "now",
         }[word]
         return _NOW if fine else found.group()
 
@@ -197,21 +197,21 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
         return None
     if found["word"] is not None:
         return Ending(Sense.NO_TIME)
-    told = found["number"] or said[int(found[1])]
-    if told.strip().lower() == _EVER or told in _LARGEST:
+    described = found["number"] or said[int(found[1])]
+    if described.strip().lower() == _EVER or described in _LARGEST:
         return Ending(Sense.FOR_EVER)
     if any(each.startswith("interval") for each in types):
-        return Ending(Sense.LATER, _length(told))
-    if timed or any(_TIMES.match(each) for each in types) or like_time(told):
+        return Ending(Sense.LATER, _length(described))
+    if timed or any(_TIMES.match(each) for each in types) or like_time(described):
         return Ending(Sense.INSTANT)
     return Ending(Sense.NO_TIME)
 
 
-def like_time(told: str) -> bool:
+def like_time(described: str) -> bool:
     """Whether a text or number may be read as a fixed time or a span: a date, a duration, seconds since 1970."""
-    if _NUMBER.fullmatch(told):
-        return abs(float(told)) >= _EPOCH_FLOOR
-    return bool(_DATE.fullmatch(told) or _DURATION.fullmatch(told))
+    if _NUMBER.fullmatch(described):
+        return abs(float(described)) >= _EPOCH_FLOOR
+    return bool(_DATE.fullmatch(described) or _DURATION.fullmatch(described))
 
 
 def _lasting(masked: str, said: list[str]) -> Ending | None:
@@ -233,10 +233,10 @@ _PLAIN_LENGTH = re.compile(r"(?:(\d+) years? ?)?(?:(\d+) mons? ?)?(?:(\d+) days?
 _UNIT_DAYS = {"year": 365, "mon": 28}
 
 
-def _length(told: str) -> timedelta | None:
+def _length(described: str) -> timedelta | None:
     """How long an interval is, at least; None if it is not said in plain words."""
-    words = _PLAIN_LENGTH.fullmatch(told.strip())
-    if words is None or not told.strip():
+    words = _PLAIN_LENGTH.fullmatch(described.strip())
+    if words is None or not described.strip():
         return None
     years, months, days, hours, minutes, seconds = (int(word or 0) for word in words.groups())
     whole = years * _UNIT_DAYS["year"] + months * _UNIT_DAYS["mon"] + days

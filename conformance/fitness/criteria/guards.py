@@ -1,19 +1,16 @@
-"""Whether rows, once there, stay as they are: guard triggers, and every way of a role to a privilege."""
+"""Whether rows, once there, stay as they are: every way of a role to a privilege, and what was tried."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of
-from holdfast.conformance.fitness.criteria.sheet import NO_PRIVILEGE, Sheet, Silence, guarded
+from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed, there
+from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises
 from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import Roles, name_of, text_of
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
-_VERBS = ("update", "delete", "truncate")
 _SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 _CHANGES = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 WRITES = ("INSERT", *_CHANGES)
@@ -26,209 +23,125 @@ _ATTRIBUTES = {
     "create_role": "may make roles and let itself into them",
     "replication": "may start replication",
 }
-# pg_trigger.tgenabled of a trigger that fires in an ordinary session.
-_FIRES = ("O", "A")
 _SLEEP, _ORIGIN = "session_replication_role", "origin"
 
 
-def append_only(sheet: Sheet) -> None:
+def append_only(judging: Judging) -> None:
     """(f)"""
-    sheet.check(_writer)
-    for part in apart(sheet):
-        sheet.check(lambda on, part=part: _there(on, part))  # type: ignore[misc]
-        sheet.check(lambda on, part=part: guards(on, part))  # type: ignore[misc]
-        sheet.check(lambda on, part=part: privileges(on, part))  # type: ignore[misc]
-        sheet.check(lambda on, part=part: _beside(on, part))  # type: ignore[misc]
-        sheet.check(lambda on, part=part: changes_tried(on, part))  # type: ignore[misc]
-    sheet.check(_settings)
+    judging.check(_writer)
+    for part in apart(judging):
+        judging.check(lambda on, part=part: _there(on, part))  # type: ignore[misc]
+        judging.check(lambda on, part=part: guarded_by_triggers(on, part))  # type: ignore[misc]
+        judging.check(lambda on, part=part: privileges(on, part))  # type: ignore[misc]
+        judging.check(lambda on, part=part: _beside(on, part))  # type: ignore[misc]
+        judging.check(lambda on, part=part: changes_tried(on, part))  # type: ignore[misc]
+    judging.check(_settings)
 
 
-def _there(sheet: Sheet, part: Part) -> None:
-    there(sheet, part)
-
-
-# Triggers
-
-
-def guards(sheet: Sheet, part: Part) -> None:
-    """UPDATE, DELETE and TRUNCATE of a part each run into a trigger, on every partition as well."""
-    name = sheet.part(part)
-    if name is None:
-        return
-    for relation in (name, *sheet.catalogue.below(name)):
-        triggers = [row for row in sheet.catalogue.of("triggers", relation) if row["enabled"] != OFF]
-        if not triggers:
-            sheet.refute(Code.NO_TRIGGERS, f"{relation} has no triggers: nothing guards its rows", part=part)
-            continue
-        for verb in _VERBS:
-            _guard(sheet, part, relation, verb, triggers)
-
-
-def _guard(sheet: Sheet, part: Part, relation: RelationName, verb: str, triggers: list[Row]) -> None:
-    near = [row for row in triggers if verb in row["events"]]
-    good = [row for row in near if not any(_weaknesses(row, verb))]
-    if good:
-        sheet.rest_on(*good)
-        if not any(only_raises(sheet, str(row["function"])) or reviewed(sheet, relation, row) for row in good):
-            told = ", ".join(f"{row['name']} ({row['function']})" for row in good)
-            text = (
-                f"the guard {told} of {relation} does more than raise an exception: it refused what was tried, and may "
-                "let other things pass; write BEGIN RAISE EXCEPTION …; END, or name it in a policy as reviewed"
-            )
-            sheet.doubt(Code.GUARD_UNREVIEWED, text, part=part, rows=good)
-        return
-    for row in near:
-        told = ", ".join(_weaknesses(row, verb))
-        text = f"the trigger {row['name']} does not guard {relation} against {verb.upper()}: {told}"
-        sheet.refute(Code.GUARD_MISSING, text, part=part, rows=[row])
-    if not near:
-        text = f"no trigger guards {relation} against {verb.upper()}"
-        sheet.refute(Code.GUARD_MISSING, text, part=part)
-
-
-# In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it. What
-# DECLARE declares may have a default that calls something, so nothing may be declared.
-# Other quotes than the plain ones may hold one of these, so that what is text and what is a statement changes places.
-_ALWAYS_RAISES = re.compile(
-    r"\s*(?:DECLARE\s+)?BEGIN\s+RAISE\s+(?!DEBUG|LOG|INFO|NOTICE|WARNING)(?=[A-Z'])(?:'(?:[^']|'')*'|[^;'\"$])*;"
-    r"(?:\s*RETURN\s+(?:NULL|NEW|OLD)\s*;)?\s*END\s*;?\s*",
-    re.IGNORECASE | re.ASCII,
-)
-# Text in quotes is kept: what looks like a comment in it is none. PostgreSQL ends a comment at either end of line.
-_COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n\r]*")
-# A block comment may hold others, and a backslash may keep a quote from ending a text: not read here, hence not plain.
-_UNCLEAR = ("/*", "\\")
-# How pg_get_functiondef ends; it chooses a tag that the body does not have.
-_BODY = re.compile(r"^AS (\$functionx*\$)(.*)\1\s*\Z", re.DOTALL | re.MULTILINE)
-
-
-def only_raises(sheet: Sheet, function: str) -> bool:
-    """Whether a trigger function, by schema and name, is a single exception. A plain one is executed all the same."""
-    for row in sheet.catalogue.rows("functions"):
-        # A function of the same name that takes arguments is no trigger function.
-        if f"{row['schema']}.{row['name']}" == function and not row["arguments"]:
-            return row["language"] == "plpgsql" and plain(str(row["definition"]))
-    return False
-
-
-def plain(definition: str) -> bool:
-    """Whether the text of a PL/pgSQL function, as PostgreSQL gives it, is a single exception."""
-    body = _BODY.search(definition)
-    # A third tag stands in a setting of the function: where the body begins is not clear then.
-    if body is None or definition.count(body.group(1)) != 2 or any(each in body.group(2) for each in _UNCLEAR):
-        return False
-    return _ALWAYS_RAISES.fullmatch(_COMMENTS.sub(lambda found: found.group(1) or " ", body.group(2))) is not None
-
-
-def _weaknesses(row: Row, verb: str) -> Iterator[str]:
-    if row["timing"] != "before":
-        yield f"it runs {row['timing']} the change"
-    if row["level"] != ("statement" if verb == "truncate" else "row"):
-        yield f"it runs for each {row['level']}"
-    if row["enabled"] not in _FIRES:
-        yield "it fires in replication only"
-    if row["conditional"]:
-        yield "it has a condition"
-    if row["columns"]:
-        yield f"it looks at {', '.join(row['columns'])} only"
-    if row["constraint"]:
-        yield "it is a constraint trigger"
+def _there(judging: Judging, part: Part) -> None:
+    there(judging, part)
 
 
 # Roles
 
 
-def _writer(sheet: Sheet) -> None:
-    writer = sheet.evidence.surface.writer
+def _writer(judging: Judging) -> None:
+    writer = judging.evidence.surface.writer
     if writer is None:
         text = "no role is named as the registrar that writes, and none is the only one that may"
-        sheet.doubt(Code.WRITER_UNPROVEN, text)
+        judging.unproven(Code.WRITER_UNPROVEN, text)
         return
-    roles = sheet.catalogue.roles
+    roles = judging.catalogue.roles
     if writer not in roles.attributes:
-        sheet.refute(Code.WRITER_UNPROVEN, f"there is no role {writer}")
+        judging.refute(Code.WRITER_UNPROVEN, f"there is no role {writer}")
         return
-    sheet.rest_on(roles.attributes[writer])
+    judging.rest_on(roles.attributes[writer])
     for role in sorted(roles.becomes(writer)):
-        for attribute, told in _ATTRIBUTES.items():
+        for attribute, described in _ATTRIBUTES.items():
             if roles.has(role, attribute):
                 via = "" if role == writer else f" can become {role}, which"
-                sheet.refute(Code.WRITER_ATTRIBUTES, f"the writer {writer}{via} {told}", rows=[roles.attributes[role]])
+                judging.refute(
+                    Code.WRITER_ATTRIBUTES, f"the writer {writer}{via} {described}", rows=[roles.attributes[role]]
+                )
     for role in sorted(roles.powers(writer) & {*WRITE_EVERYWHERE, *BEYOND_GRANTS}):
         rows = [row for row in roles.memberships if row["role"] == role]
         text = f"the writer {writer} belongs to {role}, which writes past every grant"
-        sheet.refute(Code.WRITER_MEMBERSHIP, text, rows=rows)
-    _shared(sheet, roles, writer)
+        judging.refute(Code.WRITER_MEMBERSHIP, text, rows=rows)
+    _shared(judging, roles, writer)
 
 
-def _shared(sheet: Sheet, roles: Roles, writer: str) -> None:
+def _shared(judging: Judging, roles: Roles, writer: str) -> None:
     for role in roles.names():
         if role != writer and not roles.unbound(role) and writer in roles.uses(role):
             rows = [row for row in roles.memberships if row["role"] == writer]
-            sheet.refute(Code.WRITER_SHARED, f"{role} can act as the writer {writer}", rows=rows)
+            judging.refute(Code.WRITER_SHARED, f"{role} can act as the writer {writer}", rows=rows)
 
 
-def privileges(sheet: Sheet, part: Part) -> None:
+def privileges(judging: Judging, part: Part) -> None:
     """The writer may read and append and nothing else, and nobody else may write."""
-    name = sheet.part(part)
-    row = None if name is None else sheet.catalogue.relation(name)
+    name = judging.part(part)
+    row = None if name is None else judging.catalogue.relation(name)
     if name is None or row is None:
         return
-    for relation in (name, *sheet.catalogue.below(name)):
-        own = sheet.catalogue.relation(relation) or row
+    for relation in (name, *judging.catalogue.below(name)):
+        own = judging.catalogue.relation(relation) or row
         grants = [
             each
-            for each in sheet.catalogue.of("grants", relation)
+            for each in judging.catalogue.of("grants", relation)
             if each["object"] in ("relation", "column") and each["privilege"] in WRITES
         ]
-        _of_writer(sheet, part, relation, own, grants, entry=relation == name)
-        _of_others(sheet, part, relation, str(own["owner"]), grants)
+        _of_writer(judging, part, relation, own, grants, entry=relation == name)
+        _of_others(judging, part, relation, str(own["owner"]), grants)
 
 
-def _of_writer(sheet: Sheet, part: Part, relation: RelationName, row: Row, grants: list[Row], *, entry: bool) -> None:
-    writer, roles = sheet.evidence.surface.writer, sheet.catalogue.roles
+def _of_writer(
+    judging: Judging, part: Part, relation: RelationName, row: Row, grants: list[Row], *, entry: bool
+) -> None:
+    writer, roles = judging.evidence.surface.writer, judging.catalogue.roles
     if writer is None:
         return
     powers = roles.powers(writer)
     if row["owner"] in powers:
         text = f"the writer {writer} owns {relation}, or can act as its owner {row['owner']}"
-        sheet.refute(Code.WRITER_OWNS, text, part=part, rows=[row])
+        judging.refute(Code.WRITER_OWNS, text, part=part, rows=[row])
         return
     own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
     for each in own:
         where = f"{relation}" if each["column"] is None else f"{each['column']} of {relation}"
         if each["privilege"] in _CHANGES:
             text = f"the writer {writer} has {each['privilege']} on {where} by {text_of(each['grantee'])}"
-            sheet.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
+            judging.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
         elif each["grantable"]:
             text = f"the writer {writer} may pass {each['privilege']} on {where} on to others"
-            sheet.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
+            judging.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
         else:
-            sheet.rest_on(each)
+            judging.rest_on(each)
     if entry and not any(each["privilege"] == "INSERT" for each in own):
-        sheet.doubt(Code.WRITER_UNPROVEN, f"the writer {writer} has no INSERT on {relation}", part=part, rows=grants)
+        judging.unproven(
+            Code.WRITER_UNPROVEN, f"the writer {writer} has no INSERT on {relation}", part=part, rows=grants
+        )
 
 
-def _of_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
-    held_by_others(sheet, part, relation, owner, grants)
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+def _of_others(judging: Judging, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
+    held_by_others(judging, part, relation, owner, grants)
+    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
     for everywhere in WRITE_EVERYWHERE:
         for role in holders(roles, everywhere):
             if role not in (everywhere, writer) and not roles.unbound(role):
                 rows = [row for row in roles.memberships if row["role"] == everywhere]
                 text = f"{role} belongs to {everywhere} and so may write {relation}"
-                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
+                judging.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
 
 
-def held_by_others(sheet: Sheet, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
+def held_by_others(judging: Judging, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
     """Refute by each of these grants that somebody has who is neither the writer nor the owner."""
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
     for each in grants:
         grantee = each["grantee"]
         if grantee is None:
             text = f"everybody has {each['privilege']} on {_object(each, relation)}"
-            sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
+            judging.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
             continue
         # The owner and superusers can let themselves in anyhow: the notes name them.
         if grantee == owner or writer is None:
@@ -239,7 +152,7 @@ def held_by_others(sheet: Sheet, part: Part, relation: RelationName, owner: str,
                     continue
                 via = "" if role == grantee else f" by way of {grantee}"
                 text = f"{role} has {each['privilege']} on {_object(each, relation)}{via}, and is not the writer"
-                sheet.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
+                judging.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=[each])
 
 
 def _object(grant: Row, relation: RelationName) -> str:
@@ -254,69 +167,69 @@ def holders(roles: Roles, grantee: str) -> list[str]:
 # What lies beside the relation
 
 
-def _beside(sheet: Sheet, part: Part) -> None:
-    name = sheet.part(part)
-    if name is None or sheet.catalogue.relation(name) is None:
+def _beside(judging: Judging, part: Part) -> None:
+    name = judging.part(part)
+    if name is None or judging.catalogue.relation(name) is None:
         return
-    _schema(sheet, part, name)
+    _schema(judging, part, name)
     if part is Part.EFFECT:
         # Those over any relation of the surface; once is enough.
-        _views(sheet)
-        _functions(sheet)
-    for row in sheet.catalogue.of("subscriptions", name):
+        _views(judging)
+        _functions(judging)
+    for row in judging.catalogue.of("subscriptions", name):
         text = f"{row['subscriptions']} subscriptions write into {name}, past grants and ordinary triggers"
-        sheet.refute(Code.REPLICATED_INTO, text, part=part, rows=[row])
-    for row in sheet.catalogue.parents(name):
+        judging.refute(Code.REPLICATED_INTO, text, part=part, rows=[row])
+    for row in judging.catalogue.parents(name):
         if not row["partition"]:
             text = (
                 f"{name} inherits from {row['parent_schema']}.{row['parent']}, and who may change that may change this"
             )
-            sheet.doubt(Code.INHERITED, text, part=part, rows=[row])
+            judging.unproven(Code.INHERITED, text, part=part, rows=[row])
 
 
-def _schema(sheet: Sheet, part: Part, name: RelationName) -> None:
-    roles = sheet.catalogue.roles
-    owner = next((str(row["owner"]) for row in sheet.catalogue.rows("schemas") if row["schema"] == name.schema), None)
-    for each in sheet.catalogue.rows("grants"):
+def _schema(judging: Judging, part: Part, name: RelationName) -> None:
+    roles = judging.catalogue.roles
+    owner = next((str(row["owner"]) for row in judging.catalogue.rows("schemas") if row["schema"] == name.schema), None)
+    for each in judging.catalogue.rows("grants"):
         if each["object"] != "schema" or each["schema"] != name.schema or each["privilege"] != "CREATE":
             continue
         grantee = each["grantee"]
         if grantee is None or (grantee != owner and not roles.unbound(str(grantee))):
             text = f"{text_of(grantee)} may put objects into the schema {name.schema}"
-            sheet.refute(Code.SCHEMA_CREATE, text, part=part, rows=[each])
+            judging.refute(Code.SCHEMA_CREATE, text, part=part, rows=[each])
 
 
 # pg_relation_is_updatable: bit 1 << CMD_UPDATE, CMD_INSERT, CMD_DELETE.
 _THROUGH = {"UPDATE": 4, "INSERT": 8, "DELETE": 16}
 
 
-def _views(sheet: Sheet) -> None:
+def _views(judging: Judging) -> None:
     """Writing through a view is done with its owner's privileges, unless it is made to run as who asks."""
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
-    for view in sheet.catalogue.rows("views"):
+    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
+    for view in judging.catalogue.rows("views"):
         if any(str(option).lower() in ("security_invoker=true", "security_invoker=on") for option in view["options"]):
             continue
-        for each in sheet.catalogue.of("grants", name_of(view)):
+        for each in judging.catalogue.of("grants", name_of(view)):
             bit = _THROUGH.get(str(each["privilege"]), 0)
             if not int(view["updatable"]) & bit or each["grantee"] == view["owner"]:
                 continue
             grantee = each["grantee"]
-            told = f"{text_of(grantee)} has {each['privilege']} on the view {name_of(view)} of {view['owner']}"
+            described = f"{text_of(grantee)} has {each['privilege']} on the view {name_of(view)} of {view['owner']}"
             by_writer = grantee is not None and writer is not None and grantee in roles.powers(writer)
             if by_writer and each["privilege"] != "INSERT":
-                sheet.refute(Code.WRITER_PRIVILEGES, told, rows=[view, each])
+                judging.refute(Code.WRITER_PRIVILEGES, described, rows=[view, each])
             elif not by_writer and (grantee is None or not roles.unbound(str(grantee))):
-                sheet.refute(Code.OTHERS_MAY_WRITE, told, rows=[view, each])
+                judging.refute(Code.OTHERS_MAY_WRITE, described, rows=[view, each])
 
 
-def _functions(sheet: Sheet) -> None:
-    roles = sheet.catalogue.roles
-    for row in sheet.catalogue.rows("mentions"):
-        known = {str(row["name"]), f"{row['schema']}.{row['name']}"} & set(sheet.policy.reviewed)
+def _functions(judging: Judging) -> None:
+    roles = judging.catalogue.roles
+    for row in judging.catalogue.rows("mentions"):
+        known = {str(row["name"]), f"{row['schema']}.{row['name']}"} & set(judging.policy.reviewed)
         if not row["definer"] or known:
             continue
         if row["trigger"]:
-            _trigger_function(sheet, row)
+            _trigger_function(judging, row)
             continue
         # The writer as well: as its owner the function may do what the writer may not.
         others = [
@@ -327,30 +240,32 @@ def _functions(sheet: Sheet) -> None:
                 f"{', '.join(map(text_of, others))} may call {row['schema']}.{row['name']}, which speaks of the "
                 f"surface and runs as {row['owner']}"
             )
-            sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+            judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
 
 
-def _trigger_function(sheet: Sheet, row: Row) -> None:
+def _trigger_function(judging: Judging, row: Row) -> None:
     """A trigger of any other relation may run it, for whoever writes there: to fire it nobody needs EXECUTE."""
     function = f"{row['schema']}.{row['name']}"
-    own = [each for each in sheet.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF]
-    if own and (only_raises(sheet, function) or any(reviewed(sheet, name_of(each), each) for each in own)):
+    own = [
+        each for each in judging.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF
+    ]
+    if own and (only_raises(judging, function) or any(reviewed(judging, name_of(each), each) for each in own)):
         return
     text = (
         f"the trigger function {function} speaks of the surface and runs as {row['owner']}: whoever writes to a "
         "relation with a trigger that calls it goes past the grants; nobody reviewed it"
     )
-    sheet.doubt(Code.DEFINER_FUNCTION, text, rows=[row])
+    judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
 
 
-def _settings(sheet: Sheet) -> None:
-    row = setting_of(sheet, _SLEEP) or server_setting(sheet, _SLEEP)
+def _settings(judging: Judging) -> None:
+    row = setting_of(judging, _SLEEP) or server_setting(judging, _SLEEP)
     if row is not None and row["value"] != _ORIGIN:
         text = f"sessions of the writer start with {_SLEEP} = {row['value']}: triggers and keys sleep"
-        sheet.refute(Code.REPLICATION_ROLE, text, rows=[row])
-    roles, writer = sheet.catalogue.roles, sheet.evidence.surface.writer
+        judging.refute(Code.REPLICATION_ROLE, text, rows=[row])
+    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
-    for each in sheet.catalogue.rows("parameters"):
+    for each in judging.catalogue.rows("parameters"):
         grantee = each["grantee"]
         # Whoever can become a superuser can do it anyhow: the notes name them.
         if grantee is not None and roles.unbound(str(grantee)):
@@ -358,37 +273,37 @@ def _settings(sheet: Sheet) -> None:
         text = f"{text_of(grantee)} has {each['privilege']} on the setting {each['parameter']}, which superusers have"
         ours = grantee is None or grantee in powers
         if ours and str(each["parameter"]).lower() == "session_replication_role":
-            sheet.refute(Code.PARAMETER_GRANTED, f"{text}: it switches triggers off", rows=[each])
+            judging.refute(Code.PARAMETER_GRANTED, f"{text}: it switches triggers off", rows=[each])
         else:
-            sheet.doubt(Code.PARAMETER_GRANTED, f"{text}; revoke it", rows=[each])
+            judging.unproven(Code.PARAMETER_GRANTED, f"{text}; revoke it", rows=[each])
 
 
 # What was tried
 
 
-def changes_tried(sheet: Sheet, part: Part) -> None:
+def changes_tried(judging: Judging, part: Part) -> None:
     """Every change, as the writer and as the owner, and an insert by a stranger."""
-    name, suffix = sheet.part(part), _SUFFIX[part]
+    name, suffix = judging.part(part), _SUFFIX[part]
     # An audit needs no unique key that an upsert could name; UPDATE is what it would do.
-    verbs = _VERBS if part is Part.AUDIT else (*_VERBS, "upsert")
+    verbs = VERBS if part is Part.AUDIT else (*VERBS, "upsert")
     for verb in verbs:
         for who in ("writer", "owner"):
-            if who == "writer" and sheet.evidence.surface.writer is None:
+            if who == "writer" and judging.evidence.surface.writer is None:
                 continue
             text = f"{verb.upper()} of {name} was not refused to the {who}"
-            name_of_probe, silence = f"{who}-{verb}{suffix}", silence_of(verb)
+            name_of_probe, no_rows = f"{who}-{verb}{suffix}", silence_of(verb)
             by = _not_upserted if verb == "upsert" else guarded
-            sheet.refused(name_of_probe, Code.CHANGE_ADMITTED, text, part=part, by=by, silence=silence)
+            judging.refused(name_of_probe, Code.CHANGE_ADMITTED, text, part=part, by=by, no_rows=no_rows)
     text = f"a role without privileges inserted into {name}"
-    sheet.refused(f"stranger-insert{suffix}", Code.STRANGER_ADMITTED, text, part=part, by=_denied)
+    judging.refused(f"stranger-insert{suffix}", Code.STRANGER_ADMITTED, text, part=part, by=_denied)
 
 
-def silence_of(verb: str) -> Silence:
+def silence_of(verb: str) -> NoRows:
     """What no error and no count of rows means for a verb."""
     if verb == "upsert":
         # Something swallowed the INSERT; it is UPDATE that has to be refused.
-        return Silence.HARMLESS
-    return Silence.DONE if verb == "truncate" else Silence.NOTHING_DONE
+        return NoRows.HARMLESS
+    return NoRows.DONE if verb == "truncate" else NoRows.NOTHING_DONE
 
 
 def _not_upserted(answer: Answer) -> bool:

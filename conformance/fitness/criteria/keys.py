@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.binding import conditions, weak_checks
 from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
-from holdfast.conformance.fitness.criteria.sheet import Sheet, duplicate, refused, sound
+from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, refused, sound
 from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
 from holdfast.conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
 from holdfast.conformance.fitness.model import Answer, Part, RelationName, Row
+from holdfast.conformance.fitness.neighbours import NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
-from holdfast.conformance.fitness.twins import TWINS
 
 # Types whose equality is that of their bytes, and which keep what they are given.
 _TEXTS = ("pg_catalog.text", "pg_catalog.varchar")
@@ -56,73 +56,73 @@ def _decides(index: Row, column: str) -> bool:
     return _concerns(index, column) or _concerns({**index, "expressions": condition}, column)
 
 
-def sound_unique(sheet: Sheet, relation: RelationName, column: str) -> Row | None:
+def sound_unique(judging: Judging, relation: RelationName, column: str) -> Row | None:
     """A unique index on exactly this column that holds for all rows, at once; None if there is none."""
-    for index in sheet.catalogue.unique(relation):
+    for index in judging.catalogue.unique(relation):
         if index["columns"] == [column] and not any(_defects(index)):
             return index
     return None
 
 
-def _unique(sheet: Sheet, part: Part, relation: RelationName, column: str) -> None:
-    index = sound_unique(sheet, relation, column)
+def _unique(judging: Judging, part: Part, relation: RelationName, column: str) -> None:
+    index = sound_unique(judging, relation, column)
     if index is not None:
-        sheet.rest_on(index)
+        judging.rest_on(index)
         return
-    near = [index for index in sheet.catalogue.unique(relation) if _concerns(index, column)]
-    _not_unique(sheet, part, relation, column, near)
+    near = [index for index in judging.catalogue.unique(relation) if _concerns(index, column)]
+    _not_unique(judging, part, relation, column, near)
     for index in near:
         what = f"{index['name']} on {relation}"
         if len(index["columns"]) > 1:
             others = ", ".join(str(each or "an expression") for each in index["columns"] if each != column)
             text = f"{what} is unique with {others} only: the same {column} goes in again with another {others}"
-            sheet.refute(Code.KEY_COMPOSITE, text, part=part, rows=[index])
-            if sheet.policy.column("attempt") in index["columns"]:
-                sheet.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=part, rows=[index])
+            judging.refute(Code.KEY_COMPOSITE, text, part=part, rows=[index])
+            if judging.policy.column("attempt") in index["columns"]:
+                judging.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=part, rows=[index])
         for code, text in _defects(index):
-            sheet.refute(code, f"{what} {text}", part=part, rows=[index])
+            judging.refute(code, f"{what} {text}", part=part, rows=[index])
 
 
-def _not_unique(sheet: Sheet, part: Part, relation: RelationName, column: str, near: list[Row]) -> None:
-    row = sheet.catalogue.relation(relation)
+def _not_unique(judging: Judging, part: Part, relation: RelationName, column: str, near: list[Row]) -> None:
+    row = judging.catalogue.relation(relation)
     if row is not None and row["partition_key"] is not None and not near:
         text = f"{relation} is partitioned by {row['partition_key']}: UNIQUE ({column}) alone cannot be declared on it"
-        sheet.doubt(Code.KEY_NOT_DECLARABLE, text, part=part, rows=[row])
+        judging.unproven(Code.KEY_NOT_DECLARABLE, text, part=part, rows=[row])
     else:
         tail = f"; near it: {', '.join(str(index['name']) for index in near)}" if near else ""
         text = f"nothing makes {column} of {relation} unique by itself, at once and for all rows{tail}"
-        sheet.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
+        judging.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
 
 
-def _column(sheet: Sheet, part: Part, relation: RelationName, name: str) -> Row | None:
+def _column(judging: Judging, part: Part, relation: RelationName, name: str) -> Row | None:
     """The column, held to what a key must be."""
-    row = sheet.catalogue.column(relation, name)
+    row = judging.catalogue.column(relation, name)
     if row is None:
         return None
-    sheet.rest_on(row)
+    judging.rest_on(row)
     what = f"{name} of {relation}"
     if not row["not_null"]:
-        sheet.refute(Code.KEY_NULLABLE, f"{what} may be NULL, and NULLs are never equal", part=part, rows=[row])
+        judging.refute(Code.KEY_NULLABLE, f"{what} may be NULL, and NULLs are never equal", part=part, rows=[row])
     if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
         text = f"{what} is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
-        sheet.refute(Code.KEY_TYPE, text, part=part, rows=[row])
+        judging.refute(Code.KEY_TYPE, text, part=part, rows=[row])
     if row["base_type"] in _TEXTS:
-        _collated(sheet, part, relation, row)
+        _collated(judging, part, relation, row)
     if row["generated"] or row["identity"]:
-        sheet.refute(Code.KEY_GENERATED, f"{what} is generated by the database", part=part, rows=[row])
+        judging.refute(Code.KEY_GENERATED, f"{what} is generated by the database", part=part, rows=[row])
     elif row["default"] is not None or row["domain_default"] is not None:
         given = row["default"] if row["default"] is not None else row["domain_default"]
         text = f"{what} has the default {given}: a row without a key gets one"
-        sheet.refute(Code.KEY_DEFAULT, text, part=part, rows=[row])
+        judging.refute(Code.KEY_DEFAULT, text, part=part, rows=[row])
     return row
 
 
-def _collated(sheet: Sheet, part: Part, relation: RelationName, row: Row) -> None:
+def _collated(judging: Judging, part: Part, relation: RelationName, row: Row) -> None:
     what = f"{row['name']} of {relation}"
     if row["deterministic"] is False:
         text = f"{what} has the collation {row['collation']}, to which different texts are equal"
-        sheet.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
-    index = sound_unique(sheet, relation, str(row["name"]))
+        judging.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
+    index = sound_unique(judging, relation, str(row["name"]))
     used = None if index is None else index["collations"][0]
     # An index that has another collation than its column has its own order.
     stable = row["byte_order"] if used in (None, row["collation"]) else used in _BYTE_ORDERED
@@ -131,99 +131,99 @@ def _collated(sheet: Sheet, part: Part, relation: RelationName, row: Row) -> Non
             f"the unique index of {what} is ordered by the collation {used or row['collation']} of a library: after an "
             'update of the library it may miss duplicates; declare the column COLLATE "C"'
         )
-        sheet.doubt(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
+        judging.unproven(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
 
 
-def _canonical(sheet: Sheet, relation: RelationName, row: Row) -> None:
+def _canonical(judging: Judging, relation: RelationName, row: Row) -> None:
     """A key is held to one spelling by its type, by the text of a check, or by a check that somebody answers for."""
     name = str(row["name"])
     if row["base_type"] == _UUID:
         return
-    checks = sheet.catalogue.checks(relation, name)
-    sheet.rest_on(*checks)
-    good = sound(sheet, checks)
-    weak_checks(sheet, relation, checks)
+    checks = judging.catalogue.checks(relation, name)
+    judging.rest_on(*checks)
+    good = sound(judging, checks)
+    weak_checks(judging, relation, checks)
     if not checks:
         text = f"no check holds {name} of {relation} to one spelling: the same key in upper case is another key"
-        sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
+        judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
     elif row["base_type"] != _BYTES and good:
-        _spelled(sheet, relation, name, good)
+        _spelled(judging, relation, name, good)
 
 
-def _spelled(sheet: Sheet, relation: RelationName, name: str, checks: list[Row]) -> None:
-    """Twins never exhaust the spellings that a check may let pass: its text must show that there is one only."""
-    if _shows_one(sheet, checks, name) or any(reviewed(sheet, relation, check) for check in checks):
+def _spelled(judging: Judging, relation: RelationName, name: str, checks: list[Row]) -> None:
+    """Neighbours never exhaust the spellings that a check may let pass: its text must show that there is one only."""
+    if _shows_one(judging, checks, name) or any(reviewed(judging, relation, check) for check in checks):
         return
-    told = "; ".join(f"{check['name']} {check['definition']}" for check in checks)
+    described = "; ".join(f"{check['name']} {check['definition']}" for check in checks)
     text = (
-        f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: {told}; "
+        f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: {described}; "
         f"write one as CHECK ({name} {WRITE_AS}), with a prefix if need be and without options, alternatives, +, * and "
         "{m,n}, or name the constraint in a policy as reviewed"
     )
-    sheet.doubt(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=checks)
+    judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=checks)
 
 
-def _shows_one(sheet: Sheet, checks: list[Row], name: str) -> bool:
+def _shows_one(judging: Judging, checks: list[Row], name: str) -> bool:
     said = [condition for check in checks for condition in conditions(str(check["definition"]))]
-    return one_spelling(said, name, trusted=sheet.policy.reviewed)
+    return one_spelling(said, name, trusted=judging.policy.reviewed)
 
 
-def single_use(sheet: Sheet) -> None:
+def single_use(judging: Judging) -> None:
     """(a)"""
-    if (found := there(sheet, Part.EFFECT)) is None:
+    if (found := there(judging, Part.EFFECT)) is None:
         return
     relation, _ = found
-    sheet.check(lambda on: ordinary(on, Part.EFFECT))
-    sheet.check(lambda on: untouched_on_insert(on, Part.EFFECT))
-    sheet.check(lambda on: called_on_insert(on, Part.EFFECT))
-    sheet.check(lambda on: defaulted(on, Part.EFFECT))
-    sheet.check(lambda on: _keys(on, relation))
-    sheet.check(lambda on: _attempts(on, relation))
-    sheet.check(_used_once)
+    judging.check(lambda on: ordinary(on, Part.EFFECT))
+    judging.check(lambda on: untouched_on_insert(on, Part.EFFECT))
+    judging.check(lambda on: called_on_insert(on, Part.EFFECT))
+    judging.check(lambda on: defaulted(on, Part.EFFECT))
+    judging.check(lambda on: _keys(on, relation))
+    judging.check(lambda on: _attempts(on, relation))
+    judging.check(_used_once)
 
 
-def _keys(sheet: Sheet, relation: RelationName) -> None:
+def _keys(judging: Judging, relation: RelationName) -> None:
     missing: list[str] = []
     for word in KEYS:
-        name = sheet.policy.column(word)
-        row = _column(sheet, Part.EFFECT, relation, name)
+        name = judging.policy.column(word)
+        row = _column(judging, Part.EFFECT, relation, name)
         if row is None:
             missing.append(name)
             continue
-        _unique(sheet, Part.EFFECT, relation, name)
-        _canonical(sheet, relation, row)
+        _unique(judging, Part.EFFECT, relation, name)
+        _canonical(judging, relation, row)
     if missing:
         text = f"{relation} lacks {', '.join(missing)}"
-        sheet.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
+        judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
 
 
-def _attempts(sheet: Sheet, relation: RelationName) -> None:
+def _attempts(judging: Judging, relation: RelationName) -> None:
     """Attempts neither make a row another one nor are unique themselves."""
-    attempt = sheet.policy.column("attempt")
-    if "attempt" in sheet.policy.columns and sheet.catalogue.column(relation, attempt) is None:
+    attempt = judging.policy.column("attempt")
+    if "attempt" in judging.policy.columns and judging.catalogue.column(relation, attempt) is None:
         text = f"the policy takes {attempt} for the attempt, and {relation} has no column of that name"
-        sheet.doubt(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
-    columns = {str(row["name"]) for row in sheet.catalogue.of("columns", relation)}
-    alone = {name for name in columns if sound_unique(sheet, relation, name) is not None}
+        judging.unproven(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
+    columns = {str(row["name"]) for row in judging.catalogue.of("columns", relation)}
+    alone = {name for name in columns if sound_unique(judging, relation, name) is not None}
     # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.
-    harmless = {*alone, *map(sheet.policy.column, KEYS)} - {attempt}
-    for index in sheet.catalogue.unique(relation):
+    harmless = {*alone, *map(judging.policy.column, KEYS)} - {attempt}
+    for index in judging.catalogue.unique(relation):
         # What an exclusion constraint compares with, its index does not say.
         if _decides(index, attempt) and (index["exclusion"] or not harmless & set(index["columns"])):
             text = f"{index['name']} on {relation} keys {attempt}, and an attempt may recur: {index['definition']}"
-            sheet.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
-    if sheet.policy.column(KEYS[0]) in alone:
+            judging.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
+    if judging.policy.column(KEYS[0]) in alone:
         return
-    for index in sheet.catalogue.unique(relation):
+    for index in judging.catalogue.unique(relation):
         if len(index["columns"]) > 1 and not alone & set(index["columns"]):
-            _bypassed(sheet, relation, index)
+            _bypassed(judging, relation, index)
 
 
-def _bypassed(sheet: Sheet, relation: RelationName, index: Row) -> None:
+def _bypassed(judging: Judging, relation: RelationName, index: Row) -> None:
     """A unique index over several columns takes the same value of one with another of the next: shown, or tried."""
     shown = [
         probe.name
-        for probe in sheet.evidence.probes
+        for probe in judging.evidence.probes
         if probe.name in {f"composite-{index['name']}-{column}" for column in index["columns"]}
         and (answer := probe.answer) is not None
         and answer.sqlstate is None
@@ -232,43 +232,43 @@ def _bypassed(sheet: Sheet, relation: RelationName, index: Row) -> None:
     listed = ", ".join(str(each or "an expression") for each in index["columns"])
     tail = f"; tried, and admitted: {', '.join(shown)}" if shown else ""
     text = f"{index['name']} on {relation} is UNIQUE ({listed}): a retry ledger, which takes the same key again{tail}"
-    sheet.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=Part.EFFECT, rows=[index], probes=shown)
+    judging.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=Part.EFFECT, rows=[index], probes=shown)
 
 
-def _by_canonical_form(sheet: Sheet, word: str) -> None:
+def _by_canonical_form(judging: Judging, word: str) -> None:
     """Another spelling of a consumed key is refused, and by a check that looks at nothing but the key."""
-    relation, name = sheet.part(Part.EFFECT), sheet.policy.column(word)
-    if relation is None or (row := sheet.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
+    relation, name = judging.part(Part.EFFECT), judging.policy.column(word)
+    if relation is None or (row := judging.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
         return
-    good = sound(sheet, sheet.catalogue.checks(relation, name))
-    checks, plain = {str(check["name"]) for check in good}, _shows_one(sheet, good, name)
+    good = sound(judging, judging.catalogue.checks(relation, name))
+    checks, plain = {str(check["name"]) for check in good}, _shows_one(judging, good, name)
 
     def holds(answer: Answer) -> bool:
         # A check over several columns may let the same spelling pass in another row, if nothing else refuses it.
         return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
 
     prefix = "key" if word == KEYS[0] else "replay-key"
-    for suffix, (_, what) in TWINS.items():
+    for suffix, (_, what) in NEIGHBOURS.items():
         text = f"the consumed {name} {what} is another key to {relation}"
-        sheet.refused(f"{prefix}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
+        judging.refused(f"{prefix}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
     text = f"two different values of {name} that begin alike are one key"
-    sheet.admitted(f"{prefix}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
+    judging.admitted(f"{prefix}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
 
 
-def _used_once(sheet: Sheet) -> None:
+def _used_once(judging: Judging) -> None:
     """What was tried on the clone."""
-    key, replay = (sheet.policy.column(word) for word in KEYS)
-    relation = sheet.part(Part.EFFECT)
-    if relation is None or any(sheet.catalogue.column(relation, each) is None for each in (key, replay)):
+    key, replay = (judging.policy.column(word) for word in KEYS)
+    relation = judging.part(Part.EFFECT)
+    if relation is None or any(judging.catalogue.column(relation, each) is None for each in (key, replay)):
         return
     for name in ("first", "second"):
-        sheet.admitted(name, Code.KEY_COLLISION, "a fresh key was refused", part=Part.EFFECT)
-    twice, again = (duplicate(sheet.catalogue, relation, each) for each in (key, replay))
+        judging.admitted(name, Code.KEY_COLLISION, "a fresh key was refused", part=Part.EFFECT)
+    twice, again = (duplicate(judging.catalogue, relation, each) for each in (key, replay))
     text = f"the same {key} went in twice"
-    sheet.refused("same-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=twice, staged=True)
+    judging.refused("same-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=twice, staged=True)
     text = f"the same {key} went in again with another attempt"
     # The replay key has no attempt either, so it is the same too, and the database looks at the one or the other first.
-    sheet.refused(
+    judging.refused(
         "same-key-new-attempt",
         Code.REPLAY_ATTEMPT_NO_BYPASS,
         text,
@@ -277,63 +277,63 @@ def _used_once(sheet: Sheet) -> None:
         staged=True,
     )
     text = f"the same {replay} went in twice"
-    sheet.refused("same-replay-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=again, staged=True)
+    judging.refused("same-replay-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=again, staged=True)
     for probe, column in (("key-null", key), ("replay-key-null", replay)):
-        sheet.refused(probe, Code.KEY_NULLABLE, f"a row without {column} went in", part=Part.EFFECT)
+        judging.refused(probe, Code.KEY_NULLABLE, f"a row without {column} went in", part=Part.EFFECT)
     for word in KEYS:
-        _by_canonical_form(sheet, word)
-    row = sheet.catalogue.column(relation, sheet.policy.column("attempt"))
+        _by_canonical_form(judging, word)
+    row = judging.catalogue.column(relation, judging.policy.column("attempt"))
     # An attempt that the server numbers never recurs, and no row can say that it does.
     if row is not None and not row["generated"] and row["identity"] != _ALWAYS:
         text = f"a known {row['name']} was refused with another key"
-        sheet.admitted("attempt-again", Code.ATTEMPT_KEYING, text, part=Part.EFFECT)
+        judging.admitted("attempt-again", Code.ATTEMPT_KEYING, text, part=Part.EFFECT)
 
 
-def nonce(sheet: Sheet) -> None:
+def nonce(judging: Judging) -> None:
     """(b)"""
-    sheet.check(_nonce_named)
-    if sheet.part(Part.NONCE) is None:
+    judging.check(_nonce_named)
+    if judging.part(Part.NONCE) is None:
         return
-    sheet.check(lambda on: ordinary(on, Part.NONCE))
-    sheet.check(lambda on: untouched_on_insert(on, Part.NONCE))
-    sheet.check(lambda on: called_on_insert(on, Part.NONCE))
-    sheet.check(lambda on: defaulted(on, Part.NONCE))
-    sheet.check(_nonce_column)
-    sheet.check(_nonce_used_once)
+    judging.check(lambda on: ordinary(on, Part.NONCE))
+    judging.check(lambda on: untouched_on_insert(on, Part.NONCE))
+    judging.check(lambda on: called_on_insert(on, Part.NONCE))
+    judging.check(lambda on: defaulted(on, Part.NONCE))
+    judging.check(_nonce_column)
+    judging.check(_nonce_used_once)
 
 
-def _nonce_named(sheet: Sheet) -> None:
-    column = sheet.policy.column(NONCE)
-    effect, relation = sheet.part(Part.EFFECT), sheet.part(Part.NONCE)
+def _nonce_named(judging: Judging) -> None:
+    column = judging.policy.column(NONCE)
+    effect, relation = judging.part(Part.EFFECT), judging.part(Part.NONCE)
     if relation is None:
         text = "no relation is there in which a nonce is consumed, one row for each"
-        sheet.refute(Code.MISSING_RELATION, text, part=Part.NONCE)
-        if effect is not None and sheet.catalogue.column(effect, column) is None:
-            sheet.refute(Code.MISSING_COLUMNS, f"{effect} lacks {column} as well", part=Part.EFFECT)
+        judging.refute(Code.MISSING_RELATION, text, part=Part.NONCE)
+        if effect is not None and judging.catalogue.column(effect, column) is None:
+            judging.refute(Code.MISSING_COLUMNS, f"{effect} lacks {column} as well", part=Part.EFFECT)
     elif relation == effect:
         text = f"{relation} is the effect itself: a nonce column of it is no consume record"
-        sheet.refute(Code.NONCE_NOT_SEPARATE, text, part=Part.NONCE)
+        judging.refute(Code.NONCE_NOT_SEPARATE, text, part=Part.NONCE)
 
 
-def _nonce_column(sheet: Sheet) -> None:
-    relation, column = sheet.part(Part.NONCE), sheet.policy.column(NONCE)
-    if relation is None or there(sheet, Part.NONCE) is None:
+def _nonce_column(judging: Judging) -> None:
+    relation, column = judging.part(Part.NONCE), judging.policy.column(NONCE)
+    if relation is None or there(judging, Part.NONCE) is None:
         return
-    if _column(sheet, Part.NONCE, relation, column) is None:
-        sheet.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
+    if _column(judging, Part.NONCE, relation, column) is None:
+        judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
         return
-    _unique(sheet, Part.NONCE, relation, column)
+    _unique(judging, Part.NONCE, relation, column)
 
 
-def _nonce_used_once(sheet: Sheet) -> None:
-    relation, column = sheet.part(Part.NONCE), sheet.policy.column(NONCE)
-    if relation is None or sheet.catalogue.column(relation, column) is None:
+def _nonce_used_once(judging: Judging) -> None:
+    relation, column = judging.part(Part.NONCE), judging.policy.column(NONCE)
+    if relation is None or judging.catalogue.column(relation, column) is None:
         return
     for name in ("first", "second"):
-        sheet.admitted(name, Code.KEY_COLLISION, "a fresh nonce was refused", part=Part.NONCE)
-    twice = duplicate(sheet.catalogue, relation, column)
+        judging.admitted(name, Code.KEY_COLLISION, "a fresh nonce was refused", part=Part.NONCE)
+    twice = duplicate(judging.catalogue, relation, column)
     text = f"two different values of {column} that begin alike are one nonce"
-    sheet.admitted("nonce-prefix", Code.KEY_COLLISION, text, part=Part.NONCE)
+    judging.admitted("nonce-prefix", Code.KEY_COLLISION, text, part=Part.NONCE)
     text = f"one {column} was consumed for two keys"
-    sheet.refused("nonce-again", Code.NONCE_REUSED, text, part=Part.NONCE, by=twice, staged=True)
-    sheet.refused("nonce-null", Code.KEY_NULLABLE, f"a consume record without {column} went in", part=Part.NONCE)
+    judging.refused("nonce-again", Code.NONCE_REUSED, text, part=Part.NONCE, by=twice, staged=True)
+    judging.refused("nonce-null", Code.KEY_NULLABLE, f"a consume record without {column} went in", part=Part.NONCE)

@@ -15,9 +15,9 @@ _SPREADING = ("citus", "timescaledb", "bdr", "pglogical", "spock", "pgactive", "
 def notes(evidence: Evidence, catalogue: Catalogue) -> tuple[str, ...]:
     """One sentence each."""
     found: list[str] = []
-    for look in _LOOKS:
+    for inspect in _LOOKS:
         try:
-            found += look(evidence, catalogue)
+            found += inspect(evidence, catalogue)
         except UnreadError as error:
             found.append(f"could not be read: {error}")
     return tuple(dict.fromkeys(found))
@@ -66,9 +66,9 @@ def _owners(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
 def _search_path(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     writer = evidence.surface.writer
     rows = [row for row in catalogue.rows("role_settings") if row["name"] == "search_path"]
-    told = [f"{text_of(row['role'])}: {row['value']}" for row in rows if row["role"] in (writer, None)]
+    paths = [f"{text_of(row['role'])}: {row['value']}" for row in rows if row["role"] in (writer, None)]
     yield (
-        f"search_path of the writer: {'; '.join(told) if told else 'that of the server'}; name the relations with "
+        f"search_path of the writer: {'; '.join(paths) if paths else 'that of the server'}; name the relations with "
         "their schema, because a bare name can mean a temporary table"
     )
     temporary = [text_of(row["grantee"]) for row in catalogue.rows("database") if row["privilege"] == "TEMPORARY"]
@@ -78,8 +78,8 @@ def _search_path(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
 
 def _extensions(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     rows = catalogue.rows("extensions")
-    told = [f"{row['name']} {row['version']}" for row in rows]
-    yield f"extensions: {', '.join(told) or 'none'}"
+    described = [f"{row['name']} {row['version']}" for row in rows]
+    yield f"extensions: {', '.join(described) or 'none'}"
     if spread := [str(row["name"]) for row in rows if row["name"] in _SPREADING]:
         yield f"{', '.join(spread)} may spread a table: a unique index holds on its own node and chunk only"
 

@@ -90,9 +90,9 @@ def cause(error: psycopg.Error) -> str:
         return f"; {known or 'the server said no more'}; look again when nobody changes the catalogue"
     if inquiry := inquiry_of(error):
         return f"; {inquiry}; look again when that transaction is over, or ask its owner to end it"
-    seen = "" if isinstance(error, WaitedError) else "no session was seen to be in its way: "
+    why = "" if isinstance(error, WaitedError) else "no session was seen to be in its way: "
     return (
-        f"; {seen}the server is stopped, overloaded or out of reach, or the network swallows what it sends; look again "
+        f"; {why}the server is stopped, overloaded or out of reach, or the network swallows what it sends; look again "
         "later, or with a longer --timeout"
     )
 

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.keys import sound_unique
-from holdfast.conformance.fitness.criteria.sheet import Sheet
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import (
     Candidate,
@@ -97,9 +97,9 @@ def writer(connection: psycopg.Connection[Any], effect: RelationName) -> str | N
     return str(rows[0][0]) if len(rows) == 1 and rows[0][0] is not None else None
 
 
-def _sheet(catalogue: Catalogue, relation: RelationName, part: Part, criterion: Criterion, policy: Policy) -> Sheet:
+def _sheet(catalogue: Catalogue, relation: RelationName, part: Part, criterion: Criterion, policy: Policy) -> Judging:
     surface = Surface(str(relation), {part: relation}, None)
-    return Sheet(criterion, Evidence(surface, catalogue.snapshot), policy, catalogue, _NOTHING)
+    return Judging(criterion, Evidence(surface, catalogue.snapshot), policy, catalogue, _NOTHING)
 
 
 def _lacks(catalogue: Catalogue, relation: RelationName, names: Sequence[str]) -> list[str]:
@@ -168,8 +168,8 @@ def _nearest(effects: Sequence[Candidate], catalogue: Catalogue, policy: Policy)
 def _not_unique(
     catalogue: Catalogue, relation: RelationName, part: Part, criterion: Criterion, column: str, policy: Policy
 ) -> Sequence[Reason]:
-    sheet = _sheet(catalogue, relation, part, criterion, policy)
-    if sound_unique(sheet, relation, column) is not None:
+    judging = _sheet(catalogue, relation, part, criterion, policy)
+    if sound_unique(judging, relation, column) is not None:
         return ()
     shown = [
         f"{index['name']} UNIQUE ({', '.join(str(each or 'an expression') for each in index['columns'])})"

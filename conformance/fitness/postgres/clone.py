@@ -238,10 +238,10 @@ def _must_be_equal(made: Clone, surface: Surface, live: Snapshot, policy: Policy
     """The same queries must say the same of both. Raises LostError with what differs."""
     try:
         with closing(made.scratch.connect(made.dsn)) as connection:
-            seen = take(connection, surface, policy)
+            observed = take(connection, surface, policy)
     except psycopg.Error as error:
         raise LostError(f"the catalogue of the clone cannot be read: {_said(error)}") from error
-    differences = tuple(_differences(live, seen))
+    differences = tuple(_differences(live, observed))
     if differences:
         failures = f"not restored: {'; '.join(made.failed[:_SHOWN])}; " if made.failed else ""
         raise LostError(f"the clone is not like the live surface: {failures}{'; '.join(differences[:_SHOWN])}")

@@ -18,12 +18,12 @@ from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.blockers import inquirer
+from holdfast.conformance.fitness.postgres.building import ProbeBuilder
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.probes import admission
-from holdfast.conformance.fitness.postgres.rows import Maker, RowError
+from holdfast.conformance.fitness.postgres.rows import RowBuilder, RowError
 from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest
 from holdfast.conformance.fitness.postgres.tampering import gentle
-from holdfast.conformance.fitness.postgres.workshop import Workshop
 from holdfast.conformance.fitness.target import Target
 
 PREFIX = "live-"
@@ -95,21 +95,21 @@ def probe_live(
 def _probes(connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str) -> Iterator[Probe]:
     number = _LOW + secrets.randbelow(_SPREAD)
     session = Guest("live", writer, connection)
-    maker = Maker(connection, surface, policy, trial=number)
-    shop = Workshop(
-        maker, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=PREFIX, first=number + 1
+    row_builder = RowBuilder(connection, surface, policy, trial=number)
+    builder = ProbeBuilder(
+        row_builder, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=PREFIX, first=number + 1
     )
-    first, attempt = shop.fresh(), shop.attempt("first")
+    first, attempt = builder.fresh(), builder.attempt("first")
     session.begin()
-    answer = shop.put(attempt, session, first)
+    answer = builder.put(attempt, session, first)
     yield attempt.done()
     if answer.sqlstate is not None:
         return
-    yield from admission(shop, session, first)
-    yield from gentle(shop, session, first)
-    text, values = shop.count({"effect": (Part.EFFECT, first), "nonce": (Part.NONCE, first)})
+    yield from admission(builder, session, first)
+    yield from gentle(builder, session, first)
+    text, values = builder.count({"effect": (Part.EFFECT, first), "nonce": (Part.NONCE, first)})
     session.rollback()
-    attempt = shop.attempt("rollback")
+    attempt = builder.attempt("rollback")
     attempt.send(session, text, values)
     yield attempt.done()
 

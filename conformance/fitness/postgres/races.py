@@ -12,14 +12,14 @@ from functools import partial
 
 import psycopg
 
-from holdfast.conformance.fitness.criteria.sheet import NOT_SERIALIZED, THERE
+from holdfast.conformance.fitness.criteria.judging import NOT_SERIALIZED, THERE
 from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
 from holdfast.conformance.fitness.policy import NONCE
+from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import Pick, RowError, quoted
+from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
 from holdfast.conformance.fitness.postgres.sessions import Attempt, Session, gone
-from holdfast.conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # How long the second session may need to run into the first.
 _MEET_S = 2.0
@@ -47,20 +47,22 @@ _RACES = (
 )
 
 
-def races(shop: Workshop, clone: Clone, writer: str, first: Pick) -> Iterator[Probe]:
+def races(builder: ProbeBuilder, clone: Clone, writer: str, first: Sample) -> Iterator[Probe]:
     """All of them. The last one makes the server restart, so that every other session is gone."""
     with clone.opened(("one", writer), ("two", writer)) as (one, two):
         for race in _RACES:
-            yield _tried(shop, race.name, shop.lacks(race.part, race.word), partial(_race, shop, one, two, race))
-        yield _tried(shop, "rollback", "", partial(_rollback, shop, one))
-        reason = "" if shop.audit else "there is no audit relation of its own"
-        yield _tried(shop, "audit-survives", reason, partial(_audit, shop, one, two))
-        yield _tried(shop, "killed", "", partial(_killed, shop, clone, one, first))
+            yield _tried(
+                builder, race.name, builder.lacks(race.part, race.word), partial(_race, builder, one, two, race)
+            )
+        yield _tried(builder, "rollback", "", partial(_rollback, builder, one))
+        reason = "" if builder.audit else "there is no audit relation of its own"
+        yield _tried(builder, "audit-survives", reason, partial(_audit, builder, one, two))
+        yield _tried(builder, "killed", "", partial(_killed, builder, clone, one, first))
 
 
-def _tried(shop: Workshop, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
+def _tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
     """Run a probe that says why it failed, if it did."""
-    attempt = shop.attempt(name, evidence=EvidenceClass.CONCURRENCY)
+    attempt = builder.attempt(name, evidence=EvidenceClass.CONCURRENCY)
     try:
         reason = reason or run(attempt)
     except (RowError, psycopg.Error) as error:
@@ -68,24 +70,24 @@ def _tried(shop: Workshop, name: str, reason: str, run: Callable[[Attempt], str]
     return attempt.failed(reason) if reason else attempt.done()
 
 
-def _race(shop: Workshop, winner: Session, loser: Session, race: Race, attempt: Attempt) -> str:
-    suffix = f" ON CONFLICT ({quoted(shop.policy.column(race.word))}) DO NOTHING" if race.arbiter else ""
-    one = shop.fresh()
-    two = shop.like(one, race.word)
+def _race(builder: ProbeBuilder, winner: Session, loser: Session, race: Race, attempt: Attempt) -> str:
+    suffix = f" ON CONFLICT ({quoted(builder.policy.column(race.word))}) DO NOTHING" if race.arbiter else ""
+    one = builder.fresh()
+    two = builder.like(one, race.word)
     with rolled_back(winner, loser), ThreadPoolExecutor(1) as aside:
-        if shop.put(attempt, winner, one, upto=race.part).sqlstate is not None:
+        if builder.put(attempt, winner, one, upto=race.part).sqlstate is not None:
             return _NOT_ADMITTED
-        for part in shop.before(race.part):
-            shop.send(attempt, loser, shop.maker.insert(part, two), two)
-        insert = shop.maker.insert(race.part, two)
-        shop.prepare(attempt, insert, two)
+        for part in builder.before(race.part):
+            builder.send(attempt, loser, builder.row_builder.insert(part, two), two)
+        insert = builder.row_builder.insert(race.part, two)
+        builder.prepare(attempt, insert, two)
         waiting = aside.submit(loser.send, insert.text(suffix), insert.parameters)
-        met = _meet(shop, winner, loser, waiting, attempt)
+        met = _meet(builder, winner, loser, waiting, attempt)
         attempt.send(winner, race.ends)
         statement, answer = waiting.result()
         if answer.sqlstate == NOT_SERIALIZED:
             # It is the loser's answer that counts, so that the rows are told before it.
-            attempt.send(shop.helper, *shop.count({THERE: (race.part, one)}))
+            attempt.send(builder.helper, *builder.count({THERE: (race.part, one)}))
         attempt.keep(statement, answer)
         if answer.sqlstate is None:
             # What a constraint says only at the commit comes too late to be an answer, and is an answer nevertheless.
@@ -94,12 +96,12 @@ def _race(shop: Workshop, winner: Session, loser: Session, race: Race, attempt: 
 
 
 def _meet(
-    shop: Workshop, winner: Session, loser: Session, waiting: Future[tuple[Statement, Answer]], attempt: Attempt
+    builder: ProbeBuilder, winner: Session, loser: Session, waiting: Future[tuple[Statement, Answer]], attempt: Attempt
 ) -> bool:
     """Whether the second session was seen to wait for the first."""
     deadline = time.monotonic() + _MEET_S
     while True:
-        statement, answer = shop.helper.send(_BLOCKED, (winner.backend, loser.backend))
+        statement, answer = builder.helper.send(_BLOCKED, (winner.backend, loser.backend))
         waits = bool(answer.rows and answer.rows[0]["waits"])
         if waits or waiting.done() or time.monotonic() > deadline:
             attempt.keep(statement, answer)
@@ -107,59 +109,59 @@ def _meet(
         time.sleep(_POLL_S)
 
 
-def _rollback(shop: Workshop, session: Session, attempt: Attempt) -> str:
-    pick = shop.fresh()
+def _rollback(builder: ProbeBuilder, session: Session, attempt: Attempt) -> str:
+    sample = builder.fresh()
     with rolled_back(session):
-        if shop.put(attempt, session, pick).sqlstate is not None:
+        if builder.put(attempt, session, sample).sqlstate is not None:
             return _NOT_ADMITTED
         attempt.send(session, "ROLLBACK")
-    text, values = shop.count({"effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick)})
-    attempt.send(shop.helper, text, values)
+    text, values = builder.count({"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample)})
+    attempt.send(builder.helper, text, values)
     return ""
 
 
-def _audit(shop: Workshop, session: Session, auditor: Session, attempt: Attempt) -> str:
+def _audit(builder: ProbeBuilder, session: Session, auditor: Session, attempt: Attempt) -> str:
     """Recorded by another session while the transaction is open, and found after it was rolled back."""
-    pick = shop.fresh()
+    sample = builder.fresh()
     # What the server makes up tells nobody which record is which, and all else may be equal in two of them.
-    statement, answer = shop.helper.send(*shop.count({"audit": (Part.AUDIT, pick)}))
+    statement, answer = builder.helper.send(*builder.count({"audit": (Part.AUDIT, sample)}))
     attempt.keep(statement, answer)
     if answer.sqlstate is not None:
         return f"the records of the audit cannot be counted: {answer.sqlstate} {answer.message}"
     with rolled_back(session):
-        if shop.put(attempt, session, pick).sqlstate is not None:
+        if builder.put(attempt, session, sample).sqlstate is not None:
             return _NOT_ADMITTED
-        shop.send(attempt, auditor, shop.maker.insert(Part.AUDIT, pick), pick)
+        builder.send(attempt, auditor, builder.row_builder.insert(Part.AUDIT, sample), sample)
         attempt.send(session, "ROLLBACK")
-    wanted = {"audit": (Part.AUDIT, pick), "effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick)}
-    text, values = shop.count(wanted, before={"audit": answer.rows[0]["audit"]})
-    attempt.send(shop.helper, text, values)
+    wanted = {"audit": (Part.AUDIT, sample), "effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample)}
+    text, values = builder.count(wanted, before={"audit": answer.rows[0]["audit"]})
+    attempt.send(builder.helper, text, values)
     return ""
 
 
-def _killed(shop: Workshop, clone: Clone, session: Session, first: Pick, attempt: Attempt) -> str:
+def _killed(builder: ProbeBuilder, clone: Clone, session: Session, first: Sample, attempt: Attempt) -> str:
     """SIGKILL between insert and commit: the server restarts, and only what was committed is there."""
-    pick = shop.fresh()
+    sample = builder.fresh()
     session.begin()
-    if shop.put(attempt, session, pick).sqlstate is not None:
+    if builder.put(attempt, session, sample).sqlstate is not None:
         session.rollback()
         return _NOT_ADMITTED
     os.kill(session.backend, signal.SIGKILL)
     # Too late: there is nobody to hear it.
     session.send("COMMIT")
-    wanted = {"effect": (Part.EFFECT, pick), "nonce": (Part.NONCE, pick), "committed": (Part.EFFECT, first)}
-    statement, answer = _after_recovery(shop, clone, *shop.count(wanted))
+    wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
+    statement, answer = _after_recovery(builder, clone, *builder.count(wanted))
     attempt.keep(statement, answer)
     return ""
 
 
 def _after_recovery(
-    shop: Workshop, clone: Clone, text: str, parameters: tuple[str | None, ...]
+    builder: ProbeBuilder, clone: Clone, text: str, parameters: tuple[str | None, ...]
 ) -> tuple[Statement, Answer]:
     """The answer of a new session of the superuser, once the old ones are gone. Raises psycopg.Error."""
     deadline = time.monotonic() + RECOVERY_S
     # As long as this one answers, the server has not noticed yet.
-    while shop.helper.send("SELECT 1")[1].sqlstate is None and time.monotonic() < deadline:
+    while builder.helper.send("SELECT 1")[1].sqlstate is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     while True:
         try:

@@ -11,7 +11,7 @@ from psycopg import errors, sql
 
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from holdfast.conformance.fitness.postgres.shapes import Shape, sample, shapes_of
+from holdfast.conformance.fitness.postgres.shapes import Shape, sample_shape, shapes_of
 from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
 
 # Values as text, by column; None is NULL.
@@ -30,10 +30,10 @@ _NO_EQUALITY = frozenset({"json", "xml", "point"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class Sample:
     """What makes a row itself: the number of each word or column in `words`, and `base` for all others.
 
-    Rows of several relations that are made of one pick belong together.
+    Rows of several relations that are made of one sample belong together.
     """
 
     base: int
@@ -80,7 +80,7 @@ def relation_text(relation: RelationName) -> str:
     return f"{quoted(relation.schema)}.{quoted(relation.name)}"
 
 
-class Maker:
+class RowBuilder:
     """Makes rows for the relations of a surface, and for those that they refer to."""
 
     def __init__(
@@ -127,20 +127,20 @@ class Maker:
                 return order
         raise RowError(reasons[0])
 
-    def insert(self, part: Part, pick: Pick, changed: Mapping[str, str | None] | None = None) -> Insert:
-        """The row of a pick for a part, with the words or columns in `changed` set to these values."""
+    def insert(self, part: Part, sample: Sample, changed: Mapping[str, str | None] | None = None) -> Insert:
+        """The row of a sample for a part, with the words or columns in `changed` set to these values."""
         relation = self.relations[part]
-        values = self._values(relation, pick, 0)
+        values = self._values(relation, sample, 0)
         for word, value in (changed or {}).items():
             values[self._policy.column(word) if word in WORDS else word] = value
         table = self._tables[relation]
         return Insert(relation, values, any(name in values for name in table.columns if table.columns[name].numbered))
 
-    def parents(self, inserts: tuple[Insert, ...], pick: Pick) -> tuple[Insert, ...]:
+    def parents(self, inserts: tuple[Insert, ...], sample: Sample) -> tuple[Insert, ...]:
         """The rows outside the surface that these rows refer to, in the order in which they must be inserted."""
         found: dict[tuple[RelationName, tuple[str | None, ...]], Insert] = {}
         for insert in inserts:
-            for parent in self._parents_of(insert, pick, 0):
+            for parent in self._parents_of(insert, sample, 0):
                 found.setdefault((parent.relation, parent.parameters), parent)
         return tuple(found.values())
 
@@ -161,11 +161,11 @@ class Maker:
     # Learning.
 
     def _learn(self, order: tuple[Part, ...]) -> None:
-        pick = Pick(self._trial)
+        sample = Sample(self._trial)
         with self._connection.transaction(force_rollback=True):
             for _ in range(_TRIES):
-                inserts = tuple(self.insert(part, pick) for part in order)
-                refused = self._tried((*self.parents(inserts, pick), *inserts))
+                inserts = tuple(self.insert(part, sample) for part in order)
+                refused = self._tried((*self.parents(inserts, sample), *inserts))
                 if refused is None:
                     self._must_differ(order)
                     return
@@ -182,7 +182,7 @@ class Maker:
             given = {name for name in alone if self._sample(table, name) is not None}
             for name in sorted(words | given):
                 numbers = range(self._trial, self._trial + _ROWS)
-                if len({self._value(table, name, Pick(number)) for number in numbers}) < _ROWS:
+                if len({self._value(table, name, Sample(number)) for number in numbers}) < _ROWS:
                     raise RowError(
                         f"the value for {table.relation.name}.{name} does not differ from row to row; "
                         "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"
@@ -243,7 +243,7 @@ class Maker:
 
     # Values.
 
-    def _values(self, relation: RelationName, pick: Pick, generation: int) -> Values:
+    def _values(self, relation: RelationName, sample: Sample, generation: int) -> Values:
         table = self._tables[relation]
         # What makes a row unique is said, so that it can be found again and inserted once more.
         keys = {name for unique in table.uniques for name in unique.columns}
@@ -259,12 +259,12 @@ class Maker:
                 or (relation, name) in self._wanted
                 or self._sample(table, name)
             ):
-                values[name] = self._value(table, name, pick)
+                values[name] = self._value(table, name, sample)
         for key in table.foreign_keys:
-            self._refer(values, key, relation, pick, generation)
+            self._refer(values, key, relation, sample, generation)
         return values
 
-    def _refer(self, values: Values, key: ForeignKey, relation: RelationName, pick: Pick, generation: int) -> None:
+    def _refer(self, values: Values, key: ForeignKey, relation: RelationName, sample: Sample, generation: int) -> None:
         """What is referred to decides what a column says, unless the contract has a word for the column."""
         if key.target == relation or generation >= _GENERATIONS or not set(key.columns) & set(values):
             return
@@ -272,39 +272,39 @@ class Maker:
         for name in key.targets:
             if not target.columns[name].made_by_server:
                 self._wanted.add((key.target, name))
-        above = self._values(key.target, pick, generation + 1)
+        above = self._values(key.target, sample, generation + 1)
         for name, referred in zip(key.columns, key.targets, strict=True):
             # One key that refers to the other one is what that one is.
             crossed = {self.word(name), self.word(referred)} == set(KEYS)
             if name in values and (name not in self._words or crossed) and referred in above:
                 values[name] = above[referred]
 
-    def _parents_of(self, insert: Insert, pick: Pick, generation: int) -> Iterator[Insert]:
+    def _parents_of(self, insert: Insert, sample: Sample, generation: int) -> Iterator[Insert]:
         if generation >= _GENERATIONS:
             return
         for key in self._tables[insert.relation].foreign_keys:
             named = [insert.values.get(name) for name in key.columns]
             if key.target in self.relations.values() or key.target == insert.relation or None in named:
                 continue
-            values = self._values(key.target, self._of_its_own(insert.relation, key, pick), generation + 1)
+            values = self._values(key.target, self._of_its_own(insert.relation, key, sample), generation + 1)
             values.update(zip(key.targets, named, strict=True))
             parent = Insert(key.target, values)
-            yield from self._parents_of(parent, pick, generation + 1)
+            yield from self._parents_of(parent, sample, generation + 1)
             yield parent
 
-    def _of_its_own(self, relation: RelationName, key: ForeignKey, pick: Pick) -> Pick:
-        """The pick of a parent: where both keys refer to one relation, there are two rows of it that differ in all."""
+    def _of_its_own(self, relation: RelationName, key: ForeignKey, sample: Sample) -> Sample:
+        """The sample of a parent: where both keys refer to one relation, it has two rows that differ in all."""
         alike = [each for each in self._tables[relation].foreign_keys if each.target == key.target]
         apart = len(alike) > 1 and self._policy.column(KEYS[1]) in key.columns
-        return Pick(pick.base + _APART, pick.words) if apart else pick
+        return Sample(sample.base + _APART, sample.words) if apart else sample
 
-    def _value(self, table: Table, name: str, pick: Pick) -> str | None:
+    def _value(self, table: Table, name: str, sample: Sample) -> str | None:
         shapes = self._shapes(table, name)
         if not shapes:
             return None
         word = self.word(name)
         # The two keys of a row are not equal: a table may refuse that.
-        number = pick.number(word) + (_APART if word == KEYS[1] else 0)
+        number = sample.number(word) + (_APART if word == KEYS[1] else 0)
         return shapes[self._chosen.get((table.relation, name), 0)](number)
 
     def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
@@ -319,7 +319,7 @@ class Maker:
         values = self._policy.values
         for key in (f"{table.relation.name}.{name}", name):
             if key in values:
-                return sample(values[key])
+                return sample_shape(values[key])
         return None
 
     # Tables.

@@ -43,7 +43,7 @@ def shapes_of(word: str, column: Column, checks: tuple[Check, ...], operations: 
     return tuple(_cut(shape, column.length) for shape in found)
 
 
-def sample(value: Any) -> Shape:
+def sample_shape(value: Any) -> Shape:
     """A value of the policy: in a text, {hex}, {hex:N}, {uuid} and {number} stand for what differs between rows."""
     if not isinstance(value, str):
         return _always(json.dumps(value))

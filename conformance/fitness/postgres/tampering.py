@@ -14,11 +14,11 @@ import psycopg
 
 from holdfast.conformance.fitness.model import Answer, Part, Probe, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import Pick, RowError, quoted, relation_text
+from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted, relation_text
 from holdfast.conformance.fitness.postgres.sessions import Session, gone
 from holdfast.conformance.fitness.postgres.tables import Table
-from holdfast.conformance.fitness.postgres.workshop import KEY, Workshop, rolled_back
 
 # A statement with its parameters.
 _Try: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -28,98 +28,102 @@ _BY_CHANCE = frozenset({"0A000", "22P02", "23502", "23503", "23505", "23514", "4
 _UNKNOWN = frozenset({"55P03", "57014"})
 
 
-def tampering(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Iterator[Probe]:
+def tampering(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Iterator[Probe]:
     """UPDATE, DELETE, TRUNCATE and an upsert on every part, as the writer and as the owner of that part."""
     with ExitStack() as stack:
         sessions: dict[tuple[str, str], Session] = {}
-        for part in (*shop.order, *shop.audit):
+        for part in (*builder.order, *builder.audit):
             if part is Part.AUDIT:
-                kept = _audit_row(shop, clone, surface, first)
+                kept = _audit_row(builder, clone, surface, first)
                 yield kept
-                yield shop.cannot("audit-again", kept.failed) if kept.failed else _again(shop, clone, surface, first)
-            for who, role in (("writer", surface.writer), ("owner", shop.maker.table(part).owner)):
+                yield (
+                    builder.cannot("audit-again", kept.failed)
+                    if kept.failed
+                    else _again(builder, clone, surface, first)
+                )
+            for who, role in (("writer", surface.writer), ("owner", builder.row_builder.table(part).owner)):
                 if role is not None and (who, role) not in sessions:
                     sessions[who, role] = stack.enter_context(clone.opened((who, role)))[0]
-                yield from _by(shop, who, None if role is None else sessions[who, role], part, first)
+                yield from _by(builder, who, None if role is None else sessions[who, role], part, first)
 
 
-def gentle(shop: Workshop, writer: Session, first: Pick) -> Iterator[Probe]:
+def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Probe]:
     """What can be tried on rows of our own as the writer without locking those of others: no TRUNCATE, one row each."""
-    for part in shop.order:
+    for part in builder.order:
         suffix = "" if part is Part.EFFECT else f"-{part.value}"
-        for verb, tries in _verbs(shop, part, first).items():
+        for verb, tries in _verbs(builder, part, first).items():
             if verb != "truncate":
-                yield _worst(shop, f"writer-{verb}{suffix}", writer, tuple(t for t in tries if t[1]))
+                yield _worst(builder, f"writer-{verb}{suffix}", writer, tuple(t for t in tries if t[1]))
 
 
-def _audit_row(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
+def _audit_row(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Probe:
     """A record of what was admitted first. It stays."""
-    attempt, writer = shop.attempt("audit-first"), surface.writer or shop.maker.table(Part.AUDIT).owner
+    attempt, writer = builder.attempt("audit-first"), surface.writer or builder.row_builder.table(Part.AUDIT).owner
     try:
-        shop.maker.learn((*shop.order, Part.AUDIT))
+        builder.row_builder.learn((*builder.order, Part.AUDIT))
         with clone.opened(("auditor", writer)) as (auditor,):
-            shop.send(attempt, auditor, shop.maker.insert(Part.AUDIT, first), first)
+            builder.send(attempt, auditor, builder.row_builder.insert(Part.AUDIT, first), first)
     except (RowError, psycopg.Error) as error:
         return attempt.failed(f"no audit record can be made: {error}")
     return attempt.done()
 
 
-def _again(shop: Workshop, clone: Clone, surface: Surface, first: Pick) -> Probe:
+def _again(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Probe:
     """A second record that is like the first in all but what makes a record itself: the same refusal once more."""
-    attempt, table = shop.attempt("audit-again"), shop.maker.table(Part.AUDIT)
+    attempt, table = builder.attempt("audit-again"), builder.row_builder.table(Part.AUDIT)
     writer = surface.writer or table.owner
-    known = shop.maker.insert(Part.AUDIT, first).values
-    same = {name: value for name, value in known.items() if name not in _own(shop, table)}
-    pick = shop.fresh()
+    known = builder.row_builder.insert(Part.AUDIT, first).values
+    same = {name: value for name, value in known.items() if name not in _own(builder, table)}
+    sample = builder.fresh()
     try:
         with clone.opened(("auditor", writer)) as (auditor,), rolled_back(auditor):
-            insert = shop.maker.insert(Part.AUDIT, pick, same)
-            if shop.send(attempt, auditor, insert, pick).sqlstate is None:
+            insert = builder.row_builder.insert(Part.AUDIT, sample, same)
+            if builder.send(attempt, auditor, insert, sample).sqlstate is None:
                 attempt.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")
     except (RowError, psycopg.Error) as error:
         return attempt.failed(f"no second audit record can be made: {error}")
     return attempt.done()
 
 
-def _own(shop: Workshop, table: Table) -> frozenset[str]:
+def _own(builder: ProbeBuilder, table: Table) -> frozenset[str]:
     """The columns in which records of one refusal differ: the primary key's, and what the server makes up.
 
     What the refused request said is the same each time, in a primary key too.
     """
-    said = {shop.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
+    said = {builder.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
     primary = {name for unique in table.uniques if unique.primary for name in unique.columns}
     return frozenset((primary - said) | {name for name, column in table.columns.items() if column.made_up})
 
 
-def _by(shop: Workshop, who: str, session: Session | None, part: Part, known: Pick) -> Iterator[Probe]:
+def _by(builder: ProbeBuilder, who: str, session: Session | None, part: Part, known: Sample) -> Iterator[Probe]:
     suffix = "" if part is Part.EFFECT else f"-{part.value}"
-    for verb, tries in _verbs(shop, part, known).items():
+    for verb, tries in _verbs(builder, part, known).items():
         name = f"{who}-{verb}{suffix}"
         if session is None:
-            yield shop.cannot(name, "no writer is named")
+            yield builder.cannot(name, "no writer is named")
         elif not tries:
-            yield shop.cannot(name, f"there is no way to try it on {shop.maker.relations[part]}")
+            yield builder.cannot(name, f"there is no way to try it on {builder.row_builder.relations[part]}")
         else:
-            yield _worst(shop, name, session, tries)
+            yield _worst(builder, name, session, tries)
 
 
-def _verbs(shop: Workshop, part: Part, known: Pick) -> Mapping[str, tuple[_Try, ...]]:
-    table = relation_text(shop.maker.relations[part])
-    condition, values = shop.find(part, known)
+def _verbs(builder: ProbeBuilder, part: Part, known: Sample) -> Mapping[str, tuple[_Try, ...]]:
+    table = relation_text(builder.row_builder.relations[part])
+    condition, values = builder.find(part, known)
     return {
-        "update": tuple(_updates(shop, part, known, table)),
+        "update": tuple(_updates(builder, part, known, table)),
         "delete": ((f"DELETE FROM {table} WHERE {condition}", values), (f"DELETE FROM {table}", ())),
         "truncate": ((f"TRUNCATE {table}", ()), (f"TRUNCATE {table} CASCADE", ())),
-        "upsert": tuple(_upserts(shop, part, known)),
+        "upsert": tuple(_upserts(builder, part, known)),
     }
 
 
-def _updates(shop: Workshop, part: Part, known: Pick, table: str) -> Iterator[_Try]:
+def _updates(builder: ProbeBuilder, part: Part, known: Sample, table: str) -> Iterator[_Try]:
     """Every column, to what it says already, which no check minds, and to something else."""
-    fresh = shop.maker.insert(part, shop.fresh()).values
-    condition, values = shop.find(part, known, 1)
-    plain, plain_values = shop.find(part, known)
-    for name, column in shop.maker.table(part).columns.items():
+    fresh = builder.row_builder.insert(part, builder.fresh()).values
+    condition, values = builder.find(part, known, 1)
+    plain, plain_values = builder.find(part, known)
+    for name, column in builder.row_builder.table(part).columns.items():
         if column.made_by_server:
             continue
         yield f"UPDATE {table} SET {quoted(name)} = {quoted(name)} WHERE {plain}", plain_values
@@ -127,12 +131,12 @@ def _updates(shop: Workshop, part: Part, known: Pick, table: str) -> Iterator[_T
             yield f"UPDATE {table} SET {quoted(name)} = $1 WHERE {condition}", (fresh[name], *values)
 
 
-def _upserts(shop: Workshop, part: Part, known: Pick) -> Iterator[_Try]:
+def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]:
     """The row that is there once more, over each unique index that can be the arbiter."""
-    insert = shop.maker.insert(part, known)
+    insert = builder.row_builder.insert(part, known)
     wanted = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
-    first = () if wanted is None else ((shop.policy.column(wanted),),)
-    indexes = (tuple(unique.columns) for unique in shop.maker.table(part).uniques if unique.total)
+    first = () if wanted is None else ((builder.policy.column(wanted),),)
+    indexes = (tuple(unique.columns) for unique in builder.row_builder.table(part).uniques if unique.total)
     for columns in dict.fromkeys((*first, *indexes)):
         if not set(columns) <= set(insert.values):
             continue
@@ -147,8 +151,8 @@ def _others(values: Mapping[str, str | None], columns: tuple[str, ...]) -> Itera
     yield from (name for name in list(values)[:1] if name not in columns)
 
 
-def _worst(shop: Workshop, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
-    attempt = shop.attempt(name)
+def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
+    attempt = builder.attempt(name)
     made: list[tuple[int, Statement, Answer]] = []
     for text, parameters in tries:
         with rolled_back(session):

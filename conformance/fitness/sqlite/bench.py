@@ -14,9 +14,9 @@ from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, da
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.outcomes import FIRST, TRIED
 from holdfast.conformance.fitness.sqlite.rows import (
-    Maker,
     NoRowError,
     Parents,
+    RowBuilder,
     Sql,
     Value,
     Values,
@@ -36,7 +36,7 @@ class Subject:
 
     which: Part
     relation: Relation
-    maker: Maker
+    row_builder: RowBuilder
     parents: Parents
     first: Values = field(default_factory=dict)
     problem: str = ""
@@ -68,19 +68,19 @@ class Bench:
             place = place_of(self.surface.parts[which])
             enforced = self.settings.get("foreign_keys") == "on"
             parents = Parents(self.databases[place], self.words, enforced=enforced)
-            subject = Subject(which, relation, Maker(self.databases[place], relation, self.words), parents)
+            subject = Subject(which, relation, RowBuilder(self.databases[place], relation, self.words), parents)
             with self.session(place=place) as session:
                 self._learn(session, subject)
             yield subject
 
     def _learn(self, session: Session, subject: Subject) -> None:
         try:
-            subject.maker.learn(
+            subject.row_builder.learn(
                 session.connection, lambda values: subject.parents.of(session.connection, subject.relation, values)
             )
         except NoRowError as error:
             subject.problem = str(error)
-        subject.first = subject.maker.row(self.number)
+        subject.first = subject.row_builder.row(self.number)
 
     def insert(self, transcript: Transcript, session: Session, subject: Subject, values: Values) -> Answer:
         """Store a row, and before it whatever its foreign keys ask for. The answer is the row's own."""
@@ -99,7 +99,7 @@ class Bench:
             for statement in list(subject.parents.of(session.connection, subject.relation, values)):
                 transcript.run(session, statement)
             transcript.run(session, insert(subject.relation.name, values, verb=verb, behind=behind))
-            transcript.run(session, _look_after(subject, values))
+            transcript.run(session, _inspect_after(subject, values))
             session.end()
         return made(name, transcript)
 
@@ -109,7 +109,7 @@ class Bench:
 
     def lacking(self, name: str, subject: Subject, *words: str) -> Probe | None:
         """A probe that cannot be made for want of columns."""
-        gone = [self.policy.column(word) for word in words if not subject.maker.has(word)]
+        gone = [self.policy.column(word) for word in words if not subject.row_builder.has(word)]
         if not gone:
             return None
         return made(name, Transcript(), failed=f"{subject.relation.name} has no column {', '.join(gone)}")
@@ -117,7 +117,7 @@ class Bench:
     def having(self, name: str, subject: Subject, word: str, value: Value, **more: Value) -> Probe:
         """Try a fresh row in which this word of the contract has this value."""
         lacking = self.lacking(name, subject, word)
-        row = subject.maker.word_row(self.words.fresh(), **{word: value}, **more)
+        row = subject.row_builder.word_row(self.words.fresh(), **{word: value}, **more)
         return lacking or self.attempt(name, subject, row)
 
     def known(self, subject: Subject, word: str) -> Value:
@@ -127,7 +127,7 @@ class Bench:
     def fresh_rows(self, subjects: list[Subject]) -> dict[Part, Values]:
         """Rows of one request that there was not before."""
         number = self.words.fresh()
-        return {each.which: each.maker.row(number) for each in subjects}
+        return {each.which: each.row_builder.row(number) for each in subjects}
 
 
 def row_of(subject: Subject) -> tuple[Relation, Values]:
@@ -140,7 +140,7 @@ def problem_of(subjects: list[Subject]) -> str:
     return next((each.problem for each in subjects if each.problem), "")
 
 
-def look(rows: Mapping[str, tuple[Relation, Values]]) -> Sql:
+def inspect(rows: Mapping[str, tuple[Relation, Values]]) -> Sql:
     """How many rows have exactly these values, by the names given."""
     parts: list[str] = []
     parameters: list[str | int | float | None] = []
@@ -151,10 +151,10 @@ def look(rows: Mapping[str, tuple[Relation, Values]]) -> Sql:
     return Sql(f"SELECT {', '.join(parts)}", tuple(parameters))
 
 
-def _look_after(subject: Subject, values: Values) -> Sql:
+def _inspect_after(subject: Subject, values: Values) -> Sql:
     """Whether a row that was tried is there, and that of the first request."""
     if values != subject.first:
-        return look({TRIED: (subject.relation, values), FIRST: row_of(subject)})
+        return inspect({TRIED: (subject.relation, values), FIRST: row_of(subject)})
     # A relation of one column has no other row with its key: of two that are equal one was there before.
     condition, parameters = same(values)
     count = f"SELECT count(*) FROM {quoted(subject.relation.name)} WHERE {condition}"

@@ -36,7 +36,7 @@ sys.stdin.read()
 def kill_before_commit(file: Path, settings: Mapping[str, str], inserts: Sequence[Sql], transcript: Transcript) -> str:
     """Run the inserts in a transaction of another process and kill that. Why it could not be done, else empty."""
     statements = [Sql("BEGIN IMMEDIATE"), *inserts]
-    told = {
+    described = {
         "file": str(file),
         "settings": {**DEFAULTS, **settings},
         "patience": _PATIENCE_S,
@@ -49,7 +49,7 @@ def kill_before_commit(file: Path, settings: Mapping[str, str], inserts: Sequenc
     try:
         if process.stdin is None or process.stdout is None:
             return "no process could be talked to"
-        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.write(json.dumps(described) + "\n")
         process.stdin.flush()
         for sql in statements:
             line = process.stdout.readline()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import Part, Row
 from holdfast.conformance.fitness.sqlite.catalogue import Database
+from holdfast.conformance.fitness.sqlite.judging import Judging
 from holdfast.conformance.fitness.sqlite.rights import ROOT, of_somebody_else, open_to_others
-from holdfast.conformance.fitness.sqlite.sheet import Sheet
 
 # Nothing written here survives a power cut.
 _VOLATILE = ("tmpfs", "ramfs")
@@ -16,54 +16,54 @@ _DURABLE = ("full", "extra")
 _JOURNALS = ("delete", "truncate", "persist", "wal")
 
 
-def commits(sheet: Sheet, database: Database) -> None:
+def commits(judging: Judging, database: Database) -> None:
     """Whether what was acknowledged is there after a power cut, and one lock is one lock."""
     row = database.file
-    sheet.rows.append(row)
+    judging.rows.append(row)
     if row["links"] != 1:
         text = f"the file has {row['links']} names, and each has a log of its own: sessions may not see each other"
-        sheet.refute(Code.FILE_LINKED, text, rows=(row,))
+        judging.refute(Code.FILE_LINKED, text, rows=(row,))
     kind = str(row["filesystem"])
     if kind in _VOLATILE:
-        sheet.refute(Code.NOT_DURABLE, f"the file lies on {kind}, which keeps nothing", rows=(row,))
+        judging.refute(Code.NOT_DURABLE, f"the file lies on {kind}, which keeps nothing", rows=(row,))
     elif not kind or kind.split(".")[0] in _REMOTE:
         text = f"locks and syncs of the file system ({kind or 'unknown'}) cannot be relied upon"
-        sheet.doubt(Code.FILE_SYSTEM_UNPROVEN, text, rows=(row,))
-    _connection(sheet, database)
+        judging.unproven(Code.FILE_SYSTEM_UNPROVEN, text, rows=(row,))
+    _connection(judging, database)
 
 
-def _connection(sheet: Sheet, database: Database) -> None:
-    declared = sheet.policy.sqlite_connection
+def _connection(judging: Judging, database: Database) -> None:
+    declared = judging.policy.sqlite_connection
     synchronous, journal = declared.get("synchronous"), declared.get("journal_mode")
     if synchronous is None:
         text = (
             "whether a commit waits for the disk (synchronous) belongs to each connection, and no policy says what the "
             "registrar's connections set (`sqlite_connection`)"
         )
-        sheet.doubt(Code.CONNECTION_UNDECLARED, text)
+        judging.unproven(Code.CONNECTION_UNDECLARED, text)
     elif synchronous not in _DURABLE:
         text = f"the registrar's connections set synchronous={synchronous}: an acknowledged commit may be lost"
-        sheet.refute(Code.ASYNC_COMMIT, text)
+        judging.refute(Code.ASYNC_COMMIT, text)
     if journal is not None and journal not in _JOURNALS:
         text = f"the registrar's connections set journal_mode={journal}: a crash leaves half a transaction"
-        sheet.refute(Code.NOT_DURABLE, text)
+        judging.refute(Code.NOT_DURABLE, text)
     elif journal is None and not database.wal:
         text = "the file is not in WAL mode, so each connection chooses its journal, and no policy says which"
-        sheet.doubt(Code.CONNECTION_UNDECLARED, text)
+        judging.unproven(Code.CONNECTION_UNDECLARED, text)
 
 
-def rights(sheet: Sheet, database: Database, beside: list[Row], which: Part | None) -> None:
+def rights(judging: Judging, database: Database, beside: list[Row], which: Part | None) -> None:
     """Whether nobody but the declared writer can write the file."""
-    sheet.rows += [database.file, *database.folders[:1]]
+    judging.rows += [database.file, *database.folders[:1]]
     for hole in open_to_others(database, beside):
-        sheet.refute(Code.OTHERS_MAY_WRITE, hole.text, which, rows=(hole.row,))
-    writer = sheet.policy.sqlite_writer_uid
+        judging.refute(Code.OTHERS_MAY_WRITE, hole.text, which, rows=(hole.row,))
+    writer = judging.policy.sqlite_writer_uid
     if writer is None:
         text = "SQLite knows no roles, and no policy says which user writes the file (`sqlite_writer_uid`)"
-        sheet.doubt(Code.WRITER_UNPROVEN, text, which)
+        judging.unproven(Code.WRITER_UNPROVEN, text, which)
         return
     if writer == ROOT:
         text = "the writer is root, who may write every file: nothing about this one shows who does"
-        sheet.refute(Code.WRITER_ATTRIBUTES, text, which)
+        judging.refute(Code.WRITER_ATTRIBUTES, text, which)
     for hole in of_somebody_else(database, beside, writer):
-        sheet.refute(Code.OTHERS_MAY_WRITE, hole.text, which, rows=(hole.row,))
+        judging.refute(Code.OTHERS_MAY_WRITE, hole.text, which, rows=(hole.row,))

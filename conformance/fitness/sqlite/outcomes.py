@@ -26,10 +26,10 @@ def of_attempt(probe: Probe | None) -> Outcome:
     """A row that was tried: the last two answers are the attempt's and the look's."""
     if probe is None or probe.answer is None or len(probe.answers) < 2 or not probe.answers[-1].rows:
         return Outcome.NOT_SHOWN
-    attempt, look = probe.answers[-2], probe.answers[-1].rows[0]
-    if look[FIRST] != 1:
+    attempt, inspect = probe.answers[-2], probe.answers[-1].rows[0]
+    if inspect[FIRST] != 1:
         return Outcome.ERASED
-    if look.get(TRIED):
+    if inspect.get(TRIED):
         return Outcome.ADMITTED
     if attempt.sqlstate is None:
         return Outcome.SILENT

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
 from holdfast.conformance.fitness.sqlite import crashes
 from holdfast.conformance.fitness.sqlite.bench import (
@@ -27,7 +28,7 @@ from holdfast.conformance.fitness.sqlite.bench import (
     Bench,
     Subject,
     all_there,
-    look,
+    inspect,
     made,
     problem_of,
     row_of,
@@ -38,7 +39,6 @@ from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Values, insert, 
 from holdfast.conformance.fitness.sqlite.session import Transcript, refused
 from holdfast.conformance.fitness.sqlite.snapshot import files_of, take
 from holdfast.conformance.fitness.sqlite.tampering import tampering
-from holdfast.conformance.fitness.twins import NUL_TWINS, TWINS
 
 # Operations of other domains, and other spellings of this one.
 _OTHER_OPERATIONS = ("unregister_dot", "outbound", "REGISTER_DOT", "register_dot ")
@@ -50,7 +50,7 @@ def other_operations() -> Iterator[tuple[str, str]]:
         yield "other-operation" + (f"-{place + 1}" if place else ""), operation
 
 
-def examine(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
+def gather_evidence(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
     """All evidence about a surface; copies lie `within` a folder. Raises FitnessError if the file cannot be read."""
     snapshot = take(path, surface, policy)
     try:
@@ -136,7 +136,7 @@ class _Probing(Bench):
             transcript.run(session, COMMIT)
             session.end()
         with self.session("reader") as session:
-            transcript.run(session, look({each.which.value: (each.relation, each.first) for each in subjects}))
+            transcript.run(session, inspect({each.which.value: (each.relation, each.first) for each in subjects}))
         for each in subjects:
             if not each.problem and not all_there(transcript.answers[-1]):
                 each.problem = problem or "the rows of the first request were not stored"
@@ -152,8 +152,8 @@ class _Probing(Bench):
         yield self.having("replay-key-null", effect, replay_key, None)
         for name, word, value in ((key, key, known), (replay_key, replay_key, known_replay)):
             stem = "key" if name == key else "replay-key"
-            for twin, (make, _) in {**TWINS, **NUL_TWINS}.items():
-                yield self.having(f"{stem}-{twin}", effect, word, make(value))
+            for neighbour, (make, _) in {**NEIGHBOURS, **NUL_NEIGHBOURS}.items():
+                yield self.having(f"{stem}-{neighbour}", effect, word, make(value))
             yield self.having(f"{stem}-blob", effect, word, Blob.of(value))
         # Another key, which must go in.
         other = known[:-1] + ("0" if known[-1] != "0" else "1")
@@ -163,7 +163,7 @@ class _Probing(Bench):
     def _same_but_attempt(self, effect: Subject) -> Probe:
         """Everything of the first request, with a new attempt. What else has to be unique in the row is new too."""
         same_words = {word: self.known(effect, word) for word in (*KEYS, NONCE, *BINDINGS)}
-        row = effect.maker.word_row(self.words.fresh(), **same_words)
+        row = effect.row_builder.word_row(self.words.fresh(), **same_words)
         lacking = self.lacking("same-key-new-attempt", effect, KEYS[0])
         return lacking or self.attempt("same-key-new-attempt", effect, row)
 
@@ -182,7 +182,7 @@ class _Probing(Bench):
 
     def _omitted(self, name: str, subject: Subject, word: str) -> Probe:
         """Try a row that does not name the column at all, so that a default would fill it."""
-        row = without(subject.maker.word_row(self.words.fresh()), self.policy.column(word))
+        row = without(subject.row_builder.word_row(self.words.fresh()), self.policy.column(word))
         return self.lacking(name, subject, word) or self.attempt(name, subject, row)
 
     def _composites(self, effect: Subject) -> Iterator[Probe]:
@@ -199,11 +199,11 @@ class _Probing(Bench):
     def _composite(self, name: str, effect: Subject, kept: Values, column: str) -> Probe:
         """Try what the column may hold until a row goes in that is otherwise the same."""
         probe = made(name, Transcript(), failed=effect.problem or f"no other value is known for {column}")
-        for guess in [] if effect.problem else effect.maker.guesses[column]:
+        for guess in [] if effect.problem else effect.row_builder.guesses[column]:
             number = self.words.fresh()
             value = guess(number)
             if value != effect.first[column]:
-                probe = self.attempt(name, effect, effect.maker.row(number, {**kept, column: value}))
+                probe = self.attempt(name, effect, effect.row_builder.row(number, {**kept, column: value}))
                 if not any(refused(answer) for answer in probe.answers):
                     break
         return probe
@@ -225,7 +225,7 @@ class _Probing(Bench):
 
     def _arbiter(self, name: str, subject: Subject, word: str) -> Probe:
         lacking = self.lacking(name, subject, word)
-        row = subject.maker.word_row(self.words.fresh(), **{word: self.known(subject, word)})
+        row = subject.row_builder.word_row(self.words.fresh(), **{word: self.known(subject, word)})
         behind = f" ON CONFLICT ({quoted(self.policy.column(word))}) DO NOTHING"
         return lacking or self.attempt(name, subject, row, behind=behind)
 
@@ -236,7 +236,7 @@ class _Probing(Bench):
             transcript.run(session, BEGIN)
             for each in subjects:
                 self.insert(transcript, session, each, rows[each.which])
-            inside = look({each.which.value: (each.relation, rows[each.which]) for each in subjects})
+            inside = inspect({each.which.value: (each.relation, rows[each.which]) for each in subjects})
             transcript.run(session, inside)
             transcript.run(session, ROLLBACK)
             transcript.run(session, inside)
@@ -261,9 +261,9 @@ class _Probing(Bench):
         """Two sessions with one key: the second waits for the first, and is refused when that one has committed."""
         transcript = Transcript()
         lacking = self.lacking("race", effect, KEYS[0])
-        winner = effect.maker.row(self.words.fresh())
+        winner = effect.row_builder.row(self.words.fresh())
         key = winner.get(self.policy.column(KEYS[0]))
-        loser = effect.maker.word_row(self.words.fresh(), **{KEYS[0]: key})
+        loser = effect.row_builder.word_row(self.words.fresh(), **{KEYS[0]: key})
         if lacking is not None or effect.problem:
             return lacking or made("race", transcript, EvidenceClass.CONCURRENCY, failed=effect.problem)
         with self.session("first") as first, self.session("second") as second:
@@ -274,7 +274,7 @@ class _Probing(Bench):
             first.end()
             transcript.run(second, BEGIN)
             self.insert(transcript, second, effect, loser)
-            transcript.run(second, look({"tried": (effect.relation, loser), "first": (effect.relation, winner)}))
+            transcript.run(second, inspect({"tried": (effect.relation, loser), "first": (effect.relation, winner)}))
             second.end()
         return made("race", transcript, EvidenceClass.CONCURRENCY)
 
@@ -295,7 +295,7 @@ class _Probing(Bench):
         transcript = Transcript()
         died = problem or crashes.kill_before_commit(self.copies[MAIN], self.settings, statements, transcript)
         with self.session("survivor") as session:
-            transcript.run(session, look({each.which.value: (each.relation, rows[each.which]) for each in subjects}))
+            transcript.run(session, inspect({each.which.value: (each.relation, rows[each.which]) for each in subjects}))
         return made("killed", transcript, EvidenceClass.CONCURRENCY, failed=died)
 
     def _store_audit(self, audit: Subject) -> Probe:
@@ -306,7 +306,7 @@ class _Probing(Bench):
             self.insert(transcript, session, audit, audit.first)
             transcript.run(session, COMMIT)
             session.end()
-            transcript.run(session, look({Part.AUDIT.value: row_of(audit)}))
+            transcript.run(session, inspect({Part.AUDIT.value: row_of(audit)}))
         problem, audit.problem = (
             audit.problem,
             audit.problem or ("" if all_there(transcript.answers[-1]) else "the audit took no record"),
@@ -319,7 +319,7 @@ class _Probing(Bench):
         if audit.problem:
             return made("audit-again", transcript, failed=audit.problem)
         same_values = without(audit.first, *own(audit.relation, self.policy))
-        row = audit.maker.row(self.words.fresh(), same_values)
+        row = audit.row_builder.row(self.words.fresh(), same_values)
         how_many = Sql(f"SELECT count(*) AS records FROM {quoted(audit.relation.name)}")
         with self.session("auditor", self.place(audit)) as session:
             transcript.run(session, BEGIN)
@@ -335,7 +335,7 @@ class _Probing(Bench):
         """A record that is written while the transaction of which it speaks is open, which then rolls back."""
         transcript = Transcript()
         number = self.words.fresh()
-        row, record = effect.maker.row(number), audit.maker.row(number)
+        row, record = effect.row_builder.row(number), audit.row_builder.row(number)
         problem = effect.problem or audit.problem
         if problem:
             return made("audit-survives", transcript, EvidenceClass.CONCURRENCY, failed=problem)
@@ -347,6 +347,6 @@ class _Probing(Bench):
             transcript.run(writer, ROLLBACK)
             writer.end()
         with self.session("reader") as reader, self.session("reader of the audit", place) as second:
-            transcript.run(reader, look({Part.EFFECT.value: (effect.relation, row)}))
-            transcript.run(second, look({Part.AUDIT.value: (audit.relation, record)}))
+            transcript.run(reader, inspect({Part.EFFECT.value: (effect.relation, row)}))
+            transcript.run(second, inspect({Part.AUDIT.value: (audit.relation, record)}))
         return made("audit-survives", transcript, EvidenceClass.CONCURRENCY)

@@ -8,9 +8,9 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import Part
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
 from holdfast.conformance.fitness.sqlite.catalogue import Relation
+from holdfast.conformance.fitness.sqlite.judging import Judging
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, counts
 from holdfast.conformance.fitness.sqlite.session import refused
-from holdfast.conformance.fitness.sqlite.sheet import Sheet
 
 # A default that gives each row a value of its own.
 _MADE_UP = re.compile(r"\brandomblob\s*\(", re.IGNORECASE)
@@ -25,23 +25,23 @@ def own(relation: Relation, policy: Policy) -> frozenset[str]:
     return frozenset(name for name, column in relation.columns.items() if column.primary_key and name not in said)
 
 
-def taken_again(sheet: Sheet, audit: Relation) -> None:
+def taken_again(judging: Judging, audit: Relation) -> None:
     """What was refused is refused again: nothing of a record may be unique but what makes it a record of its own."""
-    _nothing_else_unique(sheet, audit)
-    probe = sheet.probe("audit-again")
+    _nothing_else_unique(judging, audit)
+    probe = judging.probe("audit-again")
     before, after = counts(probe, -3), counts(probe)
     answer = None if probe is None or after is None else probe.answers[-2]
     if before is None or after is None or answer is None or (answer.sqlstate is not None and not refused(answer)):
-        sheet.shown(Part.AUDIT, {"audit-again": Outcome.NOT_SHOWN})
+        judging.shown(Part.AUDIT, {"audit-again": Outcome.NOT_SHOWN})
     elif answer.sqlstate is not None or after["records"] != before["records"] + 1:
         text = f"{audit.name}: a second record of the same refusal does not go in: {came_to(probe)}"
-        sheet.refute(Code.AUDIT_UNWRITABLE, text, Part.AUDIT, probes=("audit-again",))
+        judging.refute(Code.AUDIT_UNWRITABLE, text, Part.AUDIT, probes=("audit-again",))
 
 
-def _nothing_else_unique(sheet: Sheet, audit: Relation) -> None:
+def _nothing_else_unique(judging: Judging, audit: Relation) -> None:
     made_up = [name for name, column in audit.columns.items() if _MADE_UP.search(column.default or "")]
     primary = frozenset(name for name, column in audit.columns.items() if column.primary_key)
-    keys = [frozenset({name}) for name in made_up] + ([primary] if own(audit, sheet.policy) else [])
+    keys = [frozenset({name}) for name in made_up] + ([primary] if own(audit, judging.policy) else [])
     for index in audit.indexes:
         columns = frozenset(name for name in index.columns if name is not None)
         if index.unique and not any(key <= columns for key in keys):
@@ -49,4 +49,4 @@ def _nothing_else_unique(sheet: Sheet, audit: Relation) -> None:
                 f"{index.called} on {audit.name} leaves no room for some records: let nothing in it be unique but its "
                 "primary key, or a column that SQLite numbers or fills at random"
             )
-            sheet.doubt(Code.AUDIT_UNWRITABLE, text, Part.AUDIT, rows=index.rows)
+            judging.unproven(Code.AUDIT_UNWRITABLE, text, Part.AUDIT, rows=index.rows)

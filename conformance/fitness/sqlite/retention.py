@@ -110,12 +110,12 @@ def _masked(body: tuple[Token, ...], moments: Collection[str], texts: list[str])
 
 
 def _reduced(masked: str, texts: list[str]) -> str:
-    def told(marks: str) -> list[str]:
+    def described(marks: str) -> list[str]:
         return [texts[int(number)] for number in re.findall(r"\d+", marks)]
 
     def call(found: re.Match[str]) -> str:
         groups = found.groupdict()
-        first, more, form = (told(groups.get(name) or "") for name in ("first", "more", "form"))
+        first, more, form = (described(groups.get(name) or "") for name in ("first", "more", "form"))
         now = [each.casefold() for each in first] in ([], ["now"], ["subsec"], ["subsecond"])
         fine = now and all(_HARMLESS.fullmatch(each.casefold()) for each in more)
         # Digits of the form itself would stand in what is written.

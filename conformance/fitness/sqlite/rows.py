@@ -143,7 +143,7 @@ def guesses(
     return [*(always(value) for value in given), *known, *([] if differs else stated), *by_affinity]
 
 
-class Maker:
+class RowBuilder:
     """Makes rows of one relation, once it has found out by trying what the relation accepts."""
 
     def __init__(self, database: Database, relation: Relation, words: Words) -> None:
@@ -265,7 +265,7 @@ class Parents:
         self._database = database
         self._words = words
         self._enforced = enforced
-        self._makers: dict[str, Maker] = {}
+        self._makers: dict[str, RowBuilder] = {}
 
     def of(self, connection: sqlite3.Connection, relation: Relation, values: Values, depth: int = 0) -> Iterator[Sql]:
         """INSERTs of parents that are not there yet, the farthest first."""
@@ -276,17 +276,17 @@ class Parents:
             wanted = None if parent is None else _referenced(key, parent, values)
             if parent is None or wanted is None or parent.name == relation.name or _there(connection, parent, wanted):
                 continue
-            maker = self._maker(connection, parent, depth)
-            row = maker.row(self._words.fresh(), wanted)
+            row_builder = self._row_builder(connection, parent, depth)
+            row = row_builder.row(self._words.fresh(), wanted)
             yield from self.of(connection, parent, row, depth + 1)
             yield insert(parent.name, row)
 
-    def _maker(self, connection: sqlite3.Connection, parent: Relation, depth: int) -> Maker:
+    def _row_builder(self, connection: sqlite3.Connection, parent: Relation, depth: int) -> RowBuilder:
         if parent.name not in self._makers:
-            maker = Maker(self._database, parent, self._words)
-            self._makers[parent.name] = maker
+            row_builder = RowBuilder(self._database, parent, self._words)
+            self._makers[parent.name] = row_builder
             if not connection.in_transaction:
-                maker.learn(connection, lambda values: self.of(connection, parent, values, depth + 1))
+                row_builder.learn(connection, lambda values: self.of(connection, parent, values, depth + 1))
         return self._makers[parent.name]
 
 

@@ -53,10 +53,10 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
     for name, file in found.items():
         # Before SQLite opens the file: run as root it gives what lies beside it the rights of the file.
         near = list(_beside(name, file))
-        seen = read(file, catalogue)
-        for query, rows in seen.rows.items():
+        observed = read(file, catalogue)
+        for query, rows in observed.rows.items():
             structure[f"{name}.{query}"] = rows
-        broken += ({"file": name, "view": view, "error": error} for view, error in seen.broken.items())
+        broken += ({"file": name, "view": view, "error": error} for view, error in observed.broken.items())
         structure[f"{name}.journal"] = ({"mode": "wal" if in_wal_mode(file) else "chosen by each connection"},)
         structure[f"{name}.file"] = (_file(file, like=found[MAIN]),)
         structure[f"{name}.folders"] = tuple(_folders(file))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.conformance.fitness.model import Part, Probe
-from holdfast.conformance.fitness.sqlite.bench import BEGIN, Bench, Subject, all_there, look, made, row_of
+from holdfast.conformance.fitness.sqlite.bench import BEGIN, Bench, Subject, all_there, inspect, made, row_of
 from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Value, Values, insert, quoted, same, without
 from holdfast.conformance.fitness.sqlite.session import Transcript, refused
 
@@ -15,7 +15,7 @@ SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 def tampering(bench: Bench, subject: Subject) -> Iterator[Probe]:
     """The probes of one relation."""
     suffix, name = SUFFIX[subject.which], quoted(subject.relation.name)
-    other = subject.maker.row(bench.words.fresh())
+    other = subject.row_builder.row(bench.words.fresh())
     condition, parameters = same(subject.first)
     yield _tried(bench, f"writer-update{suffix}", subject, list(_updates(subject, other)))
     yield _tried(bench, f"writer-delete{suffix}", subject, [Sql(f"DELETE FROM {name} WHERE {condition}", parameters)])
@@ -80,8 +80,8 @@ def _tried(bench: Bench, name: str, subject: Subject, changes: list[Sql]) -> Pro
         with bench.session(place=bench.place(subject)) as session:
             transcript.run(session, BEGIN)
             answer = transcript.run(session, change)
-            seen = transcript.run(session, look({"first": row_of(subject)}))
+            observed = transcript.run(session, inspect({"first": row_of(subject)}))
             session.end()
-        if not all_there(seen) or not (refused(answer) or adds):
+        if not all_there(observed) or not (refused(answer) or adds):
             break
     return made(name, transcript)

@@ -12,7 +12,7 @@ from pathlib import Path
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, Judgement, Part, Surface
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.sqlite import examine, relation_name
+from holdfast.conformance.fitness.sqlite import gather_evidence, relation_name
 from tests.fitness.sqlite.schemas import Schema
 
 # Root gives its files away; everybody else has them already.
@@ -88,5 +88,5 @@ def surface_of(schema: Schema, files: Files) -> Surface:
 def judged(schema: Schema, home: Path) -> tuple[Evidence, Judgement]:
     """The files made, looked at and judged."""
     with made(schema, home) as files:
-        evidence = examine(files.live, surface_of(schema, files), policy_of(schema))
+        evidence = gather_evidence(files.live, surface_of(schema, files), policy_of(schema))
     return evidence, judge(evidence, policy_of(schema))

@@ -278,10 +278,10 @@ KEYS = (
     *(
         miss(
             f"key-form-with-{what}",
-            changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", f"CHECK ({twin} OR "))),
+            changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", f"CHECK ({neighbour} OR "))),
             a="KEY_NOT_CANONICAL",
         )
-        for what, twin in {
+        for what, neighbour in {
             "a-prefix": "logical_request_key GLOB 'sha256:*'",
             "a-version": "logical_request_key GLOB 'v1:*'",
             "0x": "logical_request_key GLOB '0x*'",

@@ -26,22 +26,22 @@ def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) ->
     _, judgement = judged(schema, tmp_path)
 
     findings = judgement.findings
-    told = "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for f in findings for r in f.reasons)
-    assert _letters(findings, Standing.REFUTED) == sorted(schema.refuted), told
-    assert _letters(findings, Standing.UNPROVEN) == sorted(schema.unproven), told
+    text = "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for f in findings for r in f.reasons)
+    assert _letters(findings, Standing.REFUTED) == sorted(schema.refuted), text
+    assert _letters(findings, Standing.UNPROVEN) == sorted(schema.unproven), text
     assert judgement.status is (Status.NOT_FIT if schema.refuted or schema.unproven else Status.FIT)
-    _has_codes(findings, {**schema.refuted, **schema.unproven}, told)
+    _has_codes(findings, {**schema.refuted, **schema.unproven}, text)
 
 
 def _letters(findings: tuple[Finding, ...], standing: Standing) -> list[str]:
     return [finding.criterion.value for finding in findings if finding.standing is standing]
 
 
-def _has_codes(findings: tuple[Finding, ...], expected: Mapping[str, str], told: str) -> None:
+def _has_codes(findings: tuple[Finding, ...], expected: Mapping[str, str], text: str) -> None:
     for finding in findings:
         codes = {reason.code for reason in finding.reasons}
         wanted = set(expected.get(finding.criterion.value, "").split())
-        assert wanted <= codes, f"{finding.criterion.value} lacks {sorted(wanted - codes)}:\n{told}"
+        assert wanted <= codes, f"{finding.criterion.value} lacks {sorted(wanted - codes)}:\n{text}"
 
 
 @pytest.mark.parametrize("schema", FIT_ONES[:1] + LEDGERS[:1], ids=lambda schema: schema.name)

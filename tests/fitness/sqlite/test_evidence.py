@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from holdfast.conformance.fitness import form
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import EvidenceClass, Standing, Status
-from holdfast.conformance.fitness.sqlite.sheet import NEEDS
+from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Judgement, Observed, Standing, Status, Surface
+from holdfast.conformance.fitness.sqlite.judging import NEEDS
 from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
-from holdfast.specs import strictjson
+from holdfast.specs.typed import json_of, read
 from tests.fitness.sqlite.files import judged, policy_of
 from tests.fitness.sqlite.misses import KEYS, LEDGERS
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -22,11 +22,12 @@ from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(schema: Schema, tmp_path: Path) -> None:
     evidence, judgement = judged(schema, tmp_path)
 
-    text = strictjson.canonical(form.evidence_json(evidence))
-    again = form.evidence_of(strictjson.loads(text), form.surface_of(form.surface_json(evidence.surface)))
+    held = Observed(evidence.snapshot, evidence.probes, evidence.lost)
+    surface, again = read(json_of(evidence.surface), Surface), read(json_of(held), Observed)
+    back = Evidence(surface, again.snapshot, again.probes, again.lost)
 
-    assert judge(again, policy_of(schema)) == judgement
-    assert form.judgement_of(strictjson.loads(strictjson.canonical(form.judgement_json(judgement)))) == judgement
+    assert judge(back, policy_of(schema)) == judgement
+    assert read(json_of(judgement), Judgement) == judgement
 
 
 @pytest.mark.parametrize("each", [EvidenceClass.CLONE, EvidenceClass.CONCURRENCY])
@@ -35,15 +36,17 @@ def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: Eviden
     less = replace(evidence, probes=tuple(probe for probe in evidence.probes if probe.evidence is not each))
     # Somebody says the one word by which it was known that the copy was probed.
     integrity = tuple(probe for probe in evidence.probes if probe.name.startswith("integrity"))
-    less = replace(less, probes=(*(replace(probe, evidence=EvidenceClass.LIVE) for probe in integrity), *less.probes))
+    less = replace(
+        less, probes=(*(structs.replace(probe, evidence=EvidenceClass.LIVE) for probe in integrity), *less.probes)
+    )
 
     found = {finding.criterion: finding for finding in judge(less, policy_of(FIT_ONES[0])).findings}
 
     assert fit.status is Status.FIT
     for criterion in (criterion for criterion, needs in NEEDS.items() if each in needs):
         assert found[criterion].standing is not Standing.PROVEN
-        told = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
-        assert told == [f"no evidence of the class {each.value}: nothing of it was tried"]
+        described = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
+        assert described == [f"no evidence of the class {each.value}: nothing of it was tried"]
 
 
 _BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DROP TABLE gone;"

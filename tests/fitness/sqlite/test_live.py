@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names
-from holdfast.conformance.fitness.gather import examine as gather
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status, digest
-from holdfast.conformance.fitness.sqlite import examine, findings, path_of, relation_name, search, take
+from holdfast.conformance.fitness.gather import assess as gather
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
+from holdfast.conformance.fitness.sqlite import findings, gather_evidence, path_of, relation_name, search, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -55,8 +56,8 @@ def _state(folder: Path) -> Mapping[str, tuple[int, int, int, bytes]]:
     """Everything in a folder: inode, size, time of the last write, and the bytes."""
     found = {}
     for path in sorted(folder.iterdir()):
-        seen = path.stat()
-        found[path.name] = (seen.st_ino, seen.st_size, seen.st_mtime_ns, path.read_bytes())
+        observed = path.stat()
+        found[path.name] = (observed.st_ino, observed.st_size, observed.st_mtime_ns, path.read_bytes())
     return found
 
 
@@ -115,21 +116,21 @@ def test_a_log_that_nobody_recovered_is_not_read_around_and_not_recovered(tmp_pa
 
 
 def test_a_reader_without_locks_reads_again_when_somebody_wrote_meanwhile(tmp_path: Path) -> None:
-    seen: list[int] = []
+    observed: list[int] = []
 
     def reading(connection: sqlite3.Connection) -> int:
-        seen.append(connection.execute("SELECT count(*) FROM consumed").fetchone()[0])
-        if len(seen) == 1:
+        observed.append(connection.execute("SELECT count(*) FROM consumed").fetchone()[0])
+        if len(observed) == 1:
             with sqlite3.connect(files.live) as writer:
                 writer.execute("INSERT INTO consumed VALUES ('n', 'k')")
             writer.close()
             # As old as it was, a file is told by its size and by what lies beside it; this one is a moment younger.
             os.utime(files.live, ns=(time.time_ns(), time.time_ns()))
-        return seen[-1]
+        return observed[-1]
 
     with made(FIT, tmp_path) as files:
         assert read(files.live, reading) == 1
-    assert seen == [0, 1]
+    assert observed == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
             )
         connection.close()
 
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     reasons = [reason.code for finding in findings(evidence, policy_of(FIT)) for reason in finding.reasons]
 
     assert "CORRUPT" in reasons
@@ -183,7 +184,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
 
 def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path: Path) -> None:
     def now() -> str:
-        return digest(take(files.live, surface_of(FIT, files), policy_of(FIT)).structure, policy_of(FIT).as_json())
+        return bound_to(take(files.live, surface_of(FIT, files), policy_of(FIT)).structure, policy_of(FIT).written())
 
     with made(FIT, tmp_path) as files:
         first = now()
@@ -206,7 +207,7 @@ def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path:
 
 def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
     with made(FIT, tmp_path) as files:
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), "the disk is full")
     bare = type(evidence)(evidence.surface, evidence.snapshot, (), lost)
 
@@ -219,7 +220,7 @@ def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
 
 def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_path: Path) -> None:
     with made(FIT, tmp_path) as files:
-        evidence = examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
     judged = [probe.name for probe in evidence.probes if probe.name not in ("first", "audit-first")]
     unheeded = []
     for name in judged:
@@ -254,6 +255,6 @@ def test_nothing_of_the_copy_is_left_behind(tmp_path: Path, monkeypatch: pytest.
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     with made(FIT, tmp_path) as files:
-        examine(files.live, surface_of(FIT, files), policy_of(FIT))
+        gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
 
     assert list(scratch.iterdir()) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.fitness.gather import Names, examine
+from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import Standing, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
@@ -36,7 +36,7 @@ def test_it_is_found_and_fit_for_a_declared_account_and_declared_connections(pro
     surface, audit = provisioned
     policy = Policy(sqlite_writer_uid=OWNER, sqlite_connection=DECLARED)
 
-    found = examine(str(surface), Names(audit=f"{audit}:audit"), policy)
+    found = assess(str(surface), Names(audit=f"{audit}:audit"), policy)
 
     assert found.judgement.status is Status.FIT, found.judgement.reasons
 
@@ -46,7 +46,7 @@ def test_without_a_declaration_neither_writer_nor_durability_is_proven_and_repla
 ) -> None:
     surface, audit = provisioned
 
-    judgement = examine(str(surface), Names(audit=f"{audit}:audit"), Policy()).judgement
+    judgement = assess(str(surface), Names(audit=f"{audit}:audit"), Policy()).judgement
 
     assert judgement.status is Status.NOT_FIT
     standings = {f.criterion.value: f.standing for f in judgement.findings if f.standing is not Standing.PROVEN}

@@ -6,10 +6,10 @@ import sqlite3
 
 import pytest
 
+from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
 from holdfast.conformance.fitness.sqlite.rows import digest_of
 from holdfast.conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
-from holdfast.conformance.fitness.twins import NUL_TWINS, TWINS
 
 KEY = digest_of("key")
 _TEXT, _ONLY = "typeof(k) = 'text'", "k NOT GLOB '*[^0-9a-f]*'"
@@ -69,9 +69,9 @@ def test_a_text_shows_that_there_is_one_spelling_and_no_twin_goes_in(condition: 
     connection.execute(found.sql)
     connection.execute("INSERT INTO t VALUES (?)", (KEY,))
     middle = f"{KEY[:3]}\0{'g' * 60}"
-    for twin in (*(make(KEY) for make, _ in {**TWINS, **NUL_TWINS}.values()), KEY.encode(), middle, ""):
+    for neighbour in (*(make(KEY) for make, _ in {**NEIGHBOURS, **NUL_NEIGHBOURS}.values()), KEY.encode(), middle, ""):
         with pytest.raises(sqlite3.IntegrityError):
-            connection.execute("INSERT INTO t VALUES (?)", (twin,))
+            connection.execute("INSERT INTO t VALUES (?)", (neighbour,))
     connection.close()
 
 

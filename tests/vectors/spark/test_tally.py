@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.reports.evidence import Vectors
+from holdfast.reports.evidence import SdkIdentity, Vectors
 from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark.judge import packed, unpacked
 from holdfast.vectors.jcs.spark.tally import (
@@ -89,5 +89,5 @@ def test_each_profile_counts_every_row_once() -> None:
 
 
 def test_a_table_without_a_line_of_the_runs_own_profile_does_not_add_up() -> None:
-    line = Vectors("1", 0, 5, 16_384, None, "core", {"name": "x"}, 2, 0, (), ())
+    line = Vectors("1", 0, 5, 16_384, None, "core", SdkIdentity("x", "", "", ""), 2, 0, (), ())
     assert line.unbalanced() == {"core": 2}

@@ -28,11 +28,11 @@ NEEDS: dict[Criterion, tuple[EvidenceClass, ...]] = {
 
 
 @dataclass(slots=True)
-class Sheet(Reasons):
+class Judging(Reasons):
     """One criterion of a surface in SQLite files."""
 
     # Probes that showed nothing, by what stood in the way.
-    untold: dict[tuple[Part, str], list[str]] = field(default_factory=dict)
+    inconclusive: dict[tuple[Part, str], list[str]] = field(default_factory=dict)
 
     def relation(self, which: Part) -> Relation | None:
         """The relation of a part."""
@@ -80,7 +80,7 @@ class Sheet(Reasons):
         """What could not be tried proves nothing."""
         for name, outcome in found.items():
             if outcome in (Outcome.FAILED, Outcome.NOT_SHOWN):
-                self.untold.setdefault((which, came_to(self.evidence.probe(name))), []).append(name)
+                self.inconclusive.setdefault((which, came_to(self.evidence.probe(name))), []).append(name)
 
     def columns(
         self, relation: Relation, which: Part, words: Iterable[str], *, besides: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Sheet(Reasons):
 
     def finding(self) -> Finding:
         """The criterion with all that was said about it."""
-        for (which, cause), names in self.untold.items():
-            self.doubt(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
+        for (which, cause), names in self.inconclusive.items():
+            self.unproven(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
         self._miss(NEEDS[self.criterion])
         return Finding(self.criterion, self._standing(), tuple(self.reasons), tuple(self.rows), tuple(self.probes))

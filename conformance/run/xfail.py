@@ -9,7 +9,7 @@
     expires = 2026-03-31            # the last day
 
 An entry that no longer says the truth (its case passes, fails otherwise, is not in the plan), is past its day, or names
-a day more than 90 days away is a problem of its own: a list of excuses that nobody prunes hides the next failure.
+a day more than 90 days away is a problem of its own: a list of excuses that is never pruned hides the next failure.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from holdfast.specs import schema
 from holdfast.specs.files import read_regular
 
 _ADVICE = "see specs/schemas/xfail.schema.json"
-# A list of excuses that somebody keeps by hand is a few kilobytes.
+# A list of excuses that is kept by hand is a few kilobytes.
 _LONGEST = 1024 * 1024
-# A quarter of a year: what nobody mended by then is looked at again.
+# A quarter of a year: what is not mended by then is decided anew.
 MOST_DAYS = timedelta(days=90)
 
 

@@ -1,4 +1,4 @@
-"""Where probes are made: a surface, rows for it, and who sends them."""
+"""Building probes: a surface, rows for it, and the sessions that send them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import contextmanager
 
 from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Surface
 from holdfast.conformance.fitness.policy import NONCE, Policy
-from holdfast.conformance.fitness.postgres.rows import Insert, Maker, Pick, quoted, relation_text
+from holdfast.conformance.fitness.postgres.rows import Insert, RowBuilder, Sample, quoted, relation_text
 from holdfast.conformance.fitness.postgres.sessions import Attempt, Session
 
 KEY, REPLAY_KEY = "logical_request_key", "replay_key"
 
 
-class Workshop:
+class ProbeBuilder:
     """Makes and sends the rows of one surface. `helper` inserts what rows refer to outside the surface."""
 
     def __init__(
         self,
-        maker: Maker,
+        row_builder: RowBuilder,
         surface: Surface,
         policy: Policy,
         *,
@@ -29,7 +29,7 @@ class Workshop:
         first: int = 1,
     ) -> None:
         """Learn how rows look; theirs are the numbers from `first` on. Raises RowError."""
-        self.maker = maker
+        self.row_builder = row_builder
         self.policy = policy
         self.helper = helper
         self._evidence = evidence
@@ -39,7 +39,7 @@ class Workshop:
         # A nonce in the effect's own row needs no row of its own, and proves nothing.
         if Part.NONCE in surface.parts and surface.parts[Part.NONCE] != surface.parts[Part.EFFECT]:
             parts.append(Part.NONCE)
-        self.order = maker.learn(tuple(parts))
+        self.order = row_builder.learn(tuple(parts))
         apart = surface.parts.get(Part.AUDIT) not in {None, *(surface.parts[part] for part in parts)}
         # An audit within another part is no audit; it is tried as that part.
         self.audit = (Part.AUDIT,) if apart else ()
@@ -52,34 +52,34 @@ class Workshop:
         """A probe that cannot be tried."""
         return self.attempt(name, evidence=evidence).failed(reason)
 
-    def fresh(self, words: Mapping[str, int] | None = None) -> Pick:
+    def fresh(self, words: Mapping[str, int] | None = None) -> Sample:
         """A row like no other, but for these words."""
-        return Pick(next(self._numbers), words or {})
+        return Sample(next(self._numbers), words or {})
 
-    def like(self, known: Pick, *words: str) -> Pick:
+    def like(self, known: Sample, *words: str) -> Sample:
         """A fresh row that has these words, or columns, of a known one."""
         return self.fresh({word: known.number(word) for word in words})
 
     def lacks(self, part: Part, word: str) -> str:
         """Why a word of the contract cannot be tried on a part; empty if it can."""
-        if part not in self.maker.relations or (part is Part.NONCE and part not in self.order):
+        if part not in self.row_builder.relations or (part is Part.NONCE and part not in self.order):
             return f"there is no {part.value} relation of its own"
-        if self.maker.has(part, word):
+        if self.row_builder.has(part, word):
             return ""
-        return f"no column for {word} takes a value in {self.maker.relations[part]}"
+        return f"no column for {word} takes a value in {self.row_builder.relations[part]}"
 
     def cannot_be_said(self, part: Part, word: str) -> str:
         """Why no statement can give a word a value; empty if one can, if need be instead of what the server numbers."""
-        column = self.maker.table(part).columns.get(self.policy.column(word))
+        column = self.row_builder.table(part).columns.get(self.policy.column(word))
         if column is None or column.generated:
-            return f"no column for {word} takes a value in {self.maker.relations[part]}"
+            return f"no column for {word} takes a value in {self.row_builder.relations[part]}"
         return ""
 
     def missing(self, part: Part, word: str) -> str:
         """Why a word of the contract cannot be read from a part; empty if it can."""
-        if self.policy.column(word) in self.maker.table(part).columns:
+        if self.policy.column(word) in self.row_builder.table(part).columns:
             return ""
-        return f"there is no column for {word} in {self.maker.relations[part]}"
+        return f"there is no column for {word} in {self.row_builder.relations[part]}"
 
     def before(self, part: Part) -> tuple[Part, ...]:
         """The parts whose rows must be there first."""
@@ -87,40 +87,40 @@ class Workshop:
 
     def select(self, part: Part, word: str, condition: str) -> str:
         """A query for what the column of a word says, under the name of the word."""
-        column, table = quoted(self.policy.column(word)), relation_text(self.maker.relations[part])
+        column, table = quoted(self.policy.column(word)), relation_text(self.row_builder.relations[part])
         return f"SELECT {column} AS {word} FROM {table} WHERE {condition}"
 
     def put(
         self,
         attempt: Attempt,
         session: Session,
-        pick: Pick,
+        sample: Sample,
         *,
         upto: Part | None = None,
         changed: Mapping[str, str | None] | None = None,
         suffix: str = "",
     ) -> Answer:
-        """Insert the rows of a pick in their order, the part `upto` last, and only that with `changed` and `suffix`.
+        """Insert the rows of a sample in their order, the part `upto` last, and only that with `changed` and `suffix`.
 
         Without `upto` all of them. Ends with the first that is refused, and returns its answer or the last one.
         """
         answer = Answer()
         for part in self._parts(upto):
             last = part is upto
-            insert = self.maker.insert(part, pick, changed if last else None)
-            answer = self.send(attempt, session, insert, pick, suffix if last else "")
+            insert = self.row_builder.insert(part, sample, changed if last else None)
+            answer = self.send(attempt, session, insert, sample, suffix if last else "")
             if answer.sqlstate is not None:
                 break
         return answer
 
-    def send(self, attempt: Attempt, session: Session, insert: Insert, pick: Pick, suffix: str = "") -> Answer:
+    def send(self, attempt: Attempt, session: Session, insert: Insert, sample: Sample, suffix: str = "") -> Answer:
         """One row, after the rows outside the surface that it refers to."""
-        self.prepare(attempt, insert, pick)
+        self.prepare(attempt, insert, sample)
         return attempt.send(session, insert.text(suffix), insert.parameters)
 
-    def prepare(self, attempt: Attempt, insert: Insert, pick: Pick) -> None:
+    def prepare(self, attempt: Attempt, insert: Insert, sample: Sample) -> None:
         """Insert the rows outside the surface that a row refers to, unless they are there from an earlier one."""
-        for parent in self.maker.parents((insert,), pick):
+        for parent in self.row_builder.parents((insert,), sample):
             statement, answer = self.helper.send(parent.text(" ON CONFLICT DO NOTHING"), parent.parameters)
             if answer.sqlstate is not None or answer.affected:
                 attempt.keep(statement, answer)
@@ -132,36 +132,36 @@ class Workshop:
             return (upto,)
         return self.order[: self.order.index(upto) + 1]
 
-    def value(self, part: Part, word: str, pick: Pick) -> str:
-        """What the column for a word says in the row of a pick."""
-        return str(self.maker.insert(part, pick).values[self.policy.column(word)])
+    def value(self, part: Part, word: str, sample: Sample) -> str:
+        """What the column for a word says in the row of a sample."""
+        return str(self.row_builder.insert(part, sample).values[self.policy.column(word)])
 
     def count(
-        self, picks: Mapping[str, tuple[Part, Pick]], *, before: Mapping[str, int] | None = None
+        self, samples: Mapping[str, tuple[Part, Sample]], *, before: Mapping[str, int] | None = None
     ) -> tuple[str, tuple[str | None, ...]]:
-        """A query that counts the rows of picks, each under its name; null where there is no such part.
+        """A query that counts the rows of samples, each under its name; null where there is no such part.
 
-        Rows that cannot be told from those of a pick, and were there `before`, are not counted.
+        Rows that cannot be told from those of a sample, and were there `before`, are not counted.
         """
         texts: list[str] = []
         parameters: list[str | None] = []
-        for name, (part, pick) in picks.items():
+        for name, (part, sample) in samples.items():
             if part not in (*self.order, *self.audit):
                 texts.append(f"NULL::int AS {name}")
                 continue
-            condition, values = self.find(part, pick, len(parameters))
+            condition, values = self.find(part, sample, len(parameters))
             parameters += values
-            table = relation_text(self.maker.relations[part])
+            table = relation_text(self.row_builder.relations[part])
             less = f" - {known}" if (known := (before or {}).get(name, 0)) else ""
             texts.append(f"(SELECT pg_catalog.count(*)::int{less} FROM {table} WHERE {condition}) AS {name}")
         return f"SELECT {', '.join(texts)}", tuple(parameters)
 
-    def find(self, part: Part, pick: Pick, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:
-        """A condition that finds the row of a pick, by the contract's key if it has one; places after `offset`."""
+    def find(self, part: Part, sample: Sample, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:
+        """A condition that finds the row of a sample, by the contract's key if it has one; places after `offset`."""
         word = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
-        insert = self.maker.insert(part, pick)
+        insert = self.row_builder.insert(part, sample)
         column = None if word is None else self.policy.column(word)
-        return self.maker.locate(insert, prefer=column, offset=offset)
+        return self.row_builder.locate(insert, prefer=column, offset=offset)
 
 
 @contextmanager

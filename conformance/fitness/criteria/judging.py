@@ -1,4 +1,4 @@
-"""The sheet on which one criterion is judged: what it rests on, and every reason against it."""
+"""Judging one criterion of a surface in PostgreSQL: what it rests on, and every reason against it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIVE = "live-"
 
 
 @unique
-class Silence(Enum):
+class NoRows(Enum):
     """What it means that a statement gave no error and no count of rows.
 
     A row that is not refused and not added is taken for added by whoever does not count. A change that changed nothing
@@ -53,7 +53,7 @@ class Silence(Enum):
 
 
 @dataclass(slots=True)
-class Sheet(Reasons):
+class Judging(Reasons):
     """One criterion of a surface in PostgreSQL."""
 
     catalogue: Catalogue
@@ -64,12 +64,12 @@ class Sheet(Reasons):
         """The relation of a part, if the surface has one."""
         return self.evidence.surface.parts.get(part)
 
-    def check(self, look: Callable[[Sheet], None]) -> None:
+    def check(self, inspect: Callable[[Judging], None]) -> None:
         """Let one check look; what it cannot read leaves the criterion unproven."""
         try:
-            look(self)
+            inspect(self)
         except UnreadError as error:
-            self.doubt(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
+            self.unproven(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
 
     def tried(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
         """A probe with the answer that counts, on the clone and, where somebody consented, on the live table.
@@ -116,27 +116,27 @@ class Sheet(Reasons):
         *,
         part: Part | None = None,
         by: Callable[[Answer], bool] | None = None,
-        silence: Silence = Silence.NO_REFUSAL,
+        no_rows: NoRows = NoRows.NO_REFUSAL,
         staged: bool = False,
     ) -> None:
         """What must not go through. Going through refutes with `code`; any answer that shows nothing is a doubt."""
         for probe, answer in self.staged(name) if staged else self.tried(name):
-            if answer.sqlstate is None and (answer.affected != 0 or silence is Silence.DONE):
+            if answer.sqlstate is None and (answer.affected != 0 or no_rows is NoRows.DONE):
                 self.refute(code, f"{text}: {_done(answer)}", part=part, probes=[probe.name])
-            elif answer.sqlstate is None and silence is Silence.NO_REFUSAL:
+            elif answer.sqlstate is None and no_rows is NoRows.NO_REFUSAL:
                 ignored = (
                     f"the row of the probe {probe.name} was neither refused nor added: no error, and no row; whoever "
                     "does not count takes it for added"
                 )
                 self.refute(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
-            elif answer.sqlstate is None and silence is Silence.NOTHING_DONE:
+            elif answer.sqlstate is None and no_rows is NoRows.NOTHING_DONE:
                 ignored = (
                     f"the change of the probe {probe.name} was not refused and changed nothing: no error, and no row; "
                     "whether another change would be refused is not shown; let the guard raise an exception"
                 )
-                self.doubt(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
+                self.unproven(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
             elif answer.sqlstate is not None and not (by or refused)(answer):
-                self.doubt(
+                self.unproven(
                     Code.PROBE_FAILED,
                     f"the probe {probe.name} shows nothing: {_said(answer)}",
                     part=part,
@@ -149,8 +149,8 @@ class Sheet(Reasons):
         refuted = any(reason.standing is Standing.REFUTED for reason in self.reasons)
         # A refuted criterion has its reasons: what could not be tried besides is no news.
         if self._silent and not refuted and not any(each in self.evidence.lost for each in self.needs):
-            told = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
-            self.doubt(Code.PROBE_FAILED, f"not shown by any probe: {told}", probes=sorted(self._silent))
+            described = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
+            self.unproven(Code.PROBE_FAILED, f"not shown by any probe: {described}", probes=sorted(self._silent))
         probes = tuple(dict.fromkeys(sorted(self.probes)))
         return Finding(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
 
@@ -200,12 +200,12 @@ def _said(answer: Answer) -> str:
     return f"{answer.sqlstate or 'no error'} {answer.message}".strip()
 
 
-def sound(sheet: Sheet, checks: Iterable[Row]) -> list[Row]:
+def sound(judging: Judging, checks: Iterable[Row]) -> list[Row]:
     """Checks that hold for every row, old and new, and whose text says all that they do."""
     return [
         check
         for check in checks
-        if check["validated"] and check["enforced"] and not check.get("volatile") and not foreign_calls(sheet, check)
+        if check["validated"] and check["enforced"] and not check.get("volatile") and not foreign_calls(judging, check)
     ]
 
 
@@ -217,7 +217,7 @@ _WORDS = re.compile(
 )
 
 
-def foreign_calls(sheet: Sheet, check: Row) -> list[str]:
+def foreign_calls(judging: Judging, check: Row) -> list[str]:
     """What a check uses beyond pg_catalog and nobody has reviewed: what that answers no text of the check says."""
     found = [
         f"{_bare(each['schema'])}.{_bare(each['name'])}"
@@ -225,7 +225,7 @@ def foreign_calls(sheet: Sheet, check: Row) -> list[str]:
         if each["name"] is not None and _bare(each["schema"]) != "pg_catalog"
     ]
     # Which function a cast between two types of PostgreSQL is, only the catalogue says.
-    return [name for name in dict.fromkeys((*found, *check["calls"])) if name not in sheet.policy.reviewed]
+    return [name for name in dict.fromkeys((*found, *check["calls"])) if name not in judging.policy.reviewed]
 
 
 def _bare(name: str) -> str:

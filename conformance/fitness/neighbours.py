@@ -1,14 +1,14 @@
-"""Other spellings of one key, which a surface must refuse: the usual ones, because all of them nobody can try."""
+"""Near misses of a key: other spellings that a surface must refuse. The usual ones, for there is no end of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-# From a consumed key to the twin, and what the twin is in words.
-Twin: TypeAlias = tuple[Callable[[str], str], str]
+# From a consumed key to the neighbour, and what the neighbour is in words.
+Neighbour: TypeAlias = tuple[Callable[[str], str], str]
 # By the end of the name of its probe, in the order in which they are tried.
-TWINS: Mapping[str, Twin] = {
+NEIGHBOURS: Mapping[str, Neighbour] = {
     "upper": (str.upper, "in upper case"),
     "space": (lambda key: f"{key} ", "with a space at its end"),
     "leading-space": (lambda key: f" {key}", "with a space before it"),
@@ -21,7 +21,7 @@ TWINS: Mapping[str, Twin] = {
     "doubled": (lambda key: f"{key}{key}", "twice in a row"),
 }
 # SQLite only, because no text of PostgreSQL holds a NUL: length() and GLOB look no further than to the first one.
-NUL_TWINS: Mapping[str, Twin] = {
+NUL_NEIGHBOURS: Mapping[str, Neighbour] = {
     "nul": (lambda key: f"{key}\0", "with a NUL at its end"),
     "nul-tail": (lambda key: f"{key}\0x", "with a NUL and more at its end"),
 }

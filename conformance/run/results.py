@@ -13,6 +13,7 @@ from holdfast.reports.results import Outcome, Result, Results
 from holdfast.specs import Contract
 from holdfast.specs.model import Level
 from holdfast.specs.strictjson import canonical
+from holdfast.specs.typed import written
 
 # A transcript is an attachment to read, not evidence; the evidence has all of it.
 MAX_TRANSCRIPT = 256 * 1024
@@ -90,7 +91,7 @@ def _result(
 ) -> Result:
     clauses = [contract.clauses[name] for name in planned.clauses]
     binds = any(clause.level is Level.MUST for clause in clauses)
-    told = [f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {clause.harm}" for clause in clauses]
+    clauses_text = [f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {clause.harm}" for clause in clauses]
     missing = Result(
         case=planned.id,
         contract=planned.contract,
@@ -100,7 +101,7 @@ def _result(
         verdict=MISSING,
         severity="critical" if binds else "minor",
         message="the case was planned and has no result",
-        text="\n".join(told),
+        text="\n".join(clauses_text),
     )
     if line is None:
         return missing
@@ -124,7 +125,7 @@ def _result(
         outcome=_outcome(verdict, line, binds=binds),
         verdict=line.verdict,
         message=" ".join(line.detail.split()),
-        text="\n".join([f"{line.verdict}: {planned.title}", *told, *explained]),
+        text="\n".join([f"{line.verdict}: {planned.title}", *clauses_text, *explained]),
         excused=line.excused,
         transcript="" if verdict is Verdict.CONFORMS else _transcript(sides, line),
         started=header.started + timedelta(microseconds=min(sent)) if sent else None,
@@ -159,9 +160,9 @@ def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> s
     lines: list[str] = []
     until = 0
     for each in shown:
-        told = {name: value for name, value in each.as_json().items() if name not in ("type", "case")}
+        members = {name: value for name, value in written(each).items() if name not in ("type", "case")}
         judged = each.n == line.n
-        lines.append(canonical({**told, **({"judged": True} if judged else {})}).decode())
+        lines.append(canonical({**members, **({"judged": True} if judged else {})}).decode())
         until = len("\n".join(lines)) if judged else until
     text = "\n".join(lines)
     if len(text) <= MAX_TRANSCRIPT:

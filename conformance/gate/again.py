@@ -1,0 +1,149 @@
+"""Judging again: no verdict line is believed alone, the exchanges beside it must show it. Pure.
+
+A scripted case is judged by `conformance.cases.judge`, a suite test by `gate.suites`, a fault by `gate.faults`: each by
+the function that judged it in the run. What is believed all the same stands in `reports.evidence.believed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault
+from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement
+from holdfast.conformance.gate.suites import inconclusive_suite, is_randomised, judge_suite
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
+from holdfast.reports.evidence import Exchange, Header, VerdictLine
+
+# The exchanges of a run by case and by side.
+Sides = Mapping[str, Mapping[str, tuple[Exchange, ...]]]
+
+
+def judged_again(
+    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], header: Header, sides: Sides
+) -> Iterator[GateReason]:
+    """A verdict line is never believed alone: the exchanges must show it."""
+    claims = header.adapter.claims
+    not_claimed = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
+    for planned, line in results:
+        recorded = Verdict(line.verdict)
+        if recorded is Verdict.KIT_FAULT:
+            continue
+        found = sides.get(planned.id, {})
+        again: Judgement | None = None
+        if not planned.scripted:
+            yield from _inconclusive(requirement, planned, recorded, found, not_claimed=not_claimed)
+        fault = requirement.contract.fault(planned.id)
+        if fault is not None:
+            records = tuple(map(Record.of, found.get("main", ())))
+            again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
+        elif is_randomised(requirement.contract, planned):
+            again = _recorded(line)
+        else:
+            again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
+        yield from _disputed(planned, line, again, found)
+        yield from _embellished(planned, line, again)
+
+
+def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
+    """What conforms has nothing beside it: no excuse, and no words but why it ended early or does not apply."""
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
+        return
+    said = [line.silence, line.expected, line.received, line.advice, line.excused]
+    if not again.detail:
+        said.append(line.detail)
+    if any(said):
+        text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
+
+
+def _disputed(
+    planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
+) -> Iterator[GateReason]:
+    """The exchanges call for another verdict than the one that is recorded, or for one of another exchange."""
+    recorded = _recorded(line)
+    if _agree(recorded, again):
+        if _is_misplaced(recorded, sides):
+            text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+        return
+    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
+    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
+    text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
+    # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
+    status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
+    yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
+
+
+def _inconclusive(
+    requirement: Requirement,
+    planned: PlannedCase,
+    recorded: Verdict,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    not_claimed: Mapping[str, str],
+) -> Iterator[GateReason]:
+    """That a suite test or a fault conforms is believed only beside a session, whatever else the exchanges show."""
+    if recorded is not Verdict.CONFORMS:
+        return
+    records = tuple(map(Record.of, sides.get("main", ())))
+    try:
+        fault = requirement.contract.fault(planned.id)
+        why = inconclusive_suite(requirement.contract, records, not_claimed)
+        if why is None and fault is not None:
+            why = inconclusive_fault(fault, records)
+    except Exception as error:
+        why = f"they cannot be read ({type(error).__name__}: {error})"
+    if why is not None:
+        text = f"{planned.id}: recorded is conforms, its exchanges cannot show that: {why}; run again"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+
+
+def _recorded(line: VerdictLine) -> Judgement:
+    """What a verdict line says, as far as it is compared."""
+    return Judgement(
+        Verdict(line.verdict),
+        None if line.silence is None else Silence(line.silence),
+        side=None if line.side is None else Side(line.side),
+        n=line.n,
+    )
+
+
+def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+    """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
+    if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
+        return recorded.side is not None or recorded.n is not None
+    return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
+
+
+def _agree(recorded: Judgement, again: Judgement) -> bool:
+    if again.verdict is recorded.verdict:
+        return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
+    # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
+    incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
+    return recorded.verdict.is_incomplete and incomplete
+
+
+def _judge(
+    requirement: Requirement,
+    planned: PlannedCase,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str],
+) -> Judgement:
+    contract = requirement.contract
+    case = contract.case(planned.id)
+    if planned.scripted and case is None:
+        return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
+    main, twin = (tuple(map(Record.of, sides.get(side, ()))) for side in ("main", "twin"))
+    try:
+        if case is None:
+            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
+        return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
+    except Exception as error:
+        # The judge was written for what an adapter may say; a changed file may say anything, and must not open.
+        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
