@@ -67,5 +67,5 @@ class Fault(NamedTuple):
             options += ["--short", str(self.short)]
         for device, inode in self.watch:
             options += ["--watch", f"{device}:{inode}"]
-        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").resolve())]
+        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").absolute())]
         return [*python, "--out", str(out), *options, str(workdir), "--", *command]
