@@ -13,7 +13,7 @@ import typer
 
 from holdfast.conformance.adapter.process import StartError
 from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
-from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.failure import no_verdict
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli import current_folder
 from holdfast.conformance.cli.before import EVIDENCE
@@ -264,7 +264,7 @@ def _greet(engine: Engine) -> Greeting:
         log = error.log.strip()
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
         if error.event.kind is Silence.BUSY:
-            advice = ex.silent(error.event.kind, "").advice
+            advice = no_verdict(error.event.kind, "").advice
             raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
         raise _NeverStartedError(
             f"the adapter failed before any case: {error.event.detail}{shown}",

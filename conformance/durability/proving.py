@@ -13,11 +13,11 @@ from pathlib import Path
 from holdfast.conformance.adapter.janitor import Janitor
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
-from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.durability.subject import FAULTED, AdapterSubject, Terms
+from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.told import BY_SIGNALS, Told, read, tell
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
@@ -32,7 +32,7 @@ from holdfast.conformance.faults.report import Finding, Layer, Report, RunError,
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Silence
 from holdfast.specs import Contract
 from holdfast.specs.model import FaultCase, FaultLayer, FaultWorkload
 from holdfast.specs.model import Promise as Judged
@@ -111,8 +111,7 @@ class Proving:
             sweep = self._prepared()
         except (SubjectError, RunError) as error:
             detail = f"the workload could not be prepared while nothing went wrong: {error}"
-            mode = self._mode(str(error))
-            judgement = Judgement(Verdict.NOT_REACHED, detail=detail) if mode is None else ex.silent(mode, detail)
+            judgement = replace(judgement_of(error), detail=detail)
             return judgement.placed(Side.MAIN, len(self._made) - 1 if self._made else None), tuple(self._made)
         before = len(self._terms.faulted)
         # The next rung down: it shows what a kill can show by itself, and proves nothing.

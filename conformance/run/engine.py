@@ -18,15 +18,15 @@ from holdfast.conformance.adapter.launcher import Launcher, Stores
 from holdfast.conformance.adapter.process import Deadlines, StartError, adapter_environment
 from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.reading import worker_count
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.filesystems import VOLATILE, default_parent, filesystem_of
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.surface import observe, unseen
+from holdfast.conformance.session import carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import SurfaceLine
@@ -327,7 +327,7 @@ class Engine:
         driver = self.driver(contract.name)
         reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
         try:
-            judgement = driver.drive(reading)
+            judgement = carried_out(reading, driver.execute)
         except Exception as error:
             # Whatever this is, it is no finding about the adapter.
             judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench, Session, from_base64url
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # The devices that a session begins with.
@@ -62,7 +64,9 @@ class Made:
 class World:
     """Ids and objects of one session, all of its own labels."""
 
-    def __init__(self, bench: Bench, session: Session, label: str, *, algorithm: str = "xchacha20-poly1305") -> None:
+    def __init__(
+        self, bench: Bench, session: SuiteSession, label: str, *, algorithm: str = "xchacha20-poly1305"
+    ) -> None:
         self._session = session
         self._label = label
         self._parameters = bench.contract.parameters
