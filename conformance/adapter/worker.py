@@ -377,7 +377,7 @@ class WorkerPool:
         self._end_all(lambda worker: worker.kill() if worker.dead is not None or worker.busy else worker.shut_down())
 
     def abort(self) -> None:
-        """End every worker at once: the run is over before its time, and nobody waits for good manners."""
+        """End every worker at once: the run is over before its time, and no worker is given time to end in order."""
         self._end_all(Worker.kill)
 
     def _end_all(self, end: Callable[[Worker], None]) -> None:

@@ -118,14 +118,14 @@ class Driver:
         if worker is None or not worker.busy:
             return self.absent(Silence.MISSING, "the worker is gone or has nothing to answer")
         reply = worker.receive(timeout=max(0.0, min(seconds, left)))
-        # Who was left nearly all of the deadline and said nothing hangs, whatever the session has left.
+        # An adapter that had nearly all of the deadline and did not answer hangs, even if the session ends now.
         granted = left >= seconds * (1 - TOO_MUCH)
         if reply.event is None or reply.event.kind is not Silence.HANG or granted:
             return reply
         return replace(reply, event=self._used_up(max(0.0, left)))
 
     def _used_up(self, left: float) -> Event:
-        """The time of the session ran out: by the answers before, or because nobody could run."""
+        """The time of the session ran out: by the answers before, or because the machine was too busy."""
         granted = f"the {self._pool.deadlines.session:.4g} s of the session are used up"
         starved = lost_since(self._began_ns)
         if starved:
@@ -193,7 +193,7 @@ class Driver:
             self._pool.settle()
         else:
             # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives. Where the
-            # machine was too busy nobody knows whether one died.
+            # machine was too busy it is unknown whether one died.
             died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
             died = died and judgement.silence is not Silence.BUSY
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)

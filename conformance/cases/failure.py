@@ -1,6 +1,6 @@
 """How an adapter fails to answer, and what that means: the same for cases, suites and fault workloads. Pure.
 
-An answer `fault` is a failure mode like a crash or a hang: neither accepted nor refused, whatever was expected.
+An answer `fault` is a failure mode like a crash or a hang: it is neither accepted nor refused.
 """
 
 from __future__ import annotations

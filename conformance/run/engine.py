@@ -34,7 +34,7 @@ from holdfast.specs import Case, Contract
 from holdfast.specs.model import FaultCase, Kind
 
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
-# a power loss leaves at each acknowledgement is tried whatever time it takes.
+# a power loss leaves at each acknowledgement is tried without a limit of time.
 FAULT_SECONDS = 4.0
 # What a process of xdist has to say at its end: the files that its adapter was seen to have.
 LOADED = "holdfast_loaded"
@@ -329,7 +329,7 @@ class Engine:
         try:
             judgement = carried_out(reading, driver.execute)
         except Exception as error:
-            # Whatever this is, it is no finding about the adapter.
+            # This is no finding about the adapter.
             judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)

@@ -34,7 +34,7 @@ def _wait(driver: Driver, action: Action) -> str | None:
                 why = f"before the {driver.deadlines.session:.4g} s of the session were used up"
             starved = lost_since(began_ns)
             busy = f"the machine was too busy, {starved}: " if starved else ""
-            return f"{busy}the stop point {action.operand['point']} was not reached {why}"
+            return f"{busy}the failpoint {action.operand['point']} was not reached {why}"
         time.sleep(POLL_S)
     return None
 

@@ -16,7 +16,7 @@ from holdfast.conformance.steps.reached import point_file
 
 def _release(driver: Driver, action: Action) -> str | None:
     if not point_file(driver, action, "reached").exists():
-        return f"the stop point {action.operand['point']} was never reached"
+        return f"the failpoint {action.operand['point']} was never reached"
     point_file(driver, action, "release").touch()
     return None
 

@@ -1,4 +1,4 @@
-"""That no two objects have a key or a nonce in common, of whatever type they are and in whatever store they lie."""
+"""No two objects have a key or a nonce in common, of any type and in any store."""
 
 from __future__ import annotations
 

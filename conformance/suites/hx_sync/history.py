@@ -17,7 +17,7 @@ from holdfast.vectors.derive import derive
 # The devices that a session begins with.
 NODES = ("a", "b", "c")
 _BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
-# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that nobody may normalise. And what
+# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that stays as it is. And what
 # is easily lost: null, and what is empty.
 ODD = {
     "number": 1.5,
@@ -98,7 +98,7 @@ class World:
         return {"session_id": self.uuid(label), "started_at": started_at, "title": title or label}
 
     def pin(self, node: str, session: str, seq: int, *, pinned: bool = True) -> dict[str, Any]:
-        """That somebody pins or unpins an event of device a, b or c."""
+        """A segment that pins or unpins an event of device a, b or c."""
         return {
             "node_id": self.node_id(node),
             "session_id": self.uuid(session),

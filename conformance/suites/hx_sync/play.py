@@ -127,7 +127,7 @@ def all_orders(bench: Bench, session: SuiteSession, made: Sequence[Made], then: 
 
 
 def in_some_order(bench: Bench, session: SuiteSession, node: str, made: Sequence[Made], dice: random.Random) -> None:
-    """Import them one by one in a random order, some again, by either worker; then whatever is left."""
+    """Import them one by one in a random order, some again, by either worker; then all that is left."""
     order = dice.sample(list(made), len(made))
     for each in order + dice.sample(order, len(order) // 3):
         import_one(bench, session, node, each.key, worker=dice.randrange(2))

@@ -18,8 +18,8 @@ from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
 from holdfast.vectors.taxonomy import Profile
 
 _KEY = "mesh.fingerprint"
-# Requests are drawn from the seed of the run: the committed ones are public, and whoever looks them up knows nothing
-# else. Each block of rows tries every field of one request.
+# Requests are generated from the seed of the run, because the committed ones are public and an adapter may look them
+# up. Each block of rows tries every field of one request.
 _BLOCKS = 12
 _METAS, _LARGE = 80, 12
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
