@@ -1,4 +1,4 @@
-"""`holdfast vectors lint`: what can be wrong with committed vectors, and cannot be seen by reading one record.
+"""`holdfast vectors lint`: what can be wrong with committed vectors, and cannot be found by reading one record.
 
 Each check returns problems as text, and none of them stops at the first. Nothing here knows how to canonicalise.
 """

@@ -279,15 +279,15 @@ TRAP = "import pathlib\npathlib.Path({hit!r}).open('a').write(__name__ + '\\n')\
 def test_nothing_in_the_current_folder_or_of_the_users_pytest_matters(jobs: str, temp: Path, tmp_path: Path) -> None:
     hit = tmp_path / "hit"
     cwd = tmp_path / "hostile folder"
-    (cwd / "conformance").mkdir(parents=True)
+    (cwd / "holdfast" / "conformance").mkdir(parents=True)
     modules = (
         "json",
         "yaml",
         "conftest",
         "pytest",
         "logging",
-        "conformance/__init__",
-        "conformance/plugin",
+        "holdfast/__init__",
+        "holdfast/conformance/__init__",
         "sitecustomize",
     )
     for name in modules:

@@ -271,7 +271,7 @@ def altered(asked: Mapping[str, Any]) -> str:
 
 
 def _other(path: str, value: Any, at: str) -> str:
-    """Another value of the same kind, so that nothing but the signature tells the difference."""
+    """Another value of the same kind, so that only the signature shows the difference."""
     if not isinstance(value, str):
         raise ValueError(f"{path} is no text; say `to`")
     if path in _BYTES:

@@ -36,7 +36,7 @@ class Finding:
 
 
 class IncompleteError(Exception):
-    """The rows cannot show anything: a key is missing, or no two rows were there to be told apart."""
+    """The rows cannot show anything: a key is missing, or there were no two rows to distinguish."""
 
 
 def check(batches: Iterable[pa.RecordBatch]) -> list[Finding]:

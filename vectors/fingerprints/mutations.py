@@ -32,7 +32,7 @@ Fingerprinter = Callable[[Mapping[str, Any]], str]
 def derivations() -> dict[str, Fingerprinter]:
     """The fingerprint functions that `mutations` uses unless others are given, by key."""
     modules: dict[str, Mapping[str, Fingerprinter]] = {"mesh": mesh.DERIVATIONS, "rs4a": rs4a.DERIVATIONS}
-    # Not by `derive`, which looks for its modules at every call.
+    # Not by `derive`, which finds its modules again at every call.
     return {key: modules[key.partition(".")[0]][key.partition(".")[2]] for key in COVERED}
 
 

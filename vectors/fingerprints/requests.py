@@ -1,6 +1,6 @@
 """Requests that are distinct or equal by construction: a base request, and changes of one field each.
 
-A drawn request is kept as its *fields*: the values that a key is of, in their normal form. Beside them stands one
+A generated request is kept as its *fields*: the values that a key is of, in their normal form. Beside them stands one
 spelling of the request. Which requests are equal is read from the fields alone, so it does not depend on any code that
 normalises, canonicalises or hashes.
 """

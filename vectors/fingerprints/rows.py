@@ -1,4 +1,4 @@
-"""The rows of mutated requests, one at a time: what is drawn, what is changed, and which rows are equal.
+"""The rows of mutated requests, one at a time: what is generated, what is changed, and which rows are equal.
 
 Rows come in blocks: a base request of each contract, its other spellings, and each of its fields changed once.
 """

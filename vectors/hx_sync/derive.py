@@ -1,7 +1,7 @@
 """Objects, keys and digests of `hx-sync`, computed as the contract words them (specs/hx-sync/methods.yaml).
 
 Bytes travel as base64url without padding. A label fixes what is random elsewhere: the key of an object, its nonces and
-its ids are SHA-256 of it, so that everybody seals the same bytes.
+its ids are SHA-256 of it, so that all implementations seal the same bytes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def canonical(value: Any) -> str:
 
 
 def altered(asked: Mapping[str, Any]) -> str:
-    """An object that somebody changed: {object, how, at?, bits?, bytes?, with?}.
+    """An object that was changed: {object, how, at?, bits?, bytes?, with?}.
 
     `at` is an offset, from the end if it is negative, or the beginning of a part: magic, version, algorithm, length,
     header, wrap-nonce, wrapped-key, wrap-tag, nonce, payload, tag. `flip` changes `bits` (1) of the byte there,
@@ -62,15 +62,15 @@ def altered(asked: Mapping[str, Any]) -> str:
     the object `with`.
     """
     known(asked, frozenset({"object", "how", "at", "bits", "bytes", "with"}), "what is altered")
-    told = {name: asked[name] for name in ("how", "at", "bits") if name in asked}
-    change = Alteration(**told, data=decoded(asked.get("bytes", "AA")), other=decoded(asked.get("with", "")))
+    given = {name: asked[name] for name in ("how", "at", "bits") if name in asked}
+    change = Alteration(**given, data=decoded(asked.get("bytes", "AA")), other=decoded(asked.get("with", "")))
     return encoded(altering.altered(decoded(asked["object"]), change))
 
 
 def parts(data: str | None) -> dict[str, str | None]:
     """An object taken apart without any key: nonces and wrapped key in hex, the ciphertext as bytes.
 
-    What is no object is no mistake of whoever asks: `error` tells why, and the others are null.
+    Bytes that are no object are a result, not an error of the caller: `error` says why, and the others are null.
     """
     names = ("algorithm", "header_text", "wrap_nonce", "wrapped_key", "nonce", "ciphertext")
     try:
@@ -107,8 +107,8 @@ def common(objects: list[str | None]) -> list[str]:
     names = ("wrap_nonce", "wrapped_key", "nonce", "ciphertext")
     same = [name for name in names if len({each[name] for each in found}) < len(found)]
     mixed = {each["wrap_nonce"] for each in found} & {each["nonce"] for each in found}
-    told = {"object_key": len(set(keys)) < len(keys), "vault_key": master in keys, "nonces": bool(mixed)}
-    return sorted([*same, *(name for name, is_so in told.items() if is_so)])
+    shared = {"object_key": len(set(keys)) < len(keys), "vault_key": master in keys, "nonces": bool(mixed)}
+    return sorted([*same, *(name for name, is_so in shared.items() if is_so)])
 
 
 def published(asked: Mapping[str, Any]) -> list[str]:
@@ -168,7 +168,7 @@ _LAYOUT = {*_above(f"{_VAULT}/x"), *(f"{_VAULT}/{way}" for way in (_TMP, "object
 def opened(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What an object says: {object, key?} -> {error, header, payload, object_key}.
 
-    Of a blob the payload is its plain bytes. Where it does not open, `error` tells why and the others are null. What
+    Of a blob the payload is its plain bytes. Where it does not open, `error` says why and the others are null. What
     its header says is not held to the contract.
     """
     known(asked, frozenset({"object", "key"}), "what is opened")
@@ -218,14 +218,14 @@ def key(asked: Mapping[str, Any]) -> str:
 def digest(asked: Mapping[str, Any]) -> str:
     """The digest of a node's state: {state, at?}, `state` being the value of that observation, `at` the node's name.
 
-    Rows of other nodes are left out where `at` is told; rows may come in any order.
+    Rows of other nodes are left out where `at` is given; rows may come in any order.
     """
     known(asked, frozenset({"state", "at"}), "a digest")
-    told: dict[str, list[Any]] = {}
+    tables: dict[str, list[Any]] = {}
     for name in _DIGESTED:
         rows = [row for row in asked["state"][name] if "at" not in asked or row["at"] == asked["at"]]
-        told[name] = sorted(({part: row[part] for part in row if part != "at"} for row in rows), key=rfc8785)
-    return hashlib.sha256(rfc8785(told)).hexdigest()
+        tables[name] = sorted(({part: row[part] for part in row if part != "at"} for row in rows), key=rfc8785)
+    return hashlib.sha256(rfc8785(tables)).hexdigest()
 
 
 def winner(events: list[Mapping[str, Any]]) -> Mapping[str, Any]:

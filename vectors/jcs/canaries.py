@@ -1,6 +1,6 @@
 """Whether a text or a secret can be read somewhere, in any of the spellings that programs give to bytes.
 
-A canary is a text, or bytes as {bytes: base64url without padding}. What was compressed or encrypted is not seen
+A canary is a text, or bytes as {bytes: base64url without padding}. What was compressed or encrypted is not found
 through.
 """
 
@@ -36,9 +36,9 @@ def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
 
 
 def spellings(canary: Any) -> list[bytes]:
-    """What is looked for: the bytes, in hexadecimal, as base64 wherever in the encoded bytes they began.
+    """What is searched: the bytes, in hexadecimal, as base64 wherever in the encoded bytes they began.
 
-    A text is also looked for in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
+    A text is also searched in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
     less than six bytes.
     """
     if isinstance(canary, str):

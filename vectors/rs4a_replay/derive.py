@@ -18,7 +18,7 @@ CONTRACT = "rs4a-replay"
 
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# RFC 3986 appendix B, with the authority told apart from an absent one.
+# RFC 3986 appendix B, which distinguishes an empty authority from an absent one.
 _URI = re.compile(r"^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?$", re.DOTALL)
 # RFC 3986 section 2.3.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

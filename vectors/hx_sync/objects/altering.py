@@ -1,4 +1,4 @@
-"""Objects of `hx-sync` that somebody changed without knowing any key. Places are offsets, or names of parts."""
+"""Objects of `hx-sync` that were changed without any key. Places are offsets, or names of parts."""
 
 from __future__ import annotations
 

@@ -75,13 +75,13 @@ def _object(record: Record) -> Iterable[str]:
         yield f"{name}: it does not open: {opened['error']}"
         return
     payload = envelope.payload_of(envelope.parts_of(bytes.fromhex(record["object"])), bytes.fromhex(key)).hex()
-    told = {
+    stated = {
         "header": parts["header_text"],
         "object_key": opened["object_key"],
         "payload": payload,
         "path": derive("hx.key", {"object": text}),
     }
-    for member, found in told.items():
+    for member, found in stated.items():
         if record[member] != found:
             yield f"{name}: its {member} is {found}, the vector says {record[member]}"
     if opened["header"]["object_type"] == "blob":

@@ -1,4 +1,4 @@
-"""Objects of `hx-sync` as cases ask for them: everything is as the contract has it but for what is told otherwise.
+"""Objects of `hx-sync` as cases ask for them: as the contract has them, with the stated exceptions.
 
 Bytes travel as base64url without padding. What is random elsewhere follows from a label.
 """
@@ -65,7 +65,7 @@ def known(asked: Mapping[str, Any], members: frozenset[str], what: str) -> None:
 
 
 def _random(label: str, purpose: str, length: int) -> bytes:
-    """Bytes, at most 32, that nobody would guess from another label or purpose."""
+    """Bytes, at most 32, that cannot be guessed from another label or purpose."""
     return hashlib.sha256(f"hx\x1f{purpose}\x1f{label}".encode()).digest()[:length]
 
 
@@ -118,12 +118,12 @@ def key_of(asked: Mapping[str, Any]) -> bytes:
 
 
 def _header(asked: Mapping[str, Any], kind: str, label: str, algorithm: str) -> bytes:
-    told = [name for name in _HEADERS if name in asked]
-    if told:
-        if len(told) > 1 or "header" in asked or "drop" in asked:
-            raise ValueError("a header is told as a whole or in parts, not both")
-        text = asked[told[0]]
-        return text.encode("utf-8") if told == ["header_text"] else decoded(text)
+    given = [name for name in _HEADERS if name in asked]
+    if given:
+        if len(given) > 1 or "header" in asked or "drop" in asked:
+            raise ValueError("a header is given as a whole or in parts, not both")
+        text = asked[given[0]]
+        return text.encode("utf-8") if given == ["header_text"] else decoded(text)
     if kind not in MEMBERS:
         raise ValueError(f"no type is called {kind!r}; known: {', '.join(MEMBERS)}")
     of = {
@@ -152,15 +152,15 @@ def _payload(asked: Mapping[str, Any]) -> bytes:
     (form,) = [name for name in _PAYLOADS if name in asked] or ["none"]
     if form == "none":
         raise ValueError(f"an object needs one of {', '.join(_PAYLOADS)}")
-    told = asked[form]
+    payload = asked[form]
     if form == "payload":
-        return rfc8785(told)
-    return told.encode("utf-8") if form == "payload_text" else decoded(told)
+        return rfc8785(payload)
+    return payload.encode("utf-8") if form == "payload_text" else decoded(payload)
 
 
-def _aad(told: Any, prelude: bytes, header: bytes) -> bytes:
-    if isinstance(told, Mapping):
-        return decoded(told["bytes"])
+def _aad(bound_to: Any, prelude: bytes, header: bytes) -> bytes:
+    if isinstance(bound_to, Mapping):
+        return decoded(bound_to["bytes"])
     variants: dict[str, Callable[[], bytes]] = {
         "due": lambda: prelude + header,
         "none": lambda: b"",
@@ -168,9 +168,9 @@ def _aad(told: Any, prelude: bytes, header: bytes) -> bytes:
         "header": lambda: header,
         "canonical": lambda: prelude + rfc8785(json.loads(header)),
     }
-    if told not in variants:
-        raise ValueError(f"nothing to bind to is called {told!r}; known: {', '.join(variants)}, or bytes")
-    return variants[told]()
+    if bound_to not in variants:
+        raise ValueError(f"nothing to bind to is called {bound_to!r}; known: {', '.join(variants)}, or bytes")
+    return variants[bound_to]()
 
 
 def blob(asked: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def hchacha20(key: bytes, nonce: bytes) -> bytes:
     for _ in range(10):
         for places in (*_COLUMNS, *_DIAGONALS):
             _quarter_round(state, *places)
-    # The key words of the state are left out: only the first and the last row are told.
+    # The key words of the state are left out: only the first and the last row are given.
     return b"".join(word.to_bytes(4, "little") for word in (*state[:4], *state[12:]))
 
 
@@ -107,7 +107,7 @@ class Parts:
 
 
 def parts_of(data: bytes) -> Parts:
-    """The parts of an object. Raises ValueError for what has none; magic and version are not looked at."""
+    """The parts of an object. Raises ValueError for what has none; magic and version are not checked."""
     if len(data) < PRELUDE or data[6] not in ALGORITHMS:
         raise ValueError("not an object: its prelude is not there, or names no known algorithm")
     algorithm = ALGORITHMS[data[6]]

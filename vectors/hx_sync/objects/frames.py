@@ -81,7 +81,7 @@ def stating(data: bytes, size: int) -> bytes:
 
 def plain(data: bytes) -> bytes:
     """What one frame holds that states its size. Raises zstandard.ZstdError, ValueError for more than MOST bytes."""
-    # The library allocates what a frame states before it looks at the rest.
+    # The library allocates what a frame states before it reads the rest.
     size = zstandard.frame_content_size(data)
     if not 0 <= size <= MOST:
         raise ValueError(f"a frame that states its size, at most {MOST}, is expected; it states {size}")

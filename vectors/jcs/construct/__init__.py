@@ -1,8 +1,8 @@
 """Canonicalisation vectors by construction: documents whose canonical form is known before they are written.
 
 A document is put together from lexemes that come in pairs, a canonical text and legal disguises of it, with its
-members drawn in UTF-16 order. The canonical form is the canonical texts in that order; the document is the disguises,
-with whitespace, in any order. So the expected bytes depend on no JSON library, and not on any number formatting but
+members generated in UTF-16 order. The canonical form is the canonical texts in that order; the document is the
+disguises, with whitespace, in any order. So the expected bytes depend on no JSON library. Numbers are formatted by
 the exact integer arithmetic of `decimals`. A negative document has one documented defect (`defects`) in a document
 that is valid without it.
 

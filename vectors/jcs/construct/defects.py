@@ -1,7 +1,7 @@
 """The documented defects of the negative categories. Each is one change to a document that is valid without it.
 
 A defect stands at one place of a document and has two texts: the bad one, and the good one of its twin, which is
-accepted there. Defects inside strings and numbers are set in drawn surroundings, so that a block has many of each.
+accepted there. Defects inside strings and numbers are set in randomised surroundings, so that a block has many of each.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _GROUP_SIZES = np.asarray([SHAPES[family].size for family in Family], dtype=np.i
 
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """Recipes as tables: for each recipe and each byte that is drawn, what it chooses."""
+    """Recipes as tables: for each recipe and each random byte, what it chooses."""
 
     planted: Integers
     company: Integers

@@ -1,4 +1,4 @@
-"""Defects as columns, so that those of many rows are drawn and planted at once."""
+"""Defects as columns, so that those of many rows are chosen and planted together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Plants:
-    """What is put into documents in the place of what was drawn, by document: a `Place` and a fragment."""
+    """What is put into documents in the place of what was generated, by document: a `Place` and a fragment."""
 
     places: Integers
     fragments: Integers

@@ -60,7 +60,7 @@ COUNTS = {
 
 
 def number_lexemes(dice: Dice, block: int) -> dict[Segment, list[Lexeme]]:
-    """The number lexemes of a block, by segment. Each source is drawn until its segment has its count."""
+    """The number lexemes of a block, by segment. Each source is used until its segment has its count."""
     found: dict[Segment, list[Lexeme]] = {segment: [] for segment in COUNTS}
     for segment, source in _sources(dice, block):
         while len(found[segment]) < COUNTS[segment]:

@@ -1,4 +1,4 @@
-"""Which documents a category is made of: the weights of everything that is drawn for a row."""
+"""Which documents a category is made of: the weights of everything that is randomised in a row."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ _TREE = _with_containers(_MIXED, 8, 10)
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Weights of what is drawn. `planted` is put among `company` once in each document.
+    """Weights of what is randomised. `planted` is put among `company` once in each document.
 
-    `share` is the weight of the category itself. With `largest` > 0 a size of up to so many bytes is drawn, evenly
+    `share` is the weight of the category itself. With `largest` > 0 a size of up to so many bytes is chosen, evenly
     over its logarithm, and the document is cut there.
     """
 

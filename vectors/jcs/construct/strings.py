@@ -1,4 +1,4 @@
-"""String lexemes, columnar: characters drawn from planes, each string in four spellings."""
+"""String lexemes, columnar: characters chosen from planes, each string in four spellings."""
 
 from __future__ import annotations
 

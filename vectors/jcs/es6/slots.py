@@ -11,7 +11,7 @@ things are done to its output, and both without moving a byte of it:
   `.0` are given to the next room, and the few other numbers are left out, with a pad of their length in their place,
   and written afterwards
 
-What is assumed of orjson's notation is looked at once, when this module is imported.
+What is assumed of orjson's notation is checked once, when this module is imported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST_PAD: Final = 24
 _EXPONENT_FROM: Final = 1e21
 # orjson writes integers from here on with an exponent, ECMAScript only from 1e21.
 _THEIR_EXPONENT_FROM: Final = 1e16
-# orjson writes an exponent below 1e-5, ECMAScript below 1e-6. 1e-7 leaves no doubt about which side 1e-6 is on.
+# orjson writes an exponent below 1e-5, ECMAScript below 1e-6. 1e-7 decides on which side 1e-6 is.
 _THEIR_EXPONENT_BELOW: Final = 1e-5
 _EXPONENT_BELOW: Final = 1e-7
 

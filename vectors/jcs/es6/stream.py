@@ -35,7 +35,7 @@ class StreamBrokenError(Exception):
 
 
 class StreamLostError(StreamBrokenError):
-    """Partitions that did not come, for reasons of the machine or the cluster: nobody knows whether they are right."""
+    """Partitions that did not come, for reasons of the machine or the cluster: it is unknown whether they are right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Collector:
         self.close()
 
     def close(self) -> None:
-        """Hang up on everybody; whoever waits in `pieces` gets StreamLostError."""
+        """Close every connection; a caller that waits in `pieces` gets StreamLostError."""
         with self._changed:
             self._closed = True
             connections = list(self._open)

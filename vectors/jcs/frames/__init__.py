@@ -27,17 +27,17 @@ def run(
     env: Mapping[str, str] | None = None,
     unexplained: Listener = unheard,
 ) -> Iterator[Answered]:
-    """One answer for each document, in order, whatever the runner does.
+    """One answer for each document, in order, for every behaviour of the runner.
 
     `deadline` is the number of seconds a runner may go without completing an answer, counted only while the kit waits
     for one; `start` is the same for the first answer of a process. `env` is the whole environment of the runner (by
     default the few variables that programs need); put the mark of the run's janitor into it where there is one.
 
     A document has no verdict (CRASHED, HUNG, GARBLED, with what happened as its body) only if it was the first one of
-    a fresh process and nobody else's fault, or if the runner was given up: see `vectors.jcs.frames.exchange` for when.
-    `unexplained` is told of each process that died, hung or talked nonsense although all its documents were answered
+    a fresh process and no other document is to blame, or if the runner was given up (`exchange` says when).
+    `unexplained` is called for each process that died, hung or talked nonsense although all its documents were answered
     in the end, and of one that ended by a signal or with a status other than 0 when its input ended: no row shows
-    that, and it is no pass. At most a few thousand documents are drawn ahead of the answers that were taken. The
+    that, and it is no pass. At most a few thousand documents are read ahead of the answers that were taken. The
     process and its whole group are gone when the iterator is exhausted, closed, or left by an exception. Raises
     StartError.
     """

@@ -52,7 +52,7 @@ def block_of(documents: Sequence[bytes]) -> Block:
 
 
 def blocks(documents: Iterable[bytes]) -> Iterator[Block]:
-    """The documents in order, in blocks; no more is drawn from `documents` than the block asked for needs."""
+    """The documents in order, in blocks; no more is read from `documents` than the block asked for needs."""
     held: list[bytes] = []
     size = 0
     for document in documents:

@@ -31,7 +31,7 @@ def run_columns(
 
     An answer is kept as its frame (length, status byte, body), so that a batch is compared in one go:
     `pc.equal(answers, canonical_frames(expected))` is true where the SDK gave exactly the expected bytes.
-    `status_bytes` and `answered` take frames apart. Batches hold no nulls. Some are drawn while answers to earlier
+    `status_bytes` and `answered` take frames apart. Batches hold no nulls. Some are read while answers to earlier
     ones are still out. Raises StartError.
     """
     sizes: deque[int] = deque()

@@ -3,7 +3,7 @@
 Blocks of documents travel several deep. When a runner dies, hangs, talks nonsense or falls out of step, the block that
 is not proven yet goes to a fresh process one document at a time, each followed by a sentinel; its answers so far are
 asked for again, because only a sentinel shows that they belonged to their documents. A document that is not answered
-there is tried once more as the first one of another fresh process, and only then has no verdict: whatever ails a
+there is tried once more as the first one of another fresh process, and only then has no verdict: what ails a
 process does not fall on a document that is innocent. An answer that came before the process died is kept.
 """
 
@@ -29,26 +29,26 @@ BODY_BYTES = 16 * 1024 * 1024
 BODY_FACTOR = 8
 # Processes that in a row did not even answer a sentinel before the runner is given up.
 FAILED_STARTS = 3
-# A runner is given up, and whatever is left has no verdict, after so many documents without a verdict in a row, and
+# A runner is given up, and the rest has no verdict, after so many documents without a verdict in a row, and
 # when, after so many in all, more than this share of the documents had none: each costs up to three starts.
 DEAD_IN_A_ROW = 32
 DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
 # After the end of its input a runner has so long to say what it still has to say, and to end, well or badly.
 QUIT_S = 10.0
-# What it said last comes so much later than its end at most; so long is listened before that end is looked for again.
+# What it said last comes so much later than its end at most; so long it listens before it checks for the end again.
 LATE_S = 1.0
 LISTEN_S = 0.2
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 
-# Told what happened whenever a process left the protocol and every document was answered by others afterwards, and
+# Called with what happened when a process left the protocol and every document was answered by others afterwards, and
 # when the last one, all of whose documents are answered, ended by a signal or with a status other than 0.
 Listener = Callable[[str], None]
 
 
 def unheard(what: str) -> None:
-    """Nobody wants to know."""
+    """The default: ignores the report."""
 
 
 class Exchange:
@@ -65,7 +65,7 @@ class Exchange:
     ) -> None:
         """Seconds for an answer, seconds for the first one of a process. Nothing is started yet."""
         self._unexplained = unexplained
-        # How often it was told.
+        # How often it was called.
         self._told = 0
         self._command = list(command)
         self._env = env
@@ -209,7 +209,7 @@ class Exchange:
         return None if block.nonce in frame.lower() else frame
 
     def _finish(self) -> TroubleError | None:
-        """End the input and listen to the end: None if nothing more was said. A bad end that no row shows is told."""
+        """End the input and read to the end: None if nothing more came. A bad end that no row shows is reported."""
         if self._runner is None:
             return None
         said = len(self._data)
@@ -332,7 +332,7 @@ class Exchange:
                 raise _nonsense(data[at : at + 40], f"status byte {status:#04x}")
             end = at + header + length
             if end > size:
-                # Judged by its header alone, so that nobody waits for the end of nonsense.
+                # Judged by its header alone, without a wait for the end of an invalid frame.
                 if length > max(BODY_BYTES, BODY_FACTOR * self._longest):
                     raise _nonsense(data[at : at + 40], f"a body of {length} bytes")
                 return

@@ -27,7 +27,7 @@ LAST_READS = 16
 PIPE_BYTES = 1024 * 1024
 # A closed pipe and the end of its process are two events, this far apart at most on a busy machine.
 GONE_S = 1.0
-# Between two looks at a process that is about to end.
+# Between two checks of a process that is about to end.
 LOOK_S = 0.002
 # Variables a runner may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
@@ -93,8 +93,8 @@ def _how_it_left(pid: int) -> _Left | None:
     try:
         left = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:
-        # Where the host program ignores SIGCHLD, the system reaps at once and nobody learns how it was.
-        return _Left("the runner ended (nobody knows how)", well=False)
+        # Where the host program ignores SIGCHLD, the system reaps at once and the status is lost.
+        return _Left("the runner ended (its status is unknown)", well=False)
     if left is None:
         return None
     if left.si_code == os.CLD_EXITED:
@@ -123,7 +123,7 @@ class Runner:
         self._queue: deque[memoryview] = deque()
         self._log_begin = bytearray()
         self._log_end = bytearray()
-        # Whether the selector watches for room in standard input, and whether anybody still reads there.
+        # Whether the selector watches for room in standard input, and whether the runner still reads there.
         self._writing = False
         self._deaf = False
         self._selector = selectors.DefaultSelector()

@@ -70,7 +70,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _make_alone(manifest: Manifest, target: Path) -> None:
     work = target.with_name(f".building-{target.name}")
-    # Left behind by a build that was killed: nobody else builds this while the lock is held.
+    # Left behind by a build that was killed: no other process builds this while the lock is held.
     shutil.rmtree(work, ignore_errors=True)
     out, scratch = work / "out", work / "scratch"
     try:

@@ -22,7 +22,7 @@ _PROBE_S = 60.0
 
 
 class NotAvailableError(Exception):
-    """Spark cannot run here: nothing is proven. The text says what was looked for and what to install."""
+    """Spark cannot run here: nothing is proven. The text says what was searched and what to install."""
 
 
 @dataclass(frozen=True, slots=True)

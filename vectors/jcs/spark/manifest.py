@@ -27,7 +27,7 @@ class OutputError(Exception):
 
 
 class KitFaultError(Exception):
-    """What the kit itself counted cannot be right. Nobody's folder or runner is at fault."""
+    """What the kit itself counted cannot be right. No folder and no runner is at fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ CELL_HEIGHT = 22
 LEFT = 330
 TOP = 150
 
-# Worst first: a cell shows the gravest finding with its share of the rows. Told apart without colour by the letter.
+# Worst first: a cell shows the gravest finding with its share of the rows. The letter says it without colour.
 _COLOURS = {
     Finding.ACCEPTED: (178, 24, 43),
     Finding.WRONG_BYTES: (214, 96, 77),
@@ -93,7 +93,7 @@ def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
 
 
 def _fill(finding: Finding, part: float) -> str:
-    # Agreement is all or nothing; of a departure even a single row must be seen, so the scale begins at a third.
+    # Agreement is all or nothing; of a departure even a single row must be visible, so the scale begins at a third.
     weight = 0.35 if finding is Finding.AGREE else 0.35 + 0.65 * part
     mixed = [round(255 + (one - 255) * weight) for one in _COLOURS[finding]]
     return "#{:02x}{:02x}{:02x}".format(*mixed)

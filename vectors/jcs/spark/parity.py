@@ -40,7 +40,7 @@ class Parity:
 
     @property
     def without_rows(self) -> tuple[Category, ...]:
-        """The categories of which nobody judged a row: nothing is proven about them."""
+        """The categories without a judged row: nothing is proven about them."""
         seen = {row.category for result in self.results for row in result.own()}
         return tuple(category for category in Category if category not in seen)
 
@@ -88,7 +88,7 @@ def gravest(result: Result, row: Row) -> Finding | None:
     """What a cell shows: the gravest finding of a category, `row` of the table. None where nothing is proven.
 
     That is where there are no rows, where some are missing, and where all agree but processes of the runner failed on
-    no document in particular: nobody knows what they would have done to these.
+    no document in particular: it is unknown what they would have done to these.
     """
     worst = row.worst
     return None if result.missing or (worst is Finding.AGREE and result.restarts) else worst

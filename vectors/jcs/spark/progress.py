@@ -29,7 +29,7 @@ class Snapshot:
     total: int
 
 
-# Whoever shows progress. Called from the thread that asked for the action.
+# Shows progress. Called from the thread that asked for the action.
 Listener = Callable[[Snapshot], None]
 
 
@@ -38,7 +38,7 @@ def silent(snapshot: Snapshot) -> None:
 
 
 def watched(spark: SparkSession, title: str, action: Callable[[], T], listener: Listener = silent) -> T:
-    """What `action` returns or raises, run in a thread of its own while `listener` is told of its tasks.
+    """What `action` returns or raises, run in a thread of its own while `listener` gets reports of its tasks.
 
     Anything that interrupts the caller cancels the jobs of the action before it goes on.
     """

@@ -92,7 +92,7 @@ class Shrinker:
             before = smallest
             for step in (_part, _members, _single_tokens, _single_bytes):
                 step(smallest, departs)
-                # What was seen to depart counts, also when time ran out before Hypothesis came back to it.
+                # An observed departure counts, also when time ran out before Hypothesis came back to it.
                 smallest = best[0]
             if smallest == before:
                 break

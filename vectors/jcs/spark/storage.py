@@ -20,7 +20,7 @@ def is_local(master: str) -> bool:
 
 
 def is_uri(folder: str) -> bool:
-    """Whether a folder is given as a URI, on whatever file system, and not as a path."""
+    """Whether a folder is given as a URI, on any file system, and not as a path."""
     return _SCHEME.match(folder) is not None
 
 

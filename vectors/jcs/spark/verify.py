@@ -163,7 +163,7 @@ class Result:
     def unaccounted(self) -> tuple[str, ...]:
         """What no row of the table shows, in words: missing rows, processes that died of nothing in particular.
 
-        With any of it no category is proven, for nobody knows whose the rows were, or what the processes died of.
+        With any of it no category is proven, because it is unknown whose the rows were, or what the processes died of.
         """
         words = [f"{self.missing} rows missing"] if self.missing else []
         if self.restarts:
@@ -201,7 +201,7 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     where = store.at(_ANSWERS)
     watched(spark, title, lambda: frame.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
     said = spark.read.schema(_WRITTEN_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
-    # Each task writes a row, so that none at all were removed by somebody.
+    # Each task writes a row, so that no row at all means that they were removed.
     if not said or any(row["run"] != token for row in said):
         raise OutputError(f"{store.uri}: another run writes there at the same time; name another --out")
     failures = [row for row in said if row["kind"] == "failed"]
@@ -282,7 +282,7 @@ def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None
 def _expectations_are_ours(source: Source) -> None:
     """That stored rows are of this stream and their seed, shown by making some blocks again, whichever they may be.
 
-    Rows carry what is expected of them, and a manifest that fits other rows is easily written. Whoever made both must
+    Rows carry what is expected of them, and a manifest that fits other rows is easily written. Their author must
     not choose what an SDK is held against. Of many blocks that were forged one is found here, of few perhaps none:
     only rows that are constructed while they are needed are proven to be ours.
     """

@@ -29,14 +29,14 @@ def answer(canonicalise: Canonicalise, document: bytes) -> bytes:
     try:
         status, body = b"C", canonicalise(document)
     # What json and the libraries raise on a document they do not take: bad JSON, bad UTF-8, lone surrogates, numbers
-    # out of range. Anything else (RecursionError above all) is not a refusal: the process ends, and that is seen.
+    # out of range. Anything else (RecursionError above all) is no refusal: the process ends.
     except (ValueError, OverflowError) as refusal:
         status, body = b"R", f"{type(refusal).__name__}: {refusal}".encode("utf-8", "replace")
     return len(body).to_bytes(4, "big") + status + body
 
 
 def main() -> None:
-    """Answer whatever documents one read brings, all in one write."""
+    """Answer all documents that one read brings in one write."""
     canonicalise = pipeline(sys.argv[1])
     held = b""
     while chunk := os.read(0, 1 << 16):
