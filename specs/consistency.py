@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.faults import FaultWorkload
 from holdfast.specs.model import Case, Contract, Group, Inertness, Kind, Twin
-
-# Steps that name a method, by the group the method must be of.
-_STEP_GROUP = {
-    "call": Group.OPERATION,
-    "start": Group.OPERATION,
-    "race": Group.OPERATION,
-    "observe": Group.OBSERVATION,
-    "provoke": Group.PROVOCATION,
-}
-
-# Steps by which the harness looks or acts itself, and those of them that need the contract's store.
-_OF_HARNESS = frozenset({"inspect", "file", "tree", "search", "copy", "insert", "probe"})
-_OF_STORE = frozenset({"inspect", "insert", "probe"})
+from holdfast.specs.schema import published_schema
 
 # With one fact an operation is there or not; only with two can it be there by half.
 _LEAST_FACTS = 2
+
+
+@cache
+def step_facts(fact: str) -> Mapping[str, Any]:
+    """By kind of step, what its schema says under `x-FACT`; for example the group of the method that it names."""
+    kinds = published_schema("cases")["$defs"].items()
+    return {name.removeprefix("step_"): form[f"x-{fact}"] for name, form in kinds if f"x-{fact}" in form}
 
 
 def check_consistent(contract: Contract) -> None:
@@ -181,19 +177,20 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
             if step["label"] in labels:
                 yield f"label {step['label']} stands there twice"
             labels.add(step["label"])
-        for action, group in _STEP_GROUP.items():
+        for action, group in step_facts("method").items():
             if action in step:
                 method = contract.methods.get(step[action])
-                if method is None or method.group is not group:
-                    yield f"{action}: {step[action]} is not one of the contract's {group.value}s"
-        for action in ("worker", "kill", "reopen", "restart"):
+                if method is None or method.group is not Group(group):
+                    yield f"{action}: {step[action]} is not one of the contract's {group}s"
+        for action in ("worker", *step_facts("worker")):
             if step.get(action, 0) >= case.workers:
                 yield f"{action}: {step[action]} in a case with {case.workers} workers, which count from 0"
-        for action in sorted(_OF_STORE & step.keys()):
+        for action in step_facts("store").keys() & step.keys():
             if contract.inspection is None:
-                yield f"{action}: the contract has no `inspection`, so nobody knows where its store lies"
-        if "race" in step and case.workers < 2:
-            yield "a race needs at least two workers"
+                yield f"{action}: the contract has no `inspection`, so it does not say where its store lies"
+        for action, least in step_facts("workers").items():
+            if action in step and case.workers < least:
+                yield f"a {action} needs at least {least} workers"
         if "as" in step:
             started.add(step["as"])
         for action in ("finish", "unanswered"):
@@ -212,7 +209,8 @@ def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[st
     """An expectation that no answer of the method could meet, or that says less than it seems to."""
     expect = step.get("expect", {})
     pools = (expect, *expect.get("any", ()), expect.get("one", {}), *expect.get("rest", ()))
-    method = contract.methods.get(next((step[verb] for verb in ("call", "race", "start") if verb in step), ""))
+    operations = (step[kind] for kind, group in step_facts("method").items() if kind in step and group == "operation")
+    method = contract.methods.get(next(operations, ""))
     for option in (part for pool in pools for part in (pool, *pool.get("any", ()))):
         outcome = option.get("outcome")
         if "effect" in option and outcome != "accepted":
@@ -224,8 +222,8 @@ def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[st
             if reason not in (contract.reasons if method is None else method.reasons):
                 of = "the contract" if method is None else method.name
                 yield f"expects the reason {reason}, which is none of {of}'s"
-        told = {"observe", "provoke", *_OF_HARNESS} & step.keys()
-        if ("value" in option or "data" in option) and outcome is None and not told:
+        reports = step_facts("reports").keys() & step.keys()
+        if ("value" in option or "data" in option) and outcome is None and not reports:
             yield "expects a value without an outcome; say `outcome: accepted`"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from holdfast.specs.consistency import step_facts
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 from holdfast.specs.mutants import Mutants
@@ -65,11 +66,9 @@ def _expects_refusal(step: Mapping[str, object]) -> bool:
 
 def _accepts_something(case: Case) -> bool:
     for step in (*case.given, *case.when, *case.then):
-        if "race" in step:
-            return True
-        if "call" in step or "finish" in step:
+        if step_facts("accepts").keys() & step.keys():
             expect = step.get("expect", {"outcome": "accepted"})
-            if not step.get("malformed") and expect.get("outcome") == "accepted":
+            if "one" in expect or (not step.get("malformed") and expect.get("outcome") == "accepted"):
                 return True
     return False
 

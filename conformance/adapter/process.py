@@ -118,7 +118,7 @@ class AdapterProcess:
         self._deliver(None)
 
     def _deliver(self, line: bytes | None) -> None:
-        """Hand a line over; while nobody takes it, the adapter's own pipe fills up and it has to wait."""
+        """Hand a line over; while it is not taken, the adapter's own pipe fills up and it has to wait."""
         item = (time.monotonic_ns(), line)
         while not self._ended:
             with contextlib.suppress(queue.Full):
@@ -164,7 +164,7 @@ class AdapterProcess:
         return None
 
     def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
-        """What comes within so many seconds; the time in which nobody could run is granted once more."""
+        """What comes within so many seconds; the time that was lost to a busy machine is granted once more."""
         watch = Watch(self.pid)
         first = watch.first_look(seconds)
         came = wait(first)
@@ -193,7 +193,7 @@ class AdapterProcess:
             return self._unanswered(f"no answer within {timeout:.4g} s")
         moment, line = came
         if line is None:
-            # The end stays the end, however often somebody asks.
+            # Each later call finds the end again.
             self._lines.put((moment, None))
             return self._gone()
         if len(line) > MAX_LINE:
@@ -242,7 +242,7 @@ class AdapterProcess:
                 os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL to the whole process group, and wait until the child is gone. Again is nothing."""
+        """SIGKILL to the whole process group, and wait until the child is gone. Idempotent."""
         if self._ended:
             # Its number may be another's by now.
             return

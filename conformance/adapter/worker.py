@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast import __version__
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
@@ -206,7 +206,35 @@ class Worker:
 
 
 class Exhausted(Exception):  # noqa: N818 - a state of the pool, not a defect of the kit
-    """Too many workers died one after the other; nothing more is started."""
+    """No worker is started any more, above all because too many died one after the other; the text says why."""
+
+
+class Workers(Protocol):
+    """The workers of a session by number, as far as its driver needs them."""
+
+    epoch_ns: int
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines of every worker."""
+
+    def get(self, number: int) -> Worker:
+        """That worker, started if it is not there. Raises Exhausted, StartError, GreetingError."""
+
+    def current(self, number: int) -> Worker | None:
+        """That worker as it stands, dead or alive; never starts one."""
+
+    def kill(self, number: int) -> None:
+        """End that worker by SIGKILL."""
+
+    def stop(self, number: int) -> None:
+        """End that worker in order."""
+
+    def settle(self) -> None:
+        """The session went through with every worker alive."""
+
+    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
+        """The session did not end in order: close or end these workers. `died` says that an answer was missing."""
 
 
 # After so many dead workers in a row the remaining cases are not reached.
@@ -250,7 +278,7 @@ class WorkerPool:
         if worker is not None and worker.dead is None:
             return worker
         if self.exhausted:
-            raise Exhausted
+            raise Exhausted("three workers in a row had died; no more are started")
         if worker is not None:
             self._retire(worker)
         worker = self._start(number)
@@ -350,7 +378,7 @@ class WorkerPool:
         self._end_all(lambda worker: worker.kill() if worker.dead is not None or worker.busy else worker.shut_down())
 
     def abort(self) -> None:
-        """End every worker at once: the run is over before its time, and nobody waits for good manners."""
+        """End every worker at once: the run is over before its time, and no worker is given time to end in order."""
         self._end_all(Worker.kill)
 
     def _end_all(self, end: Callable[[Worker], None]) -> None:

@@ -1,49 +1,105 @@
-"""Actions: what the interpretation of a case asks its driver to do."""
+"""Actions: what the reading of a case, a suite or a fault workload asks the driver of a session to do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, unique
-from typing import Any
+from typing import Any, Protocol
+
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.verdict import EVENT_KINDS
+from holdfast.specs.schema import explain, published_validator
+
+_LOCAL_KINDS = frozenset({"done", "failed"})
 
 
-@unique
-class Verb(Enum):
-    """The closed list of actions."""
+class Act(Protocol):
+    """One way to act on a live session. A kind of step declares its own acts in its file below `steps/`."""
 
-    EXCHANGE = "exchange"  # each request to its worker, then each answer
-    RACE = "race"  # all requests behind a barrier, answers as they come
-    START = "start"  # send, do not wait
-    UNANSWERED = "unanswered"  # see that what START sent has no answer yet
-    FINISH = "finish"  # wait for what START sent
-    KILL = "kill"  # SIGKILL to a worker's group
-    STOP = "stop"  # shut a worker down in order
-    REACHED = "reached"  # wait for a stop point
-    RELEASE = "release"  # let a stop point go on
-    TAMPER = "tamper"  # change a file in the workdir
-    INSPECT = "inspect"  # look into the store
-    FILE = "file"  # see what a file in the workdir is
-    TREE = "tree"  # see what lies below a folder of the workdir
-    SEARCH = "search"  # see which files below a folder of the workdir hold a text
-    PLACE = "place"  # write a file into the workdir
-    LINK = "link"  # make a symbolic link in the workdir
-    COPY = "copy"  # put a copy of a file or folder to another place in the workdir
-    INSERT = "insert"  # put a row into the store
-    PROBE = "probe"  # put rows into a copy of the store
-    EXPECT_DEATH = "expect-death"  # the worker died as expected; forget it without counting it
+    @property
+    def name(self) -> str:
+        """How the event of a failure and the judge name it."""
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """Carry the action out and write its records down. `driver` is a `holdfast.conformance.cases.drive.Driver`."""
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """Why the answer or event of a record cannot come of this act; None if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An act that speaks with the adapter: its records hold the answer, or the failure mode in its place.
+
+    One that is not `awaited` only sends: its record holds nothing yet, or why nothing could be sent.
+    """
+
+    name: str
+    do: Callable[[Any, Action], None]
+    awaited: bool = True
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        self.do(driver, action)
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """See `Act`."""
+        del operand
+        kind = None if record.event is None else record.event.get("kind")
+        if record.answer is not None:
+            if not self.awaited:
+                return "the case awaits no answer there"
+            problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
+            return None if problem is None else f"its answer does not fit the protocol: {problem}"
+        if kind is None:
+            return "it has neither an answer nor an event" if self.awaited else None
+        return None if kind in EVENT_KINDS else of_another_kind(kind, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """An act of the harness itself that reports nothing: its event is `done`, or `failed` with the reason."""
+
+    name: str
+    do: Callable[[Any, Action], str | None]
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        driver.locally(action, lambda: (self.do(driver, action), ""))
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """See `Act`."""
+        del operand
+        return local_event(record, self.name) or (
+            f"{self.name} reports nothing, and this record does"
+            if record.event and record.event["kind"] == "done" and record.event.get("detail")
+            else None
+        )
+
+
+def local_event(record: Record, name: str) -> str | None:
+    """Why a record does not hold the event of an act of the harness; None if it does."""
+    if record.answer is not None:
+        return "the case awaits no answer there"
+    if record.event is None or record.event.get("kind") is None:
+        return "it has neither an answer nor an event"
+    kind = record.event["kind"]
+    return None if kind in _LOCAL_KINDS else of_another_kind(kind, name)
+
+
+def of_another_kind(kind: object, name: str) -> str:
+    """That the event of a record is none of this act."""
+    return f"an event of kind {kind!r} cannot come of {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One action. `requests` are pairs of worker and request (without id); each yields one record.
 
-    An action without requests yields one record too, with an `event` of kind done or failed. What INSPECT, FILE, TREE,
-    SEARCH, PLACE, LINK, COPY, INSERT and PROBE came to stands in the event's detail (`conformance.cases.seen`).
-    `starting` says that the deadline for a start holds.
+    An action without requests yields one record too. `starting` says that the deadline for a start holds.
     """
 
-    verb: Verb
+    act: Act
     note: str
     requests: tuple[tuple[int, Mapping[str, Any]], ...] = ()
     worker: int = 0

@@ -32,14 +32,10 @@ def judge_inert(
     state = inertness.observe or STORE
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
-        return Judgement(
-            Verdict.STATE_LEAK, None, detail, "the same rows as before the refusal", detail, n=at.get(state)
-        )
+        return _leak(detail, "the same rows as before the refusal", at.get(state))
     if inertness.tree is not None and canonical(before[TREE]) != canonical(after[TREE]):
         detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
-        return Judgement(
-            Verdict.STATE_LEAK, None, detail, "the same files as before the refusal", detail, n=at.get(TREE)
-        )
+        return _leak(detail, "the same files as before the refusal", at.get(TREE))
     if inertness.audit is None or inertness.audit_list is None:
         return None
     old = before[inertness.audit][inertness.audit_list]
@@ -47,16 +43,12 @@ def judge_inert(
     due = contract.reasons[reason].audit_records if method.audited else 0
     if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
         detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
-        return Judgement(
-            Verdict.STATE_LEAK, None, detail, f"{due} more, the others unchanged", detail, n=at.get(inertness.audit)
-        )
+        return _leak(detail, f"{due} more, the others unchanged", at.get(inertness.audit))
     if inertness.audit_code is not None:
         codes = [record.get(inertness.audit_code) for record in new[len(old) :]]
         if any(code != reason for code in codes):
             detail = f"refused with {reason}, and the audit says {', '.join(map(str, codes))}"
-            return Judgement(
-                Verdict.STATE_LEAK, None, detail, f"records with the code {reason}", detail, n=at.get(inertness.audit)
-            )
+            return _leak(detail, f"records with the code {reason}", at.get(inertness.audit))
     return None
 
 

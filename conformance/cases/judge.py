@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.interpret import interpret
-from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.cases.seen import TELLING, SeenError, read
-from holdfast.conformance.cases.values import CaseError
-from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.session import carried_out
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Case, Contract
-from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.strictjson import canonical
-
-_ANSWERED = frozenset({Verb.EXCHANGE, Verb.RACE, Verb.FINISH})
-_LOCAL = frozenset({"done", "failed"})
 
 
 def judge_case(
@@ -59,33 +54,43 @@ def judge_side(
     """The judgement of one side from its records."""
     if not records:
         return Judgement(Verdict.NOT_REACHED, detail=f"the {side.value} side was not run")
-    reading = interpret(contract, case, side, seed=seed, not_claimed=not_claimed)
-    position = 0
-    given: Sequence[Record] | None = None
+    recorded = Recorded(records, side)
     try:
-        while True:
-            action = next(reading) if given is None else reading.send(given)
-            given = records[position : position + action.record_count]
-            if len(given) < action.record_count:
-                return Judgement(
-                    Verdict.NO_VERDICT,
-                    Silence.MISSING,
-                    f"the records of the {side.value} side end before step [{action.note}]",
-                    advice="Run the case again.",
-                    side=side,
-                )
-            for index, record in enumerate(given):
-                why = unlike(action, index, record)
-                if why is not None:
-                    return foreign(side, record, why)
-            position += action.record_count
-    except StopIteration as stop:
-        judgement: Judgement = stop.value
-    except CaseError as error:
-        return Judgement(Verdict.KIT_FAULT, detail=str(error), side=side)
-    if position != len(records):
-        return foreign(side, records[position], "the case had ended before it")
-    return judgement
+        reading = interpret(contract, case, side, seed=seed, not_claimed=not_claimed)
+        judgement = carried_out(reading, recorded.execute)
+    except Finding as finding:
+        return finding.judgement
+    left = recorded.left()
+    return judgement if left is None else foreign(side, left, "the case had ended before it")
+
+
+class Recorded:
+    """Stands in for a driver: what each action yields was written down."""
+
+    def __init__(self, records: Sequence[Record], side: Side) -> None:
+        self._records, self._side, self._at = records, side, 0
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """The records of the action. Raises Finding where they cannot be those."""
+        given = self._records[self._at : self._at + action.record_count]
+        if len(given) < action.record_count:
+            text = f"the records of the {self._side.value} side end before step [{action.note}]"
+            raise Finding(
+                Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, advice="Run the case again.", side=self._side)
+            )
+        for index, record in enumerate(given):
+            why = unlike(action, index, record)
+            if why is not None:
+                raise Finding(foreign(self._side, record, why))
+        self._at += action.record_count
+        return given
+
+    def finish(self, judgement: Judgement) -> None:
+        """There is no process to end."""
+
+    def left(self) -> Record | None:
+        """The first record that no action yielded."""
+        return self._records[self._at] if self._at < len(self._records) else None
 
 
 def unlike(action: Action, index: int, record: Record) -> str | None:
@@ -99,25 +104,9 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
         return "the case makes no request there"
     if request is not None and (record.request is None or not _equal(request, record.request)):
         return "its request is not the one that the case makes"
-    kind = None if record.event is None else record.event.get("kind")
-    if record.answer is not None:
-        if kind is not None:
-            return "it has an answer and an event, which exclude each other"
-        if action.verb not in _ANSWERED:
-            return "the case awaits no answer there"
-        problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
-        return None if problem is None else f"its answer does not fit the protocol: {problem}"
-    if kind is None:
-        return None if action.verb is Verb.START else "it has neither an answer nor an event"
-    if action.verb.value in TELLING and kind == "done":
-        try:
-            read(action.verb, record.event.get("detail") if record.event else None, action.operand)
-        except SeenError as error:
-            return str(error)
-    if kind == "done" and action.verb.value not in TELLING and record.event and record.event.get("detail"):
-        return f"{action.verb.value} reports nothing, and this record does"
-    awaited = EVENT_KINDS if action.verb in _ANSWERED or action.verb is Verb.START else _LOCAL
-    return None if kind in awaited else f"an event of kind {kind!r} cannot come of {action.verb.value}"
+    if record.answer is not None and record.event is not None and record.event.get("kind") is not None:
+        return "it has an answer and an event, which exclude each other"
+    return action.act.unlike(record, action.operand)
 
 
 def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:

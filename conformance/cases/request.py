@@ -16,7 +16,7 @@ WORKDIR = "{workdir}"
 def open_request(
     contract: str, state: str, *, clock: str, seed: str, config: Mapping[str, str], surface: str = "ready"
 ) -> dict[str, Any]:
-    """An `open` as it is recorded, `fresh` or `existing`: with WORKDIR for the workdir, and nobody else's config."""
+    """An `open` as it is recorded, `fresh` or `existing`: with WORKDIR for the workdir and the session's config."""
     return {
         "op": "open",
         "contract": contract,

@@ -95,6 +95,26 @@ def drop_path(value: Any, path: str) -> None:
     del target[last]
 
 
+def base64url(data: bytes) -> str:
+    """Bytes as they travel: without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def from_base64url(text: str) -> bytes:
+    """The bytes in an answer, as lenient as its schema lets it be."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def decoded(text: Any) -> bytes:
+    """The bytes that a text spells. Raises ValueError for anything but base64url without padding."""
+    if not isinstance(text, str):
+        raise ValueError(f"expected bytes as base64url, got {type(text).__name__}")
+    data = from_base64url(text)
+    if base64url(data) != text:
+        raise ValueError(f"not base64url without padding: {text[:40]!r}")
+    return data
+
+
 def names_in(value: Any) -> set[str]:
     """Every name that a value of a case uses, without the path behind it."""
     if isinstance(value, str):
@@ -172,7 +192,7 @@ class Scope:
             data = text.encode("utf-8") if form == "$utf8" else bytes.fromhex(text)
         except ValueError as error:
             raise CaseError(f"{form} {text[:40]!r}: {error}") from error
-        return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+        return base64url(data)
 
     def _copy(self, value: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
         copied = copy.deepcopy(self._named(value["$from"].removeprefix("$"), trail))

@@ -13,11 +13,11 @@ from typing import Any
 
 from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.worker import WorkerPool
-from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret
-from holdfast.conformance.cases.reading import worker_count
+from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.record import Record, Side
+from holdfast.conformance.session import EXCHANGE
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Group
 
@@ -93,7 +93,7 @@ def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str
     try:
         while True:
             action: Action = next(reading) if records is None else reading.send(records)
-            request = action.requests[0][1] if action.verb is Verb.EXCHANGE else {}
+            request = action.requests[0][1] if action.act is EXCHANGE else {}
             method = str(request.get("method", ""))
             text = request.get("args", {}).get(carriers.get(method, ""), "")
             if isinstance(text, str) and len(text) >= _SHORTEST:

@@ -22,7 +22,7 @@ from holdfast.conformance.adapter.worker import (
     Worker,
     WorkerPool,
 )
-from holdfast.conformance.cases.reading import worker_count
+from holdfast.conformance.cases.interpret import worker_count
 from holdfast.conformance.cases.request import START, located, open_request
 from holdfast.conformance.doctor.bytes_sent import strictness
 from holdfast.conformance.inspection import store

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
-from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
-from holdfast.conformance.durability.subject import FAULTED, AdapterSubject, Terms
+from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
 from holdfast.conformance.durability.workload import scopes_of, seed_of, workload_of
@@ -31,7 +31,7 @@ from holdfast.conformance.faults.report import Finding, Layer, Report, RunError,
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Silence
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload
@@ -39,7 +39,7 @@ from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# A database that has to recover takes seconds for each point, so few are tried whatever time they take; what is left
+# A database that has to recover takes seconds for each point, so few are tried, without a limit of time; what is left
 # at each acknowledgement is tried in any case.
 _LEAST = 3
 
@@ -75,11 +75,11 @@ class Proving:
         self._folder = Path(tempfile.mkdtemp(prefix="f", dir=setting.root))
         # A store may run under an account of its own, which has to come through.
         self._folder.chmod(0o755)
-        # What was exchanged while nothing went wrong: when the store was made and looked at, the same beside every
+        # What was exchanged while nothing went wrong: when the store was made and inspected, the same beside every
         # layer, and when it was recorded, beside the layers that rest on recordings.
         self._made: list[Record] = []
         self._recorded: list[Record] = []
-        # Why the run in which nothing goes wrong could not be recorded; empty while nobody has failed to.
+        # Why the run in which nothing goes wrong could not be recorded; empty until an attempt failed.
         self._unmade: tuple[str, ...] = ()
         scopes = scopes_of(spec, contract=setting.contract.name, seed=setting.seed)
         self._terms = Terms(
@@ -94,7 +94,7 @@ class Proving:
         )
 
     def close(self) -> None:
-        """End the process that waits, and remove every folder. Again is nothing."""
+        """End the process that waits, and remove every folder. Idempotent."""
         spare, self._spare = self._spare, None
         if spare is not None:
             spare.kill()
@@ -111,8 +111,7 @@ class Proving:
             sweep = self._prepared()
         except (SubjectError, RunError) as error:
             detail = f"the workload could not be prepared while nothing went wrong: {error}"
-            mode = self._mode(str(error))
-            judgement = Judgement(Verdict.NOT_REACHED, detail=detail) if mode is None else ex.silent(mode, detail)
+            judgement = replace(judgement_of(error), detail=detail)
             return judgement.placed(Side.MAIN, len(self._made) - 1 if self._made else None), tuple(self._made)
         before = len(self._terms.faulted)
         # The next rung down: it shows what a kill can show by itself, and proves nothing.
@@ -160,7 +159,7 @@ class Proving:
         """The layers that take something away, under a promise; what they begin with is made once for each."""
         if promised not in self._dependencies:
             promise = Promise.NEVER_WRONG if promised is Judged.NEVER_WRONG else Promise.DETECTS
-            # A store is provisioned by somebody else: who makes it anew has made one that nobody looked at.
+            # The adapter does not provision its store: one that it makes anew was never inspected.
             self._dependencies[promised] = Dependencies(self._prepared(), promise=promise, made=Made.BY_OTHERS)
         return self._dependencies[promised]
 
@@ -178,14 +177,14 @@ class Proving:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         self._prepare(base)
-        # Looking may leave traces, an audit record of each question above all; so it is done beside.
+        # To observe may leave traces, above all an audit record of each question; so a copy is observed.
         copy(base, beside)
-        before = self._seen(beside)
+        before = self._facts_in(beside)
         shutil.rmtree(beside, ignore_errors=True)
         try:
             workload = workload_of(self._spec, self._terms.scopes, before)
         except ValueError as error:
-            # Whoever hands out one nonce for all has made this so.
+            # An adapter that hands out one nonce for all operations makes them alike.
             raise SubjectError(f"its answers leave the operations of the workload alike: {error}") from error
         self._sweep = Sweep(
             lambda: AdapterSubject(self._worker, self._terms),
@@ -214,7 +213,7 @@ class Proving:
             with suppress(SubjectError):
                 subject.stop()
 
-    def _seen(self, folder: Path) -> Mapping[str, str]:
+    def _facts_in(self, folder: Path) -> Mapping[str, str]:
         subject = AdapterSubject(self._worker, self._terms, log=self._made)
         try:
             subject.start(folder)

@@ -1,21 +1,22 @@
-"""An adapter as the subject of the fault layers: started on a workdir, asked, looked at, stopped."""
+"""An adapter as the subject of the fault layers: started on a workdir, asked, observed, stopped."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from holdfast.conformance.adapter.messages import Event, Reply
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import GreetingError, Worker
-from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.record import Record
-from holdfast.conformance.cases.request import START, located, open_request
+from holdfast.conformance.adapter.worker import Exhausted, Worker
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, is_missing
-from holdfast.conformance.durability.workload import facts_of_rows, request_of, rows_in, told_name
+from holdfast.conformance.durability.workload import fact_name, facts_of_rows, rows_in
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -26,22 +27,25 @@ from holdfast.conformance.faults.subject import (
     SubjectHangError,
     SubjectPartlyError,
 )
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.session import Answer as Answered
+from holdfast.conformance.session import Session, Talk, carried_out
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultWorkload
 
+T = TypeVar("T")
 # Makes a worker whose command runs under these words; it has not been waited for. Its times are CLOCK_MONOTONIC.
 Spawn = Callable[[Sequence[str]], Worker]
-# How the words on an answer `fault` begin: neither accepted nor refused, and no crash.
-FAULTED = "`fault`, it says that it failed itself"
+# Characters of a report of a failure.
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What all sessions of a workload have in common.
 
-    `digits` is the seed that the adapter is told, `epoch_us` when the run began, in microseconds of CLOCK_MONOTONIC.
+    `digits` is the seed that the adapter is given, `epoch_us` when the run began, in microseconds of CLOCK_MONOTONIC.
     """
 
     contract: Contract
@@ -52,10 +56,53 @@ class Terms:
     deadlines: Deadlines
     digits: str
     epoch_us: int
-    # Why the machine was too busy, as the subjects of a layer met it; who runs the layer takes it.
+    # Why the machine was too busy, as the subjects of a layer reported it; the layer's report is compared with it.
     busy: list[str] = field(default_factory=list, compare=False)
-    # The operations that were answered with `fault`, in words.
+    # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
+
+
+class LoneWorker:
+    """The one worker of a session; a dead one is not started again. Implements `Workers`."""
+
+    def __init__(self, worker: Worker, deadlines: Deadlines) -> None:
+        """The times of the worker are CLOCK_MONOTONIC."""
+        self.epoch_ns = 0
+        self.deadlines = deadlines
+        self._worker: Worker | None = worker
+
+    def get(self, number: int) -> Worker:
+        """The worker, after its hello. Raises Exhausted, GreetingError."""
+        worker = self.current(number)
+        if worker is None or worker.dead is not None:
+            why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
+            raise Exhausted(f"it does not run{why}")
+        worker.await_greeting()
+        return worker
+
+    def current(self, number: int) -> Worker | None:
+        """The worker as it stands."""
+        del number
+        return self._worker
+
+    def kill(self, number: int) -> None:
+        """End it by SIGKILL."""
+        self._end(number, Worker.kill)
+
+    def stop(self, number: int) -> None:
+        """End it in order."""
+        self._end(number, Worker.shut_down)
+
+    def _end(self, number: int, end: Callable[[Worker], None]) -> None:
+        worker, self._worker = self.current(number), None
+        if worker is not None:
+            end(worker)
+
+    def settle(self) -> None:
+        """There is no budget of dead workers: to end one is what the layers are for."""
+
+    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
+        """See `settle`."""
 
 
 class AdapterSubject:
@@ -66,10 +113,21 @@ class AdapterSubject:
 
     def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = START) -> None:
         self._spawn, self._terms, self._log, self._clock = spawn, terms, log, clock
-        self._worker: Worker | None = None
+        self._workers: LoneWorker | None = None
+        self._driver: Driver | None = None
+        self._session = self._new_session()
         self._observed: dict[str, Any] = {}
         self._under = False
-        self._folder = Path()
+
+    def _new_session(self) -> Session:
+        terms = self._terms
+        return Session(
+            terms.contract,
+            digits=terms.digits,
+            not_claimed=terms.not_claimed,
+            config=terms.spec.config,
+            now=self._clock,
+        )
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
@@ -77,196 +135,193 @@ class AdapterSubject:
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""
-        if self._worker is not None:
+        if self._workers is not None:
             raise SubjectError("it runs already")
         self._under = bool(under)
+        # Each state of a layer is a session of a fixed number of requests: what bounds it is the deadline of each.
+        deadlines = replace(self._terms.deadlines, session=math.inf)
         try:
-            self._worker = self._spawn(under)
-            self._worker.await_greeting()
+            self._workers = LoneWorker(self._spawn(under), deadlines)
         except StartError as error:
             raise SubjectError(str(error)) from error
-        except GreetingError as error:
-            self._end()
-            self._quiet("no hello", error.event)
-            raise _failed("no hello", error.event) from error
-        self._folder = folder
-        request = open_request(
-            self._terms.contract.name, state, clock=self._clock, seed=self._terms.digits, config=self._terms.spec.config
-        )
+        self._driver = Driver(self._workers, folder, config=self._terms.config)
+        self._session = self._new_session()
         try:
-            self._ok(self._exchange(f"open {state}", request, self._terms.deadlines.start))
-        except SubjectError:
+            self._run(self._session.open(0, state, f"open {state}"))
+        except (SubjectError, RunError):
             self._end()
             raise
 
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
         step = self._terms.spec.operation
+        asked = f"{step['call']} {op.number}"
+        args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
-            asked = f"{step['call']} {op.number}"
-            reply = self._exchange(asked, request_of(step, self._terms.scopes[op.number]), self._op)
+            answer = self._run(self._session.call(0, step["call"], args, asked))
         except SubjectError as error:
-            return Answer(Outcome.SILENT, time.monotonic_ns(), text=str(error))
-        # When the line was read, not when somebody looked: what leaves later is no part of the acknowledgement.
-        sent_at, came_at = reply.sent_us * 1000, (reply.received_us + 1) * 1000
-        answer = reply.answer
-        if answer is None:
-            hung = reply.event is not None and reply.event.kind is Silence.HANG
-            return Answer(Outcome.SILENT, sent_at, text=str(_failed(asked, reply.event)), hung=hung)
-        problem = ex.broken_answer(self._terms.contract.methods[step["call"]], answer, self._terms.not_claimed)
-        if problem is not None:
-            return Answer(Outcome.SILENT, sent_at, text=f"an answer that breaks the contract: {problem}")
+            return self._unanswered(asked, error)
+        record = self._last()
+        # When the line was read, not when it was taken: what leaves later is no part of the acknowledgement.
+        sent_at, came_at = (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
         wanted = step.get("refused")
-        outcome = answer["outcome"]
-        if outcome == "accepted" and wanted is None:
-            return Answer(Outcome.OK, sent_at, came_at, new=answer["effect"] == "new")
-        if outcome == "refused":
-            if answer["reason"] == wanted:
+        if answer.outcome == "accepted" and wanted is None:
+            return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
+        if answer.outcome == "refused":
+            if answer.reason == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
-            return Answer(Outcome.REFUSED, sent_at, text=str(answer["reason"]))
-        if outcome == "fault":
-            self._terms.faulted.append(f"{asked} was answered with {_said(answer)}")
-        return Answer(Outcome.ERROR, sent_at, text=_said(answer))
+            return Answer(Outcome.REFUSED, sent_at, text=str(answer.reason))
+        return Answer(Outcome.ERROR, sent_at, text=_described(answer))
+
+    def _unanswered(self, asked: str, error: SubjectError) -> Answer:
+        """An operation that failed: by an answer that says so, or without one that counts."""
+        failure = judgement_of(error)
+        sent_at = time.monotonic_ns() if self._driver is None else (self._last().sent_us or 0) * 1000
+        if failure.silence is Silence.FAULT:
+            self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
+        if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
+            return Answer(Outcome.ERROR, sent_at, text=str(error))
+        return Answer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is Silence.HANG)
 
     def dump(self) -> Facts:
-        """All facts of the workload. Raises SubjectError; SubjectPartlyError where it refuses to tell some of them."""
+        """All facts of the workload. Raises SubjectError; SubjectPartlyError where it refuses to show some of them."""
         facts: dict[str, str] = {}
-        told: set[str] = set()
+        shown: set[str] = set()
         refusal: SubjectError | None = None
         # Facts of one observation are of one moment.
         self._observed.clear()
         for name, fact in self._terms.spec.facts.items():
             try:
                 facts |= self._rows(name, fact) if "rows" in fact else self._each(name, fact)
-                told.add(name)
+                shown.add(name)
             except SubjectHangError:
                 raise
             except SubjectError as error:
                 refusal = refusal or error
-                if self._worker is None or self._worker.dead is not None:
+                if not self._runs:
                     break
         if refusal is None:
             return facts
-        if told:
-            raise SubjectPartlyError(str(refusal), facts, lambda one: one.split(" ", 1)[0] in told)
+        if shown:
+            partly = SubjectPartlyError(str(refusal), facts, lambda one: one.split(" ", 1)[0] in shown)
+            raise partly from refusal.__cause__
         raise refusal
+
+    @property
+    def _runs(self) -> bool:
+        worker = None if self._workers is None else self._workers.current(0)
+        return worker is not None and worker.dead is None
 
     def _rows(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
         method = fact["observe"]
         if method not in self._observed:
-            self._observed[method] = self._told(method, {})
+            self._observed[method] = self._value(method, {})
         rows = rows_in(self._observed[method], fact["rows"])
         if rows is None:
             raise SubjectError(f"expected rows under {fact['rows']!r} of {method}, got none")
         return facts_of_rows(name, fact, rows)
 
     def _each(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
-        told: dict[str, str] = {}
+        found: dict[str, str] = {}
         for number, scope in self._terms.scopes.items():
-            value = at_path(self._told(fact["ask"], scope.resolve(fact["args"])), fact["value"])
+            value = at_path(self._value(fact["ask"], scope.resolve(fact["args"])), fact["value"])
             if value != fact["undone"]:
-                told[told_name(name, number)] = str(value)
-        return told
+                found[fact_name(name, number)] = str(value)
+        return found
+
+    def _value(self, method: str, args: Mapping[str, Any]) -> Any:
+        """The value that a method answers with. Raises SubjectError."""
+        answer = self._run(self._session.call(0, method, args, method))
+        if answer.outcome not in ("ok", "accepted"):
+            raise SubjectError(f"{method} answered {_described(answer)}")
+        return answer.value
 
     def prepare(self, step: Mapping[str, Any], scope: Scope) -> Scope:
         """Make one call of the preparation; the names with what it bound. Raises SubjectError."""
-        request = request_of(step, scope)
-        answer = self._answered(step["call"], self._exchange(f"prepare {step['call']}", request, self._op))
-        if answer["outcome"] != "accepted":
-            raise SubjectError(f"expected {step['call']} to be accepted, got: {_said(answer)}")
+        args = scope.resolve(step.get("args", {}))
+        answer = self._run(self._session.call(0, step["call"], args, f"prepare {step['call']}"))
+        if answer.outcome != "accepted":
+            raise SubjectError(f"expected {step['call']} to be accepted, got: {_described(answer)}")
         for name, path in step.get("bind", {}).items():
-            found = at_path(answer, path)
+            found = at_path(self._last().answer, path)
             if is_missing(found):
-                raise SubjectError(f"expected {path} in the answer to {step['call']}, got: {_said(answer)}")
+                raise SubjectError(f"expected {path} in the answer to {step['call']}, got: {_described(answer)}")
             scope = scope.bind(name, found)
         return scope
 
     def close(self) -> None:
         """Close the session in order, then stop. Raises SubjectError."""
-        self._ok(self._exchange("close", {"op": "close"}, self._op))
+        self._run(self._session.close(0, "close"))
         self.stop()
 
     def stop(self) -> None:
         """End the adapter, in order if it lets itself; nothing if it does not run. Raises SubjectError."""
-        worker = self._worker
+        worker = None if self._workers is None else self._workers.current(0)
         if worker is None:
             return
         dead, busy = worker.dead, worker.busy
         self._end()
         if dead is not None:
-            raise _failed("its end", dead)
+            error = SubjectHangError if dead.kind is Silence.HANG else SubjectError
+            raise error(f"its end: {dead.kind.value}, {dead.detail}")
         if busy:
             raise SubjectError("it did not answer")
 
     def _end(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is None:
+        workers, self._workers = self._workers, None
+        worker = None if workers is None else workers.current(0)
+        if workers is None or worker is None:
             return
         if self._under or (worker.dead is None and not worker.busy):
-            # Whoever stands above it, a tracer above all, has something to finish once it is gone.
-            worker.shut_down()
+            # What stands above it, a tracer above all, has something to finish once it is gone.
+            workers.stop(0)
         else:
-            worker.kill()
+            workers.kill(0)
 
-    @property
-    def _op(self) -> float:
-        return self._terms.deadlines.op
+    def _run(self, talk: Talk[T]) -> T:
+        """The result of a talk. Raises SubjectError; RunError where the machine was too busy to say anything."""
+        try:
+            return carried_out(talk, self._execute)
+        except Finding as finding:
+            # In the evidence the record stands among those of other sessions.
+            n = None if self._log is None else len(self._log) - 1
+            raise self._failed(finding.judgement) from Finding(replace(finding.judgement, n=n))
 
-    def _exchange(self, action: str, request: Mapping[str, Any], seconds: float) -> Reply:
-        worker = self._worker
-        if worker is None or worker.dead is not None:
-            why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
-            raise SubjectError(f"it does not run{why}")
-        reply = worker.exchange(located(request, self._folder, self._terms.config), timeout=seconds)
+    def _execute(self, action: Action) -> Sequence[Record]:
+        if self._driver is None or self._workers is None:
+            raise SubjectError("it does not run")
+        records = self._driver.execute(action)
         if self._log is not None:
-            event = None if reply.event is None else reply.event.as_json()
-            number = len(self._log)
-            sent, received = (moment - self._terms.epoch_us for moment in (reply.sent_us, reply.received_us))
-            self._log.append(Record(number, action, 0, dict(request), reply.answer, event, sent, received))
-        self._quiet(action, reply.event)
-        return reply
+            for record in records:
+                sent, received = (
+                    None if moment is None else moment - self._terms.epoch_us
+                    for moment in (record.sent_us, record.received_us)
+                )
+                self._log.append(replace(record, n=len(self._log), sent_us=sent, received_us=received))
+        return records
 
-    def _quiet(self, what: str, event: Event | None) -> None:
-        """Raises RunError where the machine was too busy: then nothing is known of the adapter, and nothing proven."""
-        if event is not None and event.kind is Silence.BUSY:
-            self._terms.busy.append(f"{what}: {event.detail}")
-            raise RunError(self._terms.busy[-1])
+    def _last(self) -> Record:
+        """The record of the request that was made last; its times are CLOCK_MONOTONIC."""
+        assert self._driver is not None
+        return self._driver.records[-1]
 
-    def _ok(self, reply: Reply) -> None:
-        if reply.answer is None:
-            raise _failed("no answer", reply.event)
-        if reply.answer["outcome"] != "ok":
-            raise SubjectError(_said(reply.answer))
-
-    def _told(self, method: str, args: Mapping[str, Any]) -> Any:
-        """The value of an answer that tells. Raises SubjectError."""
-        request = {"op": "call", "method": method, "args": dict(args)}
-        answer = self._answered(method, self._exchange(method, request, self._op))
-        if answer["outcome"] not in ("ok", "accepted"):
-            raise SubjectError(f"{method} answered {_said(answer)}")
-        return answer.get("value")
-
-    def _answered(self, method: str, reply: Reply) -> Mapping[str, Any]:
-        if reply.answer is None:
-            raise _failed(method, reply.event)
-        problem = ex.broken_answer(self._terms.contract.methods[method], reply.answer, self._terms.not_claimed)
-        if problem is not None:
-            raise SubjectError(f"{method}: an answer that breaks the contract: {problem}")
-        return reply.answer
+    def _failed(self, judgement: Judgement) -> Exception:
+        """The error that stands for a failure."""
+        mode = judgement.silence
+        text = f"{self._last().action}: {'' if mode is None else f'{mode.value}, '}{judgement.detail}"[:_SHOWN]
+        if mode is Silence.BUSY:
+            self._terms.busy.append(text)
+            return RunError(text)
+        return SubjectHangError(text) if mode is Silence.HANG else SubjectError(text)
 
 
-def _failed(what: str, event: Event | None) -> SubjectError:
-    """The error that stands for an answer that did not come."""
-    if event is None:
-        return SubjectError(f"{what}: no answer")
-    kind = SubjectHangError if event.kind is Silence.HANG else SubjectError
-    return kind(f"{what}: {event.kind.value}, {event.detail}")
+def judgement_of(error: BaseException) -> Judgement:
+    """What a SubjectError says of the adapter: its failure, or else that the workload was not reached."""
+    if isinstance(error.__cause__, Finding):
+        return error.__cause__.judgement
+    return Judgement(Verdict.NOT_REACHED, detail=str(error))
 
 
-def _said(answer: Mapping[str, Any]) -> str:
+def _described(answer: Answered) -> str:
     """An answer in a few words."""
-    if answer["outcome"] == "fault":
-        return f"{FAULTED}: {answer.get('detail', '')}"[:300]
-    words = [str(answer["outcome"])]
-    words += [str(answer[key]) for key in ("effect", "reason", "capability", "detail") if answer.get(key)]
-    return " ".join(words)[:300]
+    return " ".join(filter(None, (answer.outcome, answer.effect, answer.reason)))[:_SHOWN]

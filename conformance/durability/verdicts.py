@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cases.failure import failure_of, no_verdict
+from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.durability.reported import (
     BY_PTRACE,
     BY_RESTARTS,
@@ -80,7 +80,7 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
     if told.unproven:
         detail = f"{tally}: {'; '.join(told.unproven)}"
         if told.silence is not None:
-            return ex.silent(Silence(told.silence), detail)
+            return no_verdict(Silence(told.silence), detail)
         return Judgement(Verdict.INDETERMINATE, detail=detail)
     if told.beside is not None:
         # Beside something that was tried, or for a layer that always applies, it is no reason to pass.
@@ -92,6 +92,11 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
     if is_weaker:
         return not_tested(fault, f"{told.untested}; by signals, a weaker layer, nothing was found in {told.words}")
     return Judgement(Verdict.CONFORMS)
+
+
+def failure_in(records: Iterable[Record]) -> Judgement | None:
+    """How the adapter first failed while the workload was prepared, where the records show it."""
+    return next(filter(None, map(failure_of, records)), None)
 
 
 def not_tested(fault: FaultCase, why: str) -> Judgement:

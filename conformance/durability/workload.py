@@ -67,10 +67,10 @@ def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[st
         if "rows" in fact:
             yield from facts_of_rows(name, fact, [scope.resolve(fact["columns"])]).items()
         else:
-            yield told_name(name, number), fact["done"]
+            yield fact_name(name, number), fact["done"]
 
 
-def told_name(name: str, number: int) -> str:
+def fact_name(name: str, number: int) -> str:
     """The name of what a method says of one operation."""
     return f"{name} of operation {number}"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.durability.reported import ReportError, read
-from holdfast.conformance.durability.verdicts import ABILITY, ABLE, is_recorded, judged, not_tested
+from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
@@ -43,7 +43,9 @@ def judge_fault(
     """The judgement of a fault from its records. KIT_FAULT where they are not those of it."""
     report, why = _report_of(fault, records)
     if report is None:
-        return Judgement(Verdict.NO_VERDICT, Silence.MISSING, why)
+        # Where the workload could not be prepared, the records show how the adapter failed.
+        failure = failure_in(records) or Judgement(Verdict.NO_VERDICT, Silence.MISSING, why)
+        return failure if failure.n is None else failure.placed(Side.MAIN, None)
     try:
         layer = read((report.event or {}).get("detail"))
         seed_due = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)

@@ -12,14 +12,14 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.judge import foreign, unlike
+from holdfast.conformance.cases.failure import broken
+from holdfast.conformance.cases.judge import Recorded, foreign
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
-from holdfast.conformance.cases.seen import TELLING, SeenError, read
+from holdfast.conformance.cases.report import ReportError
 from holdfast.conformance.run.plan import PlannedCase, suite_case_id, suite_tests
+from holdfast.conformance.steps import kinds
 from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.verdict import EVENT_KINDS, Silence, Verdict
+from holdfast.conformance.verdict import EVENT_KINDS, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain, published_validator
 
@@ -38,7 +38,7 @@ def judge_suite(
     KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
     """
     tests = {suite_case_id(contract.name, function.__name__): function for function, _ in suite_tests(contract.name)}
-    recorded = _Recorded(records)
+    recorded = Recorded(records, Side.MAIN)
     bench = Bench(
         contract=contract,
         case=planned.id,
@@ -62,34 +62,6 @@ def is_randomised(contract: Contract, planned: PlannedCase) -> bool:
     """Whether it is a suite test that need not ask the same again."""
     marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
     return planned.id in marks and marks[planned.id].drawn
-
-
-class _Recorded:
-    """Stands in for a driver: what every action yields was written down."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-        self._at = 0
-
-    def execute(self, action: Action) -> Sequence[Record]:
-        """The records of the action. Raises Finding where they cannot be those."""
-        given = self._records[self._at : self._at + action.record_count]
-        if len(given) < action.record_count:
-            text = f"the records end before step [{action.note}]"
-            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, advice="Run the case again."))
-        for index, record in enumerate(given):
-            why = unlike(action, index, record)
-            if why is not None:
-                raise Finding(foreign(Side.MAIN, record, why))
-        self._at += action.record_count
-        return given
-
-    def finish(self, judgement: Judgement) -> None:
-        """There is no process to end."""
-
-    def left(self) -> Record | None:
-        """The first record that no action yielded."""
-        return self._records[self._at] if self._at < len(self._records) else None
 
 
 def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
@@ -132,15 +104,15 @@ def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claime
 
 def _unreadable(record: Record) -> str | None:
     """Why a record cannot tell what the harness saw itself; None if it can, or tells of something else."""
-    verb = TELLING.get(record.action.partition(" ")[0])
-    if verb is None or record.request is not None or record.answer is not None:
+    kind = kinds().get(record.action.partition(" ")[0])
+    if kind is None or kind.report is None or record.request is not None or record.answer is not None:
         return None
     event = record.event or {}
     if event.get("kind") != "done":
         return f"an event of kind {event.get('kind')!r} ends a test"
     try:
-        read(verb, event.get("detail"))
-    except SeenError as error:
+        kind.report.read(event.get("detail"))
+    except ReportError as error:
         return str(error)
     return None
 
@@ -159,4 +131,4 @@ def _broken(
     contract: Contract, request: Mapping[str, Any], answer: Mapping[str, Any], not_claimed: Mapping[str, str]
 ) -> str | None:
     method = contract.methods.get(str(request.get("method")))
-    return "no such method" if method is None else ex.broken_answer(method, answer, not_claimed)
+    return "no such method" if method is None else broken(method, answer, not_claimed)

@@ -1,4 +1,4 @@
-"""Changing what lies in a workdir that belongs to somebody else: no link is followed, and no file that has another name
+"""Changing what lies in a workdir that an adapter shares: no link is followed, and no file that has another name
 elsewhere is written into.
 
 Paths are relative to the workdir, with slashes. Everything raises OSError, FileNotFoundError where nothing is there.
@@ -156,7 +156,7 @@ def apart(path: str, to: str) -> None:
 
 
 def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
-    """Put a copy of a file or folder in the place of whatever lies at `to`; how many files, and their bytes.
+    """Put a copy of a file or folder in the place of what lies at `to`; how many files, and their bytes.
 
     Modes are kept, links are copied as links. It is all read first: what cannot be read leaves what lies at `to`.
     """
@@ -212,7 +212,7 @@ def _read_all(workdir: Path, path: str) -> Iterator[_Entry]:
 
 
 def _clear(workdir: Path, path: str) -> None:
-    """Remove whatever lies at a path."""
+    """Remove what lies at a path."""
     try:
         with folder_of(workdir, path) as (folder, name):
             if kind_of(os.stat(name, dir_fd=folder, follow_symlinks=False)) == "folder":

@@ -1,8 +1,8 @@
-"""What is done with a database that somebody else made: looked into, or a row put into it. Standard library only.
+"""What is done with the database of an implementation: it is inspected, or a row is put into it. Standard library only.
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
-input ends. It is a process of its own because a database may be made to hang or to crash whoever opens it. A request
-has `op` (`inspect`, `add`, `switch` or `ignored`) and the arguments of that function; an answer is what it returns.
+input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
+`op` (`inspect`, `add`, `switch` or `ignored`) and the arguments of that function; an answer is what it returns.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
@@ -122,7 +122,7 @@ def _stored(given: Any) -> tuple[str, Any]:
 
 
 def inspect(path: str, seconds: float) -> dict[str, Any]:
-    """Everything there is to see in the database at `path`, a copy that nobody else uses."""
+    """All that the database at `path` holds, a copy that no other process uses."""
     try:
         with _opened(path, seconds, busy=0.0) as connection:
             return _look(connection)
@@ -257,7 +257,7 @@ def add(
 
 
 def switch(path: str, journal_mode: str, seconds: float) -> str | None:
-    """Put a database that nobody has open into the journal mode `wal` or `delete`; why that could not be done."""
+    """Put a database that no process has open into the journal mode `wal` or `delete`; why that could not be done."""
     try:
         with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
             (found,) = connection.execute(f"PRAGMA journal_mode={_quoted(journal_mode)}").fetchone()

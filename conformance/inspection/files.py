@@ -1,4 +1,4 @@
-"""Reaching into a workdir that belongs to somebody else: no link is followed, nothing but plain files is opened.
+"""Reading from a workdir that an adapter shares: no link is followed, nothing but plain files is opened.
 
 Paths are relative to the workdir, with slashes. Everything raises OSError, FileNotFoundError where nothing is there.
 """

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-# What an operation may take. Whatever an honest store holds is looked through in a fraction of a second.
+# What an operation may take. All that an honest store holds is read in a fraction of a second.
 LIMIT_S = 8.0
 # How much later than the operation's own limit the process is given up, which is before its own alarm.
 _GRACE_S = 1.5
@@ -108,7 +108,7 @@ def _how(status: int) -> str:
     if status == -signal.SIGALRM:
         return "it took too long"
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-    return f"whoever opens it dies of it ({how})"
+    return f"a process that opens it dies ({how})"
 
 
 HELPER = Helper()

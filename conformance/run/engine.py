@@ -15,14 +15,14 @@ from typing import Any
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret
+from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.reading import worker_count
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.surface import observe, unseen
+from holdfast.conformance.session import carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import SurfaceLine
@@ -38,7 +38,7 @@ from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
 # A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
-# a power loss leaves at each acknowledgement is tried whatever time it takes.
+# a power loss leaves at each acknowledgement is tried without a limit of time.
 FAULT_SECONDS = 4.0
 # What a process of xdist has to say at its end: the files that its adapter was seen to have.
 LOADED = "holdfast_loaded"
@@ -331,9 +331,9 @@ class Engine:
         driver = self.driver(contract.name)
         reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
         try:
-            judgement = driver.drive(reading)
+            judgement = carried_out(reading, driver.execute)
         except Exception as error:
-            # Whatever this is, it is no finding about the adapter.
+            # This is no finding about the adapter.
             judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)

@@ -11,6 +11,7 @@ from enum import Enum, unique
 from types import ModuleType
 from typing import Any
 
+from holdfast.conformance.steps import kinds
 from holdfast.conformance.suites import ClauseMark, mark_of
 from holdfast.specs import Case, Contract, SpecError
 from holdfast.specs.model import Group, Proof
@@ -42,14 +43,17 @@ class PlannedCase:
         return self.form is Form.SCRIPT
 
 
-def suite_module(contract: str) -> ModuleType | None:
-    """The suite of a contract, if it has one: `holdfast.conformance.suites.<name with underscores>.suite`."""
-    name = f"holdfast.conformance.suites.{contract.replace('-', '_')}.suite"
-    if importlib.util.find_spec(name.rpartition(".")[0]) is None:
-        return None
+def suite_modules(contract: str) -> tuple[ModuleType, ...]:
+    """The modules of a contract's suite, if it has one, in the order of the plan.
+
+    A suite is the package `holdfast.conformance.suites.<name with underscores>`. Its tests stand in the modules that it
+    lists as `MODULES`, or else in `suite`.
+    """
+    name = f"holdfast.conformance.suites.{contract.replace('-', '_')}"
     if importlib.util.find_spec(name) is None:
-        return None
-    return importlib.import_module(name)
+        return ()
+    listed: tuple[str, ...] = getattr(importlib.import_module(name), "MODULES", ("suite",))
+    return tuple(importlib.import_module(f"{name}.{module}") for module in listed)
 
 
 def suite_case_id(contract: str, function_name: str) -> str:
@@ -58,10 +62,11 @@ def suite_case_id(contract: str, function_name: str) -> str:
 
 
 def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], ...]:
-    """The suite's tests with their marks, in the order in which they stand in the file."""
-    module = suite_module(contract)
-    if module is None:
-        return ()
+    """The suite's tests with their marks, in the order in which they stand in its modules."""
+    return tuple(found for module in suite_modules(contract) for found in _tests_of(module))
+
+
+def _tests_of(module: ModuleType) -> list[tuple[Callable[..., Any], ClauseMark]]:
     found = []
     for name, function in inspect.getmembers(module, inspect.isfunction):
         if name.startswith("test_") and function.__module__ == module.__name__:
@@ -69,13 +74,14 @@ def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], .
             if mark is None:
                 raise SpecError(f"{module.__name__}.{name}: a suite test names its clauses; mark it with @clause(…)")
             found.append((function, mark))
-    return tuple(sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno))
+    return sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno)
 
 
 def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
     """The provocations that a scripted case calls."""
     steps = (*case.given, *case.when, *case.then)
-    named = {step["provoke"] for step in steps if "provoke" in step}
+    calling = [name for name, kind in kinds().items() if kind.facts.get("method") == Group.PROVOCATION.value]
+    named = {step[name] for step in steps for name in calling if name in step}
     return frozenset(name for name in named | case.needs if _is_provocation(contract, name))
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Finding
-from holdfast.conformance.suites.bench import Bench, Session
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import Contract, schema
 from holdfast.specs.fitness import has_queries
@@ -77,7 +78,7 @@ def _placed(line: SurfaceLine, launched: Any, said: Any) -> tuple[SurfaceLine, d
 
 
 def _inspected(
-    bench: Bench, session: Session, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
+    bench: Bench, session: SuiteSession, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
 ) -> SurfaceLine:
     # The drivers of databases are heavy, and most runs need none.
     from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -105,7 +106,7 @@ def _inspected(
     )
 
 
-def _used(bench: Bench, session: Session, store: Store) -> bool:
+def _used(bench: Bench, session: SuiteSession, store: Store) -> bool:
     """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
     # With it comes what draws histories, which few commands need.
     from holdfast.conformance.suites.rs4a_replay.history import issue, request

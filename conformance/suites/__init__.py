@@ -14,8 +14,8 @@ _ATTRIBUTE = "__holdfast_clause__"
 class ClauseMark:
     """The clauses a suite test proves and the provocations it needs.
 
-    `drawn`: what it asks is drawn by Hypothesis, which looks for odd values in whatever modules are loaded. So another
-    process may ask something else, and nobody can judge the test again from its exchanges.
+    `drawn`: Hypothesis generates what it asks, and takes odd values from the modules that are loaded. So another
+    process may ask something else, and the test cannot be judged again from its exchanges.
     """
 
     clauses: tuple[str, ...]

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.interpret import interpret
 from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
 from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.steps.start import START
 from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, worst
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -116,7 +117,7 @@ def act(shelf: Shelf, action: Action, start: int) -> list[Record]:
         n = start + offset
         # All requests of an action leave before the first answer comes, so a race overlaps.
         sent, received = 1000 * start, 1000 * start + 500 + offset
-        if action.verb is Verb.START:
+        if action.act is START:
             made.append(Record(n, action.note, worker, request, None, None, sent, None))
         else:
             made.append(Record(n, action.note, worker, request, shelf.answer(request), None, sent, received))

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.action import Verb
 from holdfast.conformance.cases.record import Side
-from holdfast.conformance.cases.seen import SeenError, read
+from holdfast.conformance.cases.report import Report, ReportError
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
 from holdfast.conformance.gate.suites import inconclusive_suite
+from holdfast.conformance.steps.link import LINK
+from holdfast.conformance.steps.tree import LIST
 from holdfast.conformance.verdict import Exit, exit_of
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs.strictjson import canonical
@@ -164,20 +165,20 @@ def test_a_look_at_files_must_agree_with_itself(verb: str, detail: str, doubt: s
 
 
 @pytest.mark.parametrize(
-    ("verb", "detail", "operand", "doubt"),
+    ("report", "detail", "operand", "doubt"),
     [
-        (Verb.LINK, '{"to":"a"}', {"path": "x", "to": "b"}, "leads elsewhere"),
+        (LINK, '{"to":"a"}', {"path": "x", "to": "b"}, "leads elsewhere"),
         (
-            Verb.TREE,
+            LIST,
             '{"error":null,"exists":true,"files":[{"kind":"file","path":"b/c","size":1}]}',
             {"path": "a"},
             "below the folder",
         ),
     ],
 )
-def test_what_a_case_asked_for_is_what_was_looked_at(verb: Verb, detail: str, operand: Json, doubt: str) -> None:
-    with pytest.raises(SeenError, match=doubt):
-        read(verb, detail, operand)
+def test_what_a_case_asked_for_is_what_was_looked_at(report: Report, detail: str, operand: Json, doubt: str) -> None:
+    with pytest.raises(ReportError, match=doubt):
+        report.read(detail, operand)
 
 
 @pytest.mark.parametrize(

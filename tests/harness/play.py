@@ -10,9 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.interpret import interpret
 from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.steps.finish import FINISH
+from holdfast.conformance.steps.start import START
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract
@@ -106,8 +108,8 @@ class Player:
         if not action.requests:
             self.local(action)
         for index, (worker, request) in enumerate(action.requests):
-            honest = self.shelf.answer(request) if action.verb is not Verb.START else None
-            if action.verb is Verb.START:
+            honest = self.shelf.answer(request) if action.act is not START else None
+            if action.act is START:
                 self.held[worker] = request
             reply = self.reply(f"{action.note} #{index}", honest)
             sent = self.now + index * self.apart
@@ -115,7 +117,7 @@ class Player:
         return self.records[start:]
 
     def local(self, action: Action) -> None:
-        if action.verb is Verb.FINISH:
+        if action.act is FINISH:
             honest: Answer | None = self.shelf.answer(self.held.pop(action.worker))
             self.write(action, action.worker, None, self.reply(action.note, honest), self.now, self.now)
             return

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.action import Verb
-from holdfast.conformance.cases.seen import SeenError, read, written
+from holdfast.conformance.cases.report import ReportError, written
 from holdfast.conformance.inspection import changing, store
+from holdfast.conformance.steps.copy import COPY
+from holdfast.conformance.steps.tree import LIST
 from holdfast.specs.model import Twin
 from tests.harness.ledger import case_of, ran, verdict
 
@@ -218,16 +219,16 @@ def test_a_twin_may_copy_something_else() -> None:
     (result,) = ran(case)
     assert result.judgement.verdict.value == "conforms", result.judgement.detail
     told = [record.event["detail"] for record in result.twin if record.event and "copy" in record.action]
-    assert read(Verb.COPY, told[0])["files"] > 0
+    assert COPY.read(told[0])["files"] > 0
 
 
 def test_a_copy_that_is_told_of_another_place_is_no_evidence() -> None:
     value = {"to": "data", "files": 1, "size": 1}
-    assert read(Verb.COPY, written(value), {"path": "aside", "to": "data"}) == value
-    with pytest.raises(SeenError, match="elsewhere than the case has it"):
-        read(Verb.COPY, written(value), {"path": "aside", "to": "other"})
-    with pytest.raises(SeenError, match="files"):
-        read(Verb.COPY, written({**value, "files": -1}))
+    assert COPY.read(written(value), {"path": "aside", "to": "data"}) == value
+    with pytest.raises(ReportError, match="elsewhere than the case has it"):
+        COPY.read(written(value), {"path": "aside", "to": "other"})
+    with pytest.raises(ReportError, match="files"):
+        COPY.read(written({**value, "files": -1}))
 
 
 # Names
@@ -240,7 +241,7 @@ def test_names_that_would_be_told_alike_are_told_apart(tmp_path: Path) -> None:
     for path in (".", "in\\side"):
         value = store.tree(tmp_path, path)
         # The very check that the run and the gate make of it.
-        assert read(Verb.TREE, written(value), {"path": path}) == value
+        assert LIST.read(written(value), {"path": path}) == value
     told = [entry["path"] for entry in value["files"]]
     assert told == [f"in\\x5cside/{name}" for name in ("\\x5cx5cxff", "\\x5cxff", "\\xff", "a\\x5cb")]
 

@@ -14,7 +14,8 @@ from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.conformance.suites.bench import Bench, Limits, Session
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.conformance.suites.session import SuiteSession
 from tests.harness.ledger import LEDGER
 
 
@@ -25,7 +26,7 @@ class Alone(Driver):
         pool = SimpleNamespace(deadlines=SimpleNamespace(session=60.0), epoch_ns=0)
         super().__init__(cast("WorkerPool", pool), workdir, config={})
 
-    def _exchange(self, action: Action) -> None:
+    def exchange(self, action: Action) -> None:
         for worker, request in action.requests:
             self._write(action, worker, request, {"outcome": "ok"}, None, 0, 0)
 
@@ -41,7 +42,7 @@ def helper() -> Iterator[None]:
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
+def session(tmp_path: Path) -> Iterator[SuiteSession]:
     bench = Bench(
         contract=LEDGER,
         case="ledger/suite/files",
@@ -54,7 +55,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield opened
 
 
-def test_what_is_placed_and_linked_is_seen_and_can_be_removed(session: Session, tmp_path: Path) -> None:
+def test_what_is_placed_and_linked_is_seen_and_can_be_removed(session: SuiteSession, tmp_path: Path) -> None:
     session.place("store/deep/one", b"\xff\x00")
     session.link("store/two", "deep/one")
     seen = session.file("store/deep/one")
@@ -82,7 +83,7 @@ def test_what_is_placed_and_linked_is_seen_and_can_be_removed(session: Session, 
     ],
 )
 def test_what_cannot_be_done_ends_the_test_as_not_reached(
-    session: Session, act: Callable[[Session], object], words: str
+    session: SuiteSession, act: Callable[[SuiteSession], object], words: str
 ) -> None:
     session.place("store/one", b"1")
     with pytest.raises(Finding, match=words) as found:

@@ -19,10 +19,11 @@ from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
 from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat
 from holdfast.conformance.adapter.worker import AdapterCommand, WorkerPool
-from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action, Verb
+from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.failure import failure_of
 from holdfast.conformance.cases.request import START, open_request
+from holdfast.conformance.session import EXCHANGE
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
@@ -149,12 +150,12 @@ def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
         records = [
             record
             for request in (opened, *[look] * 5)
-            for record in driver.execute(Action(Verb.EXCHANGE, "asked", ((0, request),)))
+            for record in driver.execute(Action(EXCHANGE, "asked", ((0, request),)))
         ]
         pool.abort()
     silent = next(record for record in records if record.answer is None)
     assert silent.n > 1, "what came in its time was taken"
-    judged = ex.silence_of(silent)
+    judged = failure_of(silent)
     assert judged is not None
     assert judged.verdict is Verdict.NO_VERDICT
     if "the machine was too busy" not in judged.detail:
@@ -174,7 +175,7 @@ def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_
         pool.get(0)
         driver = Driver(pool, tmp_path, config={})
         look = {"op": "call", "method": "state", "args": {}}
-        (record,) = driver.execute(Action(Verb.EXCHANGE, "asked", ((0, look),)))
+        (record,) = driver.execute(Action(EXCHANGE, "asked", ((0, look),)))
         pool.abort()
     assert record.event is not None
     assert record.event["kind"] in {"hang", "busy"}, record.event

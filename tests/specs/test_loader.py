@@ -132,7 +132,7 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: step(t, SURVIVES, "when").update(kill=1), "kill: 1 in a case with 1"),
         (lambda t: step(t, SURVIVES, "when", 1).update(reopen=3), "reopen: 3 in a case with 1"),
         (lambda t: t.case(SURVIVES)["when"].append({"restart": 1}), "restart: 1 in a case with 1"),
-        (lambda t: t.case(RACE).update(workers=1), "a race needs at least two workers"),
+        (lambda t: t.case(RACE).update(workers=1), "a race needs at least 2 workers"),
         (lambda t: t.case(HELD)["then"].append({"finish": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "held"}), "held is never finished"),

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
-from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.failure import no_verdict
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
@@ -267,7 +267,7 @@ def _greet(engine: Engine) -> Greeting:
         log = error.log.strip()
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
         if error.event.kind is Silence.BUSY:
-            advice = ex.silent(error.event.kind, "").advice
+            advice = no_verdict(error.event.kind, "").advice
             raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
         raise _NeverStartedError(
             f"the adapter failed before any case: {error.event.detail}{shown}",

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.bench import Answer, Bench, Session
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 _WINDOW = timedelta(seconds=300)
@@ -61,7 +63,7 @@ class _Model:
 class Play:
     """Plays a history against a session and the model side by side."""
 
-    def __init__(self, bench: Bench, session: Session, make: Callable[[str, str], str]) -> None:
+    def __init__(self, bench: Bench, session: SuiteSession, make: Callable[[str, str], str]) -> None:
         self.bench, self.session, self._make = bench, session, make
         self.model = _Model()
         self.sent: list[_Sent] = []

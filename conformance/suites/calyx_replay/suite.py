@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.cases.values import shift
+from holdfast.conformance.cases.values import base64url, from_base64url, shift
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.history import OPENING, STEPS, Play, Step
 from holdfast.conformance.suites.histories import DRAWN
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 _RIVALS = 8
 
 
-def envelope(session: Session, label: str, *, at: str | None = None, extra: Mapping[str, str] | None = None) -> str:
+def envelope(
+    session: SuiteSession, label: str, *, at: str | None = None, extra: Mapping[str, str] | None = None
+) -> str:
     """A signed envelope of its own for each label, base64url; its timestamp is the session's clock unless `at`."""
     header = {
         "msg_id": str(uuid.UUID(session.hex64(f"id-{label}")[:32], version=4)),
@@ -33,11 +37,11 @@ def envelope(session: Session, label: str, *, at: str | None = None, extra: Mapp
     return made
 
 
-def _accept(session: Session, sent: str, worker: int = 0) -> Answer:
+def _accept(session: SuiteSession, sent: str, worker: int = 0) -> Answer:
     return session.call("accept", {"envelope": sent}, worker)
 
 
-def _must_accept(bench: Bench, session: Session, sent: str, what: str) -> None:
+def _must_accept(bench: Bench, session: SuiteSession, sent: str, what: str) -> None:
     answer = _accept(session, sent)
     if answer.outcome != "accepted":
         bench.fail(
@@ -48,7 +52,7 @@ def _must_accept(bench: Bench, session: Session, sent: str, what: str) -> None:
         )
 
 
-def _rows(session: Session) -> int:
+def _rows(session: SuiteSession) -> int:
     return len(session.observe("state")["replay_state"])
 
 

@@ -1,4 +1,4 @@
-"""That no two objects have a key or a nonce in common, of whatever type they are and in whatever store they lie."""
+"""No two objects have a key or a nonce in common, of any type and in any store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench, Session, base64url
+from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import World, at
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 
@@ -50,7 +52,7 @@ def _tell(bench: Bench, found: list[_Published]) -> None:
     bench.fail("fail_open", "objects have something in common")
 
 
-def _all_types(bench: Bench, session: Session, store: str) -> Iterator[_Published]:
+def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[_Published]:
     """Every type several times: of equal content where that makes another object, and by two processes."""
     world = World(bench, session, "apart")
     window = {"start_ts": at(0), "end_ts": at(1)}

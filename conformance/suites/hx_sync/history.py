@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench, Session, from_base64url
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # The devices that a session begins with.
 NODES = ("a", "b", "c")
 _BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
-# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that nobody may normalise. And what
+# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that stays as it is. And what
 # is easily lost: null, and what is empty.
 ODD = {
     "number": 1.5,
@@ -62,7 +64,9 @@ class Made:
 class World:
     """Ids and objects of one session, all of its own labels."""
 
-    def __init__(self, bench: Bench, session: Session, label: str, *, algorithm: str = "xchacha20-poly1305") -> None:
+    def __init__(
+        self, bench: Bench, session: SuiteSession, label: str, *, algorithm: str = "xchacha20-poly1305"
+    ) -> None:
         self._session = session
         self._label = label
         self._parameters = bench.contract.parameters
@@ -94,7 +98,7 @@ class World:
         return {"session_id": self.uuid(label), "started_at": started_at, "title": title or label}
 
     def pin(self, node: str, session: str, seq: int, *, pinned: bool = True) -> dict[str, Any]:
-        """That somebody pins or unpins an event of device a, b or c."""
+        """A segment that pins or unpins an event of device a, b or c."""
         return {
             "node_id": self.node_id(node),
             "session_id": self.uuid(session),

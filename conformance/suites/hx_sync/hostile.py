@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Made, World, at, due
 from holdfast.conformance.suites.hx_sync.play import compare, import_all, place, published
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.format import parts_of
 
@@ -23,7 +26,7 @@ _YEAR = re.compile(r'("created_at"\s*:\s*")(\d{4})')
 class Hostile:
     """A store with honest objects, of which one after the other is changed and restored."""
 
-    def __init__(self, bench: Bench, session: Session, label: str, algorithm: str = "xchacha20-poly1305") -> None:
+    def __init__(self, bench: Bench, session: SuiteSession, label: str, algorithm: str = "xchacha20-poly1305") -> None:
         self._bench, self._session = bench, session
         world = World(bench, session, label, algorithm=algorithm)
         filling = "".join(derive("hx.uuid", f"{label} {number}") for number in range(_LARGE // 36))
@@ -132,7 +135,7 @@ def one_is_new(bench: Bench, answers: Sequence[Answer], what: str) -> str:
     return key
 
 
-def early_looks(bench: Bench, session: Session, key: str, method: str, args: dict[str, Any]) -> int:
+def early_looks(bench: Bench, session: SuiteSession, key: str, method: str, args: dict[str, Any]) -> int:
     """How many looks at a key found nothing yet while worker 0 wrote there; none may find, or import, part of it."""
     handle = session.start(method, args)
     seen: list[dict[str, Any]] = []
@@ -152,7 +155,7 @@ def early_looks(bench: Bench, session: Session, key: str, method: str, args: dic
     return sum(not look["exists"] for look in seen)
 
 
-def open_placed(bench: Bench, session: Session, key: str) -> dict[str, Any]:
+def open_placed(bench: Bench, session: SuiteSession, key: str) -> dict[str, Any]:
     """What the object at a key says, read past the adapter and opened by the kit itself."""
     found = session.file(key)
     if found["bytes"] is None:
@@ -163,7 +166,7 @@ def open_placed(bench: Bench, session: Session, key: str) -> dict[str, Any]:
     return opened
 
 
-def fresh(bench: Bench, session: Session, algorithm: str, count: int) -> None:
+def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> None:
     """Of so many objects of equal payload no two have a key, a nonce or a ciphertext in common."""
     world = World(bench, session, "fresh")
     batch = {"events": [world.event("a", "s1", 0, at(0))]}

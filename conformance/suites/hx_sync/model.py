@@ -153,7 +153,7 @@ def _sessions(
 
 
 def _pins(segments: Sequence[Segment], live: Iterable[Triple]) -> list[dict[str, Any]]:
-    """Whatever anybody pinned; what unpins has no effect."""
+    """All that any device pinned; to unpin has no effect."""
     there = set(live)
     pinned = {
         _triple(row["node_id"], row) for segment in segments for row in segment.batch.get("pins", ()) if row["pinned"]

@@ -7,12 +7,13 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench, Session
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Made, World, due
 from holdfast.conformance.suites.hx_sync.model import LISTS, Model, Row
+from holdfast.conformance.suites.session import SuiteSession
 
 
-def place(session: Session, made: Iterable[Made]) -> None:
+def place(session: SuiteSession, made: Iterable[Made]) -> None:
     """Put objects into the store, as a synchronised folder would."""
     for each in made:
         session.place(each.key, each.data)
@@ -26,7 +27,7 @@ def shown(state: Row, node: str) -> dict[str, list[Row]]:
     }
 
 
-def published(bench: Bench, session: Session, made: Iterable[Made], worker: int = 0) -> None:
+def published(bench: Bench, session: SuiteSession, made: Iterable[Made], worker: int = 0) -> None:
     """Have devices publish the same objects themselves; each tells the key that is due."""
     for each in made:
         answer = session.call(each.method, each.args, worker)
@@ -36,7 +37,7 @@ def published(bench: Bench, session: Session, made: Iterable[Made], worker: int 
             bench.fail("wrong_reason", "another key", expected=each.key, received=str(answer.value["key"]))
 
 
-def import_all(bench: Bench, session: Session, node: str, worker: int = 0) -> Row:
+def import_all(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> Row:
     """Import everything; it must be accepted."""
     answer = session.call("import", {"node": node}, worker)
     if answer.outcome != "accepted":
@@ -45,7 +46,7 @@ def import_all(bench: Bench, session: Session, node: str, worker: int = 0) -> Ro
     return value
 
 
-def import_one(bench: Bench, session: Session, node: str, key: str, worker: int = 0) -> None:
+def import_one(bench: Bench, session: SuiteSession, node: str, key: str, worker: int = 0) -> None:
     """Import an object, which must be accepted."""
     answer = session.call("import_object", {"node": node, "key": key}, worker)
     if answer.outcome != "accepted":
@@ -53,7 +54,9 @@ def import_one(bench: Bench, session: Session, node: str, key: str, worker: int 
         bench.fail("over_refusal", f"{key} was not imported by {node}", expected="accepted", received=received)
 
 
-def compare(bench: Bench, session: Session, nodes: Sequence[str], expected: Model, told: str, worker: int = 0) -> None:
+def compare(
+    bench: Bench, session: SuiteSession, nodes: Sequence[str], expected: Model, told: str, worker: int = 0
+) -> None:
     """Every one of these devices shows what the model has, under the digest that follows from it."""
     state = session.observe("state", worker=worker)
     digests = {row["at"]: row["digest"] for row in state["digests"]}
@@ -70,7 +73,7 @@ def compare(bench: Bench, session: Session, nodes: Sequence[str], expected: Mode
             )
 
 
-def compare_status(bench: Bench, session: Session, node: str, expected: Model, told: str) -> None:
+def compare_status(bench: Bench, session: SuiteSession, node: str, expected: Model, told: str) -> None:
     """What the status counts follows from the set as well."""
     status = session.observe("status", {"node": node})
     found = {
@@ -101,14 +104,14 @@ def _hold(bench: Bench, name: str, expected: Sequence[Row], found: Sequence[Row]
         bench.fail("wrong_reason", f"{told} shows {name} twice or in another order", received=repr(found)[:300])
 
 
-def enroll(bench: Bench, session: Session, node: str, worker: int = 0) -> None:
+def enroll(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> None:
     """One more device, with an id of its own."""
     answer = session.call("enroll", {"node": node, "node_id": World(bench, session, "nodes").uuid(node)}, worker)
     if answer.outcome != "accepted":
         bench.fail("not_reached", f"device {node} cannot be enrolled: {answer.outcome} {answer.reason}")
 
 
-def all_orders(bench: Bench, session: Session, made: Sequence[Made], then: Sequence[Made] = ()) -> None:
+def all_orders(bench: Bench, session: SuiteSession, made: Sequence[Made], then: Sequence[Made] = ()) -> None:
     """Each order on a device of its own; `then` are imported behind each of them. All show what the model has."""
     place(session, (*made, *then))
     expected, nodes = due([*made, *then]), []
@@ -123,15 +126,17 @@ def all_orders(bench: Bench, session: Session, made: Sequence[Made], then: Seque
         compare_status(bench, session, node, expected, "after one of all orders")
 
 
-def in_some_order(bench: Bench, session: Session, node: str, made: Sequence[Made], dice: random.Random) -> None:
-    """Import them one by one in a random order, some again, by either worker; then whatever is left."""
+def in_some_order(bench: Bench, session: SuiteSession, node: str, made: Sequence[Made], dice: random.Random) -> None:
+    """Import them one by one in a random order, some again, by either worker; then all that is left."""
     order = dice.sample(list(made), len(made))
     for each in order + dice.sample(order, len(order) // 3):
         import_one(bench, session, node, each.key, worker=dice.randrange(2))
     import_all(bench, session, node, worker=dice.randrange(2))
 
 
-def publish(bench: Bench, session: Session, node: str, segment_id: str, batch: dict[str, Any], worker: int = 0) -> str:
+def publish(
+    bench: Bench, session: SuiteSession, node: str, segment_id: str, batch: dict[str, Any], worker: int = 0
+) -> str:
     """Have a device publish a segment; its key."""
     answer = session.call("publish", {"node": node, "segment_id": segment_id, "batch": batch}, worker)
     if answer.outcome != "accepted":
@@ -140,7 +145,7 @@ def publish(bench: Bench, session: Session, node: str, segment_id: str, batch: d
     return key
 
 
-def must_show(bench: Bench, session: Session, nodes: Sequence[str], left: Sequence[int], told: str) -> None:
+def must_show(bench: Bench, session: SuiteSession, nodes: Sequence[str], left: Sequence[int], told: str) -> None:
     """Every one of these devices shows events of these numbers, and no pins of others."""
     state = session.observe("state")
     for node in nodes:

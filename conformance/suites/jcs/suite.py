@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from random import Random
 from typing import Any
 
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Answer, Bench, Session, base64url, from_base64url, listed
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.jcs.documents import (
     constructed,
-    depth_of,
     disguised,
     drawn,
     large,
     same_value,
     value_of,
 )
-from holdfast.conformance.verdict import Verdict
-from holdfast.vectors.record import Canonical, Expected, Refused, Vector, load
+from holdfast.conformance.suites.jcs.judging import (
+    Found,
+    args_of,
+    canonicalised,
+    described,
+    floor_of,
+    in_profile,
+    report,
+    run,
+    run_beside_core,
+    verified,
+)
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.record import Canonical, Refused, Vector, load
 from holdfast.vectors.taxonomy import Category, Profile
 
 # Documents that are drawn in one run, from the seed of the run: the committed ones are public, and whoever looks them
@@ -29,143 +42,22 @@ from holdfast.vectors.taxonomy import Category, Profile
 _DRAWN, _ACCEPTED = 80, 320
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """One answer that is not the recorded one."""
-
-    verdict: Verdict
-    text: str
-    n: int | None
-
-
-def _args(document: bytes, profile: Profile) -> Mapping[str, Any]:
-    return {"document": base64url(document), "profile": profile.value}
-
-
-def _shown(answer: Answer) -> str:
-    if answer.outcome == "refused":
-        return str(answer.reason)
-    value = answer.value or {}
-    return f"accepted {from_base64url(value['canonical'])[:80]!r}" if "canonical" in value else answer.outcome
-
-
-# Committed vectors
-
-
-def _too_deep(answer: Answer, document: bytes, floor: int) -> bool:
-    """RFC 8259 section 9 allows a limit to depth, and the contract says how low it may be."""
-    return answer.reason == "DEPTH_EXCEEDED" and depth_of(document) > floor
-
-
-def _canonicalised(session: Session, record: Vector, profile: Profile, due: Expected, floor: int) -> Iterator[_Found]:
-    answer = session.call("canonicalise", _args(record.document, profile))
-    where = f"{record.document[:80]!r} ({record.id}) in {profile.value}"
-    if answer.outcome == "refused":
-        if _too_deep(answer, record.document, floor):
-            return
-        if isinstance(due, Canonical):
-            yield _Found(
-                Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {due.body[:80]!r} is due", answer.n
-            )
-        elif answer.reason != due.reason:
-            yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {due.reason} is due", answer.n)
-    elif not isinstance(due, Canonical):
-        yield _Found(Verdict.FAIL_OPEN, f"{where}: {_shown(answer)}, {due.reason} is due", answer.n)
-    elif from_base64url(answer.value["canonical"]) != due.body:
-        yield _Found(Verdict.WRONG_REASON, f"{where}: {_shown(answer)}, {due.body[:80]!r} is due", answer.n)
-
-
-def _in_profile(profile: Profile, session: Session, record: Vector, floor: int) -> Iterator[_Found]:
-    return _canonicalised(session, record, profile, record.expected[profile], floor)
-
-
-def _verified(profile: Profile, session: Session, record: Vector, floor: int) -> Iterator[_Found]:
-    """verify in one profile, on the document and on its canonical form."""
-    due = record.expected[profile]
-    body = due.body if isinstance(due, Canonical) else None
-    for document in (record.document,) if body in (None, record.document) else (record.document, body):
-        answer = session.call("verify", _args(document, profile))
-        where = f"verify of {document[:80]!r} ({record.id}) in {profile.value}"
-        if _too_deep(answer, document, floor):
-            continue
-        if document == body:
-            if answer.outcome != "accepted":
-                yield _Found(Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, it is canonical", answer.n)
-        elif answer.outcome != "refused":
-            yield _Found(Verdict.FAIL_OPEN, f"{where}: accepted, it is not canonical", answer.n)
-        else:
-            wanted = "NOT_CANONICAL" if isinstance(due, Canonical) else due.reason
-            if answer.reason != wanted:
-                yield _Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {wanted} is due", answer.n)
-
-
-def _floor(bench: Bench) -> int:
-    parameter = bench.contract.parameters["depth_floor"].value
-    assert isinstance(parameter, int)
-    return parameter
-
-
-def _run(bench: Bench, *families: str) -> None:
-    """Every vector of these families of clauses, in core."""
-    found: list[_Found] = []
-    with bench.session() as session:
-        for record in load("jcs"):
-            if record.clause.rpartition("-")[0] in {f"JCS-{family}" for family in families}:
-                due = record.expected[Profile.CORE]
-                found += _canonicalised(session, record, Profile.CORE, due, _floor(bench))
-    _tell(bench, found)
-
-
-def _run_beside_core(
-    bench: Bench, records: Iterable[Vector], ask: Callable[[Session, Vector, int], Iterator[_Found]]
-) -> None:
-    """Every vector by another question. What core answers wrongly too, and depth, is left to core's tests."""
-    found: list[_Found] = []
-    floor, told = _floor(bench), 0
-    with bench.session() as session:
-        for record in records:
-            if depth_of(record.document) > floor:
-                continue
-            here = list(ask(session, record, floor))
-            due = record.expected[Profile.CORE]
-            if here and any(_canonicalised(session, record, Profile.CORE, due, floor)):
-                continue
-            found += here
-            told += 1
-    if not told:
-        bench.fail("not_reached", "core answers no vector as it is recorded, so nothing can be said beside it")
-    _tell(bench, found)
-
-
-def _tell(bench: Bench, found: list[_Found]) -> None:
-    """Fail with the gravest of what was found."""
-    if found:
-        order = list(Verdict)
-        found.sort(key=lambda one: order.index(one.verdict))
-        bench.fail(
-            found[0].verdict.value,
-            listed([one.text for one in found]),
-            expected="what vectors/jcs/data says, or the construction of the document",
-            at=found[0].n,
-        )
-
-
 @clause("JCS-UTF8-01", "JCS-UTF8-02", "JCS-UTF8-03", "JCS-BOM-01")
 def test_committed_vectors_of_bytes(bench: Bench) -> None:
     """Encodings, whole and broken."""
-    _run(bench, "UTF8", "BOM")
+    run(bench, "UTF8", "BOM")
 
 
 @clause("JCS-GRAM-01", "JCS-GRAM-02", "JCS-GRAM-03", "JCS-GRAM-04", "JCS-GRAM-05", "JCS-TOP-01")
 def test_committed_vectors_of_grammar(bench: Bench) -> None:
     """What is JSON and what only looks like it."""
-    _run(bench, "GRAM", "TOP")
+    run(bench, "GRAM", "TOP")
 
 
 @clause("JCS-DUP-01", "JCS-DUP-02", "JCS-DUP-03", "JCS-DUP-04", "JCS-SUR-01", "JCS-SUR-02", "JCS-SUR-03")
 def test_committed_vectors_of_names_and_surrogates(bench: Bench) -> None:
     """Names that are the same, halves of characters."""
-    _run(bench, "DUP", "SUR")
+    run(bench, "DUP", "SUR")
 
 
 @clause(
@@ -181,19 +73,19 @@ def test_committed_vectors_of_names_and_surrogates(bench: Bench) -> None:
 )
 def test_committed_vectors_of_numbers(bench: Bench) -> None:
     """Every notation, ties, and the ends of the range."""
-    _run(bench, "NUM")
+    run(bench, "NUM")
 
 
 @clause("JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-04", "JCS-STR-05")
 def test_committed_vectors_of_strings(bench: Bench) -> None:
     """What is escaped and what is not."""
-    _run(bench, "STR")
+    run(bench, "STR")
 
 
 @clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-03", "JCS-ORD-04", "JCS-ORD-05", "JCS-ORD-06")
 def test_committed_vectors_of_order(bench: Bench) -> None:
     """Members and elements."""
-    _run(bench, "ORD")
+    run(bench, "ORD")
 
 
 @clause(
@@ -209,25 +101,25 @@ def test_committed_vectors_of_order(bench: Bench) -> None:
 )
 def test_committed_vectors_of_form(bench: Bench) -> None:
     """Whitespace, structure, depth, and what is canonical already."""
-    _run(bench, "WS", "LIT", "DEPTH", "IDEM", "VER", "PURE", "PROF")
+    run(bench, "WS", "LIT", "DEPTH", "IDEM", "VER", "PURE", "PROF")
 
 
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06")
 def test_committed_vectors_in_i_json_strict(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    _run_beside_core(bench, load("jcs"), partial(_in_profile, Profile.I_JSON_STRICT))
+    run_beside_core(bench, load("jcs"), partial(in_profile, Profile.I_JSON_STRICT))
 
 
 @clause("JCS-PROF-01", "JCS-PROF-05", "JCS-PROF-06")
 def test_committed_vectors_in_safe_int(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    _run_beside_core(bench, load("jcs"), partial(_in_profile, Profile.SAFE_INT))
+    run_beside_core(bench, load("jcs"), partial(in_profile, Profile.SAFE_INT))
 
 
 @clause("JCS-VER-01", "JCS-VER-02", "JCS-VER-03")
 def test_committed_vectors_in_verify_mode(bench: Bench) -> None:
     """Each document and its canonical form."""
-    _run_beside_core(bench, load("jcs"), partial(_verified, Profile.CORE))
+    run_beside_core(bench, load("jcs"), partial(verified, Profile.CORE))
 
 
 # Documents of this run
@@ -240,7 +132,7 @@ def _accepted(bench: Bench) -> Iterator[Vector]:
 
 def _run_defects(bench: Bench, number: int, is_about: Callable[[Category, str], bool]) -> None:
     """The first `number` with such a defect, each beside the document without it, which must be accepted to count."""
-    found: list[_Found] = []
+    found: list[Found] = []
     told = 0
     with bench.session() as session:
         pairs = (
@@ -249,66 +141,66 @@ def _run_defects(bench: Bench, number: int, is_about: Callable[[Category, str], 
             if isinstance(due := pair[0].expected[Profile.CORE], Refused) and is_about(pair[0].category, due.reason)
         )
         for record, twin in islice(pairs, number):
-            if session.call("canonicalise", _args(twin, Profile.CORE)).outcome != "accepted":
+            if session.call("canonicalise", args_of(twin, Profile.CORE)).outcome != "accepted":
                 continue
-            found += _canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], _floor(bench))
+            found += canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
             told += 1
     if not told:
         bench.fail("not_reached", "no document is accepted without its defect, so no refusal counts")
-    _tell(bench, found)
+    report(bench, found)
 
 
 @clause("JCS-IDEM-02", "JCS-IDEM-01", "JCS-VER-01", "JCS-VER-02")
 def test_constructed_documents_have_the_form_of_their_construction(bench: Bench) -> None:
     """Documents that were canonical before they were disguised, and the canonical ones themselves."""
-    found: list[_Found] = []
-    floor = _floor(bench)
+    found: list[Found] = []
+    floor = floor_of(bench)
     with bench.session() as session:
         for record in _accepted(bench):
             due = record.expected[Profile.CORE]
             assert isinstance(due, Canonical)
-            found += _canonicalised(session, record, Profile.CORE, due, floor)
-            found += _canonicalised(session, replace(record, document=due.body), Profile.CORE, due, floor)
-    _tell(bench, found)
+            found += canonicalised(session, record, Profile.CORE, due, floor)
+            found += canonicalised(session, replace(record, document=due.body), Profile.CORE, due, floor)
+    report(bench, found)
 
 
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06")
 def test_constructed_documents_in_i_json_strict(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    _run_beside_core(bench, _accepted(bench), partial(_in_profile, Profile.I_JSON_STRICT))
+    run_beside_core(bench, _accepted(bench), partial(in_profile, Profile.I_JSON_STRICT))
 
 
 @clause("JCS-PROF-01", "JCS-PROF-05", "JCS-PROF-06")
 def test_constructed_documents_in_safe_int(bench: Bench) -> None:
     """What the profile refuses beyond core, and what it does not."""
-    _run_beside_core(bench, _accepted(bench), partial(_in_profile, Profile.SAFE_INT))
+    run_beside_core(bench, _accepted(bench), partial(in_profile, Profile.SAFE_INT))
 
 
 @clause("JCS-VER-01", "JCS-VER-02", "JCS-VER-03")
 def test_constructed_documents_in_verify_mode(bench: Bench) -> None:
     """Each document and its canonical form, in a profile whose canonicalise answers it rightly."""
-    found: list[_Found] = []
-    floor, told = _floor(bench), 0
+    found: list[Found] = []
+    floor, told = floor_of(bench), 0
     with bench.session() as session:
         for record, profile in zip(_accepted(bench), cycle(Profile), strict=False):
-            if not any(_canonicalised(session, record, profile, record.expected[profile], floor)):
-                found += _verified(profile, session, record, floor)
+            if not any(canonicalised(session, record, profile, record.expected[profile], floor)):
+                found += verified(profile, session, record, floor)
                 told += 1
     if not told:
         bench.fail("not_reached", "canonicalise answers no document rightly, so nothing can be said of verify")
-    _tell(bench, found)
+    report(bench, found)
 
 
 @clause("JCS-IDEM-02", "JCS-IDEM-01")
 def test_large_documents_have_the_form_of_their_construction(bench: Bench) -> None:
     """Many members, many elements, long strings and long numbers."""
-    found: list[_Found] = []
+    found: list[Found] = []
     with bench.session() as session:
         for record in large(bench.seed):
             for document in (record.document, record.canonical or b""):
                 asked = replace(record, document=document)
-                found += _canonicalised(session, asked, Profile.CORE, record.expected[Profile.CORE], _floor(bench))
-    _tell(bench, found)
+                found += canonicalised(session, asked, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
+    report(bench, found)
 
 
 @clause("JCS-UTF8-01", "JCS-UTF8-02", "JCS-BOM-01")
@@ -336,10 +228,12 @@ def test_constructed_numbers_out_of_range(bench: Bench) -> None:
     _run_defects(bench, 8, lambda _, reason: reason == "NUMBER_OUT_OF_RANGE")
 
 
-def _canonical(bench: Bench, session: Session, document: bytes) -> bytes:
-    answer = session.call("canonicalise", _args(document, Profile.CORE))
+def _canonical(bench: Bench, session: SuiteSession, document: bytes) -> bytes:
+    answer = session.call("canonicalise", args_of(document, Profile.CORE))
     if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"{document!r}: refused with {answer.reason}, it is JSON", received=_shown(answer))
+        bench.fail(
+            "over_refusal", f"{document!r}: refused with {answer.reason}, it is JSON", received=described(answer)
+        )
     return from_base64url(answer.value["canonical"])
 
 
@@ -360,10 +254,10 @@ def test_any_document_in_any_disguise_has_one_canonical_form(bench: Bench) -> No
             _must_mean(bench, value, canonical)
             if _canonical(bench, session, canonical) != canonical:
                 bench.fail("wrong_reason", f"{canonical!r} was given out as canonical and is not stable")
-            answer = session.call("verify", _args(canonical, Profile.CORE))
+            answer = session.call("verify", args_of(canonical, Profile.CORE))
             if answer.outcome != "accepted":
                 bench.fail("over_refusal", f"verify of {canonical!r}: refused with {answer.reason}")
-            answer = session.call("verify", _args(first, Profile.CORE))
+            answer = session.call("verify", args_of(first, Profile.CORE))
             if first != canonical and answer.outcome == "accepted":
                 bench.fail("fail_open", f"verify of {first!r}: accepted, its canonical form is {canonical!r}")
 
@@ -390,15 +284,15 @@ def test_answers_do_not_depend_on_what_was_asked_before(bench: Bench) -> None:
         order = Random(f"{bench.seed} {seed}").sample(2 * questions, 2 * len(questions))  # noqa: S311 - no secret
         with bench.session() as session:
             for method, record, profile in order:
-                answer = session.call(method, _args(record.document, profile))
+                answer = session.call(method, args_of(record.document, profile))
                 before = known.setdefault((method, record.id, profile), answer)
                 if (before.outcome, before.reason, before.value) != (answer.outcome, answer.reason, answer.value):
                     verdict = "fail_open" if "refused" in (before.outcome, answer.outcome) else "wrong_reason"
                     bench.fail(
                         verdict,
                         f"{method} of {record.document[:80]!r} in {profile.value} is answered in two ways",
-                        expected=_shown(before),
-                        received=_shown(answer),
+                        expected=described(before),
+                        received=described(answer),
                     )
     if len({(answer.outcome, answer.reason, str(answer.value)) for answer in known.values()}) == 1:
         bench.fail("not_reached", "every question had one and the same answer, so nothing shows that they matter")

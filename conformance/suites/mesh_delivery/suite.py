@@ -7,17 +7,19 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench, Session, base64url, listed
+from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.jcs.documents import constructed_rows, number_of
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.fingerprints import Fingerprint, load
 from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
 from holdfast.vectors.taxonomy import Profile
 
 _KEY = "mesh.fingerprint"
-# Requests are drawn from the seed of the run: the committed ones are public, and whoever looks them up knows nothing
-# else. Each block of rows tries every field of one request.
+# Requests are generated from the seed of the run, because the committed ones are public and an adapter may look them
+# up. Each block of rows tries every field of one request.
 _BLOCKS = 12
 _METAS, _LARGE = 80, 12
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
@@ -27,7 +29,7 @@ _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic",
 _TOLD = 400
 
 
-def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str, int | None]]:
+def _recorded(session: SuiteSession, record: Fingerprint) -> Iterator[tuple[str, str, int | None]]:
     """A verdict, its words and its record, if the answer is not the recorded one."""
     answer = session.call("fingerprint", record.request)
     if record.sha256 is None:
@@ -47,7 +49,7 @@ def _recorded(session: Session, record: Fingerprint) -> Iterator[tuple[str, str,
         )
 
 
-def _fingerprint(bench: Bench, session: Session, request: Mapping[str, Any]) -> str:
+def _fingerprint(bench: Bench, session: SuiteSession, request: Mapping[str, Any]) -> str:
     answer = session.call("fingerprint", request)
     if answer.outcome != "accepted":
         bench.fail("over_refusal", f"{_told(request)}: refused with {answer.reason}; nothing is wrong with it")

@@ -9,16 +9,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.bench import Answer, Bench, Session
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 
-def window_end(bench: Bench, session: Session) -> str:
+def window_end(bench: Bench, session: SuiteSession) -> str:
     """When a nonce that is issued now can last be presented: the longest window the contract allows."""
     return shift(session.now, f"+{bench.contract.parameters['nonce_window_seconds'].value}s")
 
 
-def request(session: Session, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
+def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
     """A submission; `label` decides target and owner, and so the logical key."""
     artifact = session.hex64("artifact")
     body = {
@@ -37,7 +39,7 @@ def request(session: Session, label: str, *, nonce: str, age_s: float = 0, **mem
     return {"request": body, "trusted_attested": {"artifact_hash": artifact}}
 
 
-def issue(bench: Bench, session: Session, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
+def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
     """A fresh nonce, bound to the principal unless told otherwise."""
     window = {"not_before": session.now, "not_after": window_end(bench, session)}
     bound = binding or {"principal": f"agent-{session.rand('principal')}"}
@@ -144,7 +146,7 @@ OPENING = (
 class Play:
     """Plays a history against a session and the model side by side."""
 
-    def __init__(self, bench: Bench, session: Session) -> None:
+    def __init__(self, bench: Bench, session: SuiteSession) -> None:
         self.bench = bench
         self.session = session
         self.model = _Model(ttl_s=int(bench.contract.parameters["ttl_seconds"].value or 0))

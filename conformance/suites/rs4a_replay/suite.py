@@ -10,14 +10,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Answer, Bench, Session
+from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import DRAWN
 from holdfast.conformance.suites.rs4a_replay.history import OPENING, STEPS, Play, Step, issue, request, shown
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 
-def _counts(session: Session, worker: int = 0) -> tuple[int, int]:
+def _counts(session: SuiteSession, worker: int = 0) -> tuple[int, int]:
     state = session.observe("state", worker=worker)
     return len(state["registration"]), len(state["nonce_consume"])
 
@@ -147,7 +149,7 @@ def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> N
             bench.fail("wrong_reason", "new attempts were answered in turns", expected=expected, received=repr(seen))
 
 
-def _raced(bench: Bench, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
+def _raced(bench: Bench, session: SuiteSession, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
     """The answers of one call a worker, all under way at once; None if they did not overlap."""
     answers = session.race(calls)
     sent_us = [record.sent_us or 0 for record in bench.records[-len(calls) :]]
@@ -172,7 +174,7 @@ def _race_with_own_nonces(bench: Bench, level: str, rivals: int = 6, rounds: int
             bench.fail("not_reached", f"in {rounds} rounds the calls of {rivals} workers never overlapped")
 
 
-def _judge_race(bench: Bench, session: Session, nonces: list[str], answers: list[Answer], *, effects: int) -> None:
+def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers: list[Answer], *, effects: int) -> None:
     counts = _counts(session)
     winners = [answer for answer in answers if answer.effect == "new"]
     if len(winners) > 1 or max(counts) > effects:

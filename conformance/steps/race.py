@@ -1,4 +1,4 @@
-"""Judging a race: one call from every worker at once. Pure."""
+"""`race`: one call from every worker at once, behind a barrier. One may win."""
 
 from __future__ import annotations
 
@@ -6,13 +6,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.conformance.adapter.worker import Worker
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.action import Action, Asking
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.session import Talk
+from holdfast.conformance.steps import Step
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs.model import Kind
 
-Records = Sequence[Record]
+
+def _race(driver: Driver, action: Action) -> None:
+    # The barrier: workers are up and idle, every line is made beforehand, none runs until all have theirs.
+    workers: list[Worker] = []
+    for number, request in action.requests:
+        worker = driver.live_worker(number)
+        if worker is None:
+            driver.write_reply(action, number, request, driver.absent(Silence.MISSING, "the worker is gone"))
+            return
+        workers.append(worker)
+    lines = [
+        worker.prepare(driver.located(request)) for worker, (_, request) in zip(workers, action.requests, strict=True)
+    ]
+    for worker in workers:
+        worker.pause()
+    try:
+        for worker, line in zip(workers, lines, strict=True):
+            worker.send_prepared(line)
+    finally:
+        for worker in workers:
+            worker.resume()
+    for number, request in action.requests:
+        driver.write_reply(action, number, request, driver.reply(number, driver.deadlines.op))
+
+
+RACE = Asking("race", _race)
+
+
+def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    requests = []
+    for worker in range(reading.case.workers):
+        method, request = reading.request(step, step["race"], reading.state.scope.bind("i", worker))
+        requests.append((worker, request))
+    records = yield Action(RACE, note, tuple(requests))
+    for record in records:
+        reading.hold_well_formed(record, method)
+        failure = failure_of(record)
+        if failure is not None and record.answer is None:
+            raise Finding(failure)
+    outcome = judge_race(records, step, reading.state.scope, kind=reading.case.kind)
+    if isinstance(outcome, Judgement):
+        raise Finding(outcome)
+    scope = reading.state.scope.bind("winner", dict(outcome.winner.answer or {}))
+    reading.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in outcome.losers])
+    reading.state.bound_at |= {"winner": outcome.winner.n, "losers": records[-1].n}
+    reading.bind(step, outcome.winner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +76,9 @@ class RaceOutcome:
     losers: tuple[Record, ...]
 
 
-def judge_race(records: Records, step: Mapping[str, Any], scope: Scope, *, kind: Kind) -> RaceOutcome | Judgement:
+def judge_race(
+    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: Kind
+) -> RaceOutcome | Judgement:
     """The outcome of well-formed answers to one race, or the judgement that ends the case."""
 
     def judged(record: Record, expect: Mapping[str, Any]) -> Judgement | None:
@@ -63,7 +118,7 @@ def _without_details(expect: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: part for name, part in expect.items() if name not in {"value", "data"}}
 
 
-def _overlapped(records: Records) -> bool:
+def _overlapped(records: Sequence[Record]) -> bool:
     """Whether at least half of the calls, and two of them, were under way before the first answer came."""
     sent = [record.sent_us for record in records if record.sent_us is not None]
     received = [record.received_us for record in records if record.received_us is not None]
@@ -73,10 +128,27 @@ def _overlapped(records: Records) -> bool:
     return under_way >= max(2, (len(records) + 1) // 2)
 
 
-def _tally(records: Records) -> str:
+def _tally(records: Sequence[Record]) -> str:
     counts: dict[str, int] = {}
     for record in records:
         answer = record.answer or {}
         key = " ".join(str(answer[part]) for part in ("outcome", "effect", "reason") if part in answer) or "no answer"
         counts[key] = counts.get(key, 0) + 1
     return ", ".join(f"{count} x {key}" for key, count in sorted(counts.items()))
+
+
+STEP = Step(
+    name="race",
+    form=form(
+        {
+            "race": METHOD,
+            **OF_A_WORKER,
+            "args": ANYTHING,
+            "bind": BIND,
+            "expect": form({"one": EXPECT, "rest": {"type": "array", "items": EXPECT, "minItems": 1}}, ("one", "rest")),
+        },
+        ("race", "expect"),
+    ),
+    read=_read,
+    facts={"method": "operation", "workers": 2, "accepts": True},
+)

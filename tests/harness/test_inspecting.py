@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.looking import state_of
+from holdfast.conformance.cases.observing import state_of
 from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
-from holdfast.conformance.suites.bench import base64url
 from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
@@ -451,7 +451,7 @@ def test_a_store_that_the_case_damaged_is_compared_by_its_bytes_and_no_other() -
         (nothing(exists=False, error=None), False),
         (nothing(exists=True, error="it is no plain file"), True),
     ):
-        with pytest.raises(Finding, match="cannot be looked into"):
+        with pytest.raises(Finding, match="cannot be inspected"):
             state_of(value, "before", damaged=spoilt)
 
 

@@ -1,0 +1,97 @@
+"""What the harness observes or does itself, as it is written down: RFC 8785 JSON in the detail of an event. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from holdfast.conformance.cases.action import Action, local_event
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.schema import Validator, explain
+from holdfast.specs.strictjson import canonical, loads
+
+Value = Mapping[str, Any]
+
+
+class ReportError(Exception):
+    """A detail that is not what the harness writes down."""
+
+
+def no_contradiction(value: Value) -> str | None:
+    """For a value of which the schema says everything."""
+    del value
+    return None
+
+
+def no_difference(value: Value, operand: Mapping[str, Any]) -> str | None:
+    """For a value that repeats nothing of what the action asked for."""
+    del value, operand
+    return None
+
+
+@dataclass(frozen=True)
+class Report:
+    """An act of the harness itself whose event reports a value.
+
+    `schema` describes the value, with `definitions` for what it refers to; `contradiction` says what the schema cannot
+    say, and `difference` what of the value is not as the action's operand has it.
+    """
+
+    name: str
+    do: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+    schema: Mapping[str, Any]
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    contradiction: Callable[[Value], str | None] = no_contradiction
+    difference: Callable[[Value, Mapping[str, Any]], str | None] = no_difference
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        driver.locally(action, lambda: (None, written(self.do(driver.workdir, action.operand))))
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """See `Act`."""
+        if record.event is not None and record.event.get("kind") == "done":
+            try:
+                self.read(record.event.get("detail"), operand)
+            except ReportError as error:
+                return str(error)
+        return local_event(record, self.name)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator({"$defs": dict(self.definitions), **self.schema})
+
+    def read(self, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The value that a detail reports, held to the action's operand if that is given. Raises ReportError."""
+        try:
+            value = loads(detail) if isinstance(detail, str) else None
+            if not isinstance(value, dict) or written(value) != detail:
+                raise ReportError("its detail is not the RFC 8785 form of an object")
+        except StrictJsonError as error:
+            raise ReportError(f"its detail is not JSON: {error}") from error
+        problem = explain(self._validator, value) or self.contradiction(value)
+        if problem is None and operand is not None:
+            problem = self.difference(value, operand)
+        if problem is not None:
+            raise ReportError(f"its detail is no value of {self.name}: {problem}")
+        return value
+
+    def value_of(self, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
+        """The value that a record reports. Raises Finding: nothing is proven where nothing was observed."""
+        event = record.event or {"kind": "missing", "detail": "no record"}
+        if event["kind"] != "done":
+            why = str(event["detail"])
+            raise Finding(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
+        try:
+            return self.read(event["detail"], operand)
+        except ReportError as error:
+            raise Finding(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
+
+
+def written(value: Mapping[str, Any]) -> str:
+    """The detail that reports `value`."""
+    return canonical(value).decode("utf-8")

@@ -1,0 +1,108 @@
+"""Steps by which the harness observes or acts itself: asking for the report, and judging the value in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.match import mismatches
+from holdfast.conformance.cases.reading import Reading, hold
+from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.report import Report, written
+from holdfast.conformance.cases.values import CaseError
+from holdfast.conformance.inspection.files import parts_of
+from holdfast.conformance.session import Talk
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs.model import Kind
+
+_SHOWN = 600
+# For a report that has come to nothing where it holds an error.
+Blind = Callable[[Mapping[str, Any]], bool]
+Operand = Callable[[Reading, Mapping[str, Any]], dict[str, Any]]
+
+
+def text_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+    """The text after the name of a step. Raises CaseError."""
+    target = reading.state.scope.resolve(step[name])
+    if not isinstance(target, str):
+        raise CaseError(f"{name} {target!r} is no text")
+    return target
+
+
+def path_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+    """The path inside the workdir after the name of a step. Raises CaseError."""
+    path = text_of(name, step, reading)
+    try:
+        parts_of(path)
+    except ValueError as error:
+        raise CaseError(f"{name}: {error}") from error
+    return path
+
+
+def folder_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+    """The same, or `.` for the workdir itself. Raises CaseError."""
+    return "." if text_of(name, step, reading) == "." else path_of(name, step, reading)
+
+
+def sees_all(value: Mapping[str, Any]) -> bool:
+    """For a report that cannot come to nothing."""
+    del value
+    return False
+
+
+def has_error(value: Mapping[str, Any]) -> bool:
+    """For a report that holds nothing beside its error."""
+    return value["error"] is not None
+
+
+def report_of(report: Report, operand: Mapping[str, Any], note: str) -> Talk[tuple[Record, dict[str, Any]]]:
+    """Ask for a report: its record and its value. Raises Finding where there is none."""
+    (record,) = yield Action(report, note, operand=operand)
+    return record, report.value_of(record, operand)
+
+
+def reading_of(
+    report: Report, operand_of: Operand, *, is_blind: Blind = sees_all
+) -> Callable[[Reading, Mapping[str, Any], str], Talk[None]]:
+    """How a step is read whose report is compared with what the step expects, and bound."""
+
+    def read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+        record, value = yield from report_of(report, operand_of(reading, step), note)
+        hold(judge_value(reading, report, step, value, is_blind=is_blind))
+        reading.bind(step, record, {"value": value})
+
+    return read
+
+
+def judge_value(
+    reading: Reading,
+    report: Report,
+    step: Mapping[str, Any],
+    value: Mapping[str, Any],
+    *,
+    is_blind: Blind = sees_all,
+    otherwise: Mapping[str, Any] | None = None,
+) -> Judgement | None:
+    """None if the value is as expected; `otherwise` is what is expected of a step that says nothing of it.
+
+    What could not be observed or tried proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
+    """
+    expected = reading.state.scope.resolve(step.get("expect", {}).get("value", otherwise or {}))
+    if is_blind(value) and "error" not in expected:
+        detail = f"{report.name} came to nothing: {value['error']}"
+        return Judgement(Verdict.NOT_REACHED, None, detail, repr(expected), shortened(value))
+    problem = mismatches(expected, value, under="value")
+    return None if problem is None else wrong(reading.case.kind, step, problem, repr(expected), value)
+
+
+def wrong(kind: Kind, step: Mapping[str, Any], problem: str, expected: str, value: Mapping[str, Any]) -> Judgement:
+    """The judgement on a value that is not as expected."""
+    return Judgement(ex.wrong_value(kind, step), None, problem, expected, shortened(value))
+
+
+def shortened(value: Mapping[str, Any]) -> str:
+    """A value for a person."""
+    text = written(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

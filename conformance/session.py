@@ -1,0 +1,217 @@
+"""One session with an adapter: the only way in which cases, suites and fault workloads speak with one. Pure.
+
+Each method is a generator: it asks for actions and takes their records. A driver carries the actions out on a live
+adapter (`conformance/cases/drive.py`); the gate takes the records from the evidence. So what an answer, or none, means
+is decided here once:
+
+    no answer: crash, hang, garbage, eof, budget, busy   no_verdict, with this failure mode
+    an answer that breaks the protocol or its method     no_verdict, garbage
+    `unsupported` that hello does not declare            no_verdict, garbage
+    `fault`                                              no_verdict, fault: it is neither a crash nor a refusal
+    `unsupported` that hello declares                    unsupported
+    `indeterminate` to open, clock or close              indeterminate
+    anything else but `ok` to open, clock or close       not_reached: the session could not go on
+    anything else but `ok` to an open after a start      lost_durability: what does not come up again is lost
+
+A deadline holds for each answer (`Deadlines.op`, for an open `Deadlines.start`) and for a whole session of a case or a
+suite (`Deadlines.session`). A fault workload has as many sessions as states, each with a fixed number of requests, so
+only the deadlines of its answers hold. HOLDFAST_SLOW stretches all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action, Asking, Local
+from holdfast.conformance.cases.failure import broken, failure_of, garbled, undeclared
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.request import START, open_request
+from holdfast.conformance.cases.values import Scope
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Contract, Method
+from holdfast.specs.model import Kind
+
+T = TypeVar("T")
+Records = Sequence[Record]
+Talk = Generator[Action, Records, T]
+
+EXCHANGE = Asking("exchange", lambda driver, action: driver.exchange(action))
+KILL = Local("kill", lambda driver, action: driver.kill(action.worker))
+# The process is gone already: what is left of it goes, without counting as a death.
+FORGET = Local("expect-death", lambda driver, action: driver.kill(action.worker))
+STOP = Local("stop", lambda driver, action: driver.stop(action.worker))
+
+_NO_NAMES = Scope(seed="", case="", side="", defined={}, opened=START, now=START)
+Judge = Callable[[Record], Judgement | None]
+
+
+def _judge_ok(record: Record) -> Judgement | None:
+    return ex.judge_answer(record, ex.OK, _NO_NAMES, step={}, kind=Kind.BEHAVIOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that came and is well-formed. `n` is the number of its record."""
+
+    outcome: str
+    effect: str | None
+    reason: str | None
+    value: Any
+    data: Any
+    n: int | None = None
+
+
+class Session:
+    """One session: what it was opened with, its time, and what came back for each request."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        digits: str,
+        not_claimed: Mapping[str, str],
+        config: Mapping[str, str] | None = None,
+        surface: str = "ready",
+        now: str = START,
+    ) -> None:
+        """`digits` is the seed that the adapter is given. `not_claimed` are the capabilities that hello says it lacks.
+
+        `digits` are not the run's own seed: with that an adapter could compute which case and which side it is in.
+        """
+        self.contract = contract
+        self.not_claimed = not_claimed
+        self.config = dict(config or {})
+        self.surface = surface
+        self.now = now
+        self._digits = digits
+
+    # What the session asks
+
+    def open(self, worker: int, state: str, note: str) -> Talk[Record]:
+        """Open it at a worker, `fresh` or `existing`."""
+        record = yield from self._opened(worker, state, note, self.config)
+        self.must_be_ok(record, "open")
+        return record
+
+    def reopen(
+        self, worker: int, note: str, *, config: Mapping[str, str] | None = None, judge: Judge = _judge_ok
+    ) -> Talk[Record]:
+        """Open what an earlier process left; `judge` is for a case that expects something else than `ok`."""
+        record = yield from self._opened(worker, "existing", note, {**self.config, **(config or {})})
+        self._declared(record)
+        judgement = judge(record)
+        if judgement is not None:
+            verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.LOST_DURABILITY
+            raise Finding(replace(judgement, verdict=verdict, detail=f"reopen: {judgement.detail}", expected="ok"))
+        return record
+
+    def _opened(self, worker: int, state: str, note: str, config: Mapping[str, str]) -> Talk[Record]:
+        request = open_request(
+            self.contract.name, state, clock=self.now, seed=self._digits, config=config, surface=self.surface
+        )
+        action = Action(EXCHANGE, note, ((worker, request),), worker=worker, starting=True)
+        return (yield action)[0]
+
+    def restart(
+        self,
+        worker: int,
+        notes: tuple[str, str, str],
+        *,
+        config: Mapping[str, str] | None = None,
+        judge: Judge = _judge_ok,
+    ) -> Talk[Record]:
+        """Close a worker in order, end its process and open again. `notes` are those of the three actions."""
+        close, stop, reopen = notes
+        yield from self.close(worker, close)
+        stopped = yield Action(STOP, stop, worker=worker)
+        must_be_done(stopped[0])
+        return (yield from self.reopen(worker, reopen, config=config, judge=judge))
+
+    def kill(self, worker: int, note: str) -> Talk[None]:
+        """SIGKILL to a worker's process group."""
+        records = yield Action(KILL, note, worker=worker)
+        must_be_done(records[0])
+
+    def forget(self, worker: int) -> Talk[None]:
+        """Take note that a worker died as it was expected to."""
+        yield Action(FORGET, f"worker {worker} died as expected", worker=worker)
+
+    def clock(self, now: str, workers: int, note: str) -> Talk[None]:
+        """Set the time of every worker."""
+        self.now = now
+        request = {"op": "clock", "now": now}
+        for record in (yield Action(EXCHANGE, note, tuple((worker, request) for worker in range(workers)))):
+            self.must_be_ok(record, "clock")
+
+    def close(self, worker: int, note: str) -> Talk[None]:
+        """Close it at a worker."""
+        records = yield Action(EXCHANGE, note, ((worker, {"op": "close"}),), worker=worker)
+        self.must_be_ok(records[0], "close")
+
+    def call(self, worker: int, method: str, args: Mapping[str, Any], note: str) -> Talk[Answer]:
+        """Call a method: the answer, which may be a refusal. Raises Finding as `answer` does."""
+        records = yield Action(EXCHANGE, note, ((worker, call_request(method, args)),), worker=worker)
+        return self.answer(records[0], self.contract.methods[method])
+
+    # What came back
+
+    def failure(self, record: Record, method: Method) -> Judgement | None:
+        """The judgement where a call has no answer that could be one of its method; None if it has."""
+        if record.answer is not None:
+            problem = broken(method, record.answer, self.not_claimed)
+            if problem is not None:
+                return garbled(record, problem)
+        return failure_of(record)
+
+    def answer(self, record: Record, method: Method) -> Answer:
+        """The answer to a call. Raises Finding with the failure mode where there is none."""
+        failure = self.failure(record, method)
+        if failure is not None:
+            raise Finding(failure)
+        said = record.answer
+        assert said is not None
+        return Answer(
+            said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"), record.n
+        )
+
+    def must_be_ok(self, record: Record, what: str) -> None:
+        """Whether a request of the session itself went well. Raises Finding."""
+        self._declared(record)
+        judgement = _judge_ok(record)
+        if judgement is not None:
+            verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
+            raise Finding(replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok"))
+
+    def _declared(self, record: Record) -> None:
+        """A request of the session, too, may only be unsupported if hello said so."""
+        problem = None if record.answer is None else undeclared(record.answer, self.not_claimed)
+        if problem is not None:
+            raise Finding(garbled(record, problem))
+
+
+def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as it travels."""
+    return {"op": "call", "method": method, "args": dict(args)}
+
+
+def must_be_done(record: Record) -> None:
+    """Whether the harness could do what it was to do. Raises Finding."""
+    if record.event is None or record.event["kind"] != "done":
+        detail = str((record.event or {}).get("detail", "no record"))
+        advice = "See docs/adapter-protocol.md, section Stop points."
+        raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, advice, n=record.n))
+
+
+def carried_out(talk: Talk[T], execute: Callable[[Action], Records]) -> T:
+    """The result of a talk, each of whose actions `execute` carries out."""
+    given: Records | None = None
+    try:
+        while True:
+            action = next(talk) if given is None else talk.send(given)
+            given = execute(action)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result

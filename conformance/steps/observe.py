@@ -1,0 +1,30 @@
+"""`observe`: ask an observation, which answers `ok` with a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.session import EXCHANGE, Talk
+from holdfast.conformance.steps import Step
+
+
+def ask(reading: Reading, step: Mapping[str, Any], name: str, note: str) -> Talk[None]:
+    """Call a method that is no operation."""
+    worker, scope = step.get("worker", 0), reading.state.scope
+    method, request = reading.request(step, name, scope)
+    (record,) = yield Action(EXCHANGE, note, ((worker, request),), worker=worker)
+    yield from reading.settle(record, method, {**ex.OK, **step.get("expect", {})}, step, scope)
+    reading.bind(step, record)
+
+
+STEP = Step(
+    name="observe",
+    form=form({"observe": METHOD, **OF_A_WORKER, "args": ANYTHING, "bind": BIND, "expect": EXPECT}, ("observe",)),
+    read=lambda reading, step, note: ask(reading, step, step["observe"], note),
+    facts={"method": "observation", "reports": True},
+)

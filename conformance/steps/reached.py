@@ -1,0 +1,51 @@
+"""`reached`: wait until the implementation stops at a failpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.conformance.adapter.starvation import lost_since
+from holdfast.conformance.cases.action import Action, Local
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.session import Talk, must_be_done
+from holdfast.conformance.steps import Step
+
+# How often the failpoint's file is looked for.
+POLL_S = 0.002
+
+
+def point_file(driver: Driver, action: Action, end: str) -> Path:
+    """The file by which adapter and harness tell each other of a failpoint."""
+    return driver.workdir / "hold" / f"{action.operand['point']}.{end}"
+
+
+def _wait(driver: Driver, action: Action) -> str | None:
+    path, seconds = point_file(driver, action, "reached"), driver.deadlines.op
+    deadline, began_ns = time.monotonic() + seconds, time.monotonic_ns()
+    while not path.exists():
+        if time.monotonic() > min(deadline, driver.ends):
+            why = f"within {seconds:.4g} s"
+            if driver.ends < deadline:
+                why = f"before the {driver.deadlines.session:.4g} s of the session were used up"
+            starved = lost_since(began_ns)
+            busy = f"the machine was too busy, {starved}: " if starved else ""
+            return f"{busy}the failpoint {action.operand['point']} was not reached {why}"
+        time.sleep(POLL_S)
+    return None
+
+
+REACHED = Local("reached", _wait)
+
+
+def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    del reading
+    (record,) = yield Action(REACHED, note, operand={"point": step["reached"]})
+    must_be_done(record)
+
+
+STEP = Step(name="reached", form=form({"reached": TEXT, **OF_A_WORKER}, ("reached",)), read=_read)

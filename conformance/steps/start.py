@@ -1,0 +1,35 @@
+"""`start`: send a call and do not wait for its answer; `finish` waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.conformance.cases.action import Action, Asking
+from holdfast.conformance.cases.forms import ANYTHING, LABEL, METHOD, OF_A_WORKER, form
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.session import Talk
+from holdfast.conformance.steps import Step
+
+START = Asking("start", lambda driver, action: driver.send(action), awaited=False)
+
+
+def started(reading: Reading, name: str) -> tuple[int, str]:
+    """The worker and the method of the call that was started under this name."""
+    worker, method = reading.state.scope.resolve(f"$__{name}")
+    return worker, method
+
+
+def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    worker = step.get("worker", 0)
+    _, request = reading.request(step, step["start"], reading.state.scope)
+    yield Action(START, note, ((worker, request),), worker=worker)
+    reading.state.scope = reading.state.scope.bind(f"__{step['as']}", [worker, step["start"]])
+
+
+STEP = Step(
+    name="start",
+    form=form({"start": METHOD, **OF_A_WORKER, "args": ANYTHING, "as": LABEL}, ("start", "as")),
+    read=_read,
+    facts={"method": "operation"},
+)

@@ -1,0 +1,39 @@
+"""`tamper`: damage, cut or remove a file of the workdir, or put the store into another journal mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.conformance.cases.action import Action, Local
+from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form, one_of
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reporting import path_of
+from holdfast.conformance.inspection import store
+from holdfast.conformance.session import Talk, must_be_done
+from holdfast.conformance.steps import Step
+
+_PLACE = {"type": "integer", "minimum": 0}
+_CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "flip": _PLACE,
+    "truncate": _PLACE,
+    "delete": {"const": True},
+    "journal_mode": {"enum": ["delete", "wal"]},
+}
+
+TAMPER = Local("tamper", lambda driver, action: store.tamper(driver.workdir, action.operand["tamper"], action.operand))
+
+
+def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    path = path_of("tamper", step, reading)
+    reading.touches(path)
+    operand = {"tamper": path, **{name: step[name] for name in _CHANGES if name in step}}
+    (record,) = yield Action(TAMPER, note, operand=operand)
+    must_be_done(record)
+
+
+STEP = Step(
+    name="tamper",
+    form=form({"tamper": TEXT, **_CHANGES, **OF_A_WORKER}, ("tamper",), oneOf=one_of(*_CHANGES)),
+    read=_read,
+)

@@ -1,0 +1,157 @@
+"""hx-sync: every byte of an object, and more objects than fit a page."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.hx_sync.history import NODES, World, at, due
+from holdfast.conformance.suites.hx_sync.hostile import Hostile, flipped
+from holdfast.conformance.suites.hx_sync.play import (
+    compare,
+    import_all,
+    place,
+)
+from holdfast.vectors.derive import derive
+from holdfast.vectors.hx_sync.objects import altering
+from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, PRELUDE
+
+# Every byte of an object
+
+_UNCHANGED = frozenset({"OBJECT_MALFORMED", "FOREIGN_VAULT", "OBJECT_MISPLACED", "OBJECT_UNAUTHENTIC"})
+
+
+@clause("HX-CRY-6", "HX-T5", "HX-CRY-4")
+def test_with_any_byte_changed_an_object_is_refused_and_counted(bench: Bench) -> None:
+    """Every byte of a small one, in turn; with the other algorithm those outside of the header, which is the same."""
+    for algorithm in BYTE:
+        with bench.session() as session:
+            hostile = Hostile(bench, session, "bytes", algorithm)
+            header = range(PRELUDE, altering.regions(hostile.small.data)["wrap-nonce"])
+            for number in range(len(hostile.small.data)):
+                if algorithm != ALGORITHMS[1] and number in header:
+                    continue
+                told = f"with a bit changed at byte {number}, {algorithm}"
+                hostile.refused(flipped(hostile.small.data, number, 1 << number % 8), told, _UNCHANGED)
+            for number in range(0, len(hostile.own.data), 7):
+                told = f"of its own with a bit changed at byte {number}"
+                hostile.refused(flipped(hostile.own.data, number, 1 << number % 8), told, _UNCHANGED, hostile.own)
+            hostile.conclude()
+
+
+@clause("HX-CRY-6", "HX-T5", "HX-T3")
+def test_a_large_object_is_refused_wherever_a_byte_of_it_is_another(bench: Bench) -> None:
+    """A segment and a blob of some hundred kilobytes: the edges of every part, and places in between."""
+    with bench.session() as session:
+        hostile = Hostile(bench, session, "large")
+        dice = random.Random(11)  # noqa: S311 - nothing is kept secret with it
+        for target in (hostile.large, hostile.blob):
+            starts = altering.regions(target.data).values()
+            edges = {edge + beside for edge in (*starts, len(target.data)) for beside in (-1, 0)}
+            places = {*edges, *dice.sample(range(len(target.data)), 16)} & set(range(len(target.data)))
+            for number in sorted(places):
+                told = f"with a bit changed at byte {number}"
+                hostile.refused(flipped(target.data, number, 0x80), told, _UNCHANGED, target)
+        hostile.conclude()
+
+
+@clause("HX-T3", "HX-CRY-6", "HX-IMP-5")
+def test_an_object_that_was_cut_anywhere_is_refused_until_the_whole_one_comes(bench: Bench) -> None:
+    """At every sixteenth, at the edges of every part, with nothing left, and with something behind."""
+    with bench.session() as session:
+        hostile = Hostile(bench, session, "cut")
+        for target in (hostile.small, hostile.large, hostile.blob):
+            size = len(target.data)
+            starts = altering.regions(target.data).values()
+            lengths = sorted({size * part // 16 for part in range(16)} | set(starts) | {1, size - 1})
+            for length in lengths:
+                hostile.refused(target.data[:length], f"cut to {length} of {size} bytes", _UNCHANGED, target)
+            for tail in (b"\x00", b"\n", target.data):
+                hostile.refused(target.data + tail, f"with {len(tail)} bytes behind it", _UNCHANGED, target)
+        hostile.conclude()
+
+
+@clause("HX-T5", "HX-CRY-3", "HX-CRY-4", "HX-SEG-3", "HX-SEG-5", "HX-SEG-6")
+def test_no_part_and_no_place_of_an_object_can_be_exchanged(bench: Bench) -> None:
+    """Header, wrapped key, nonces and payload of another object, and each object at the other's key."""
+    with bench.session() as session:
+        hostile = Hostile(bench, session, "swaps")
+        others = {"large": hostile.large, "blob": hostile.blob, "tombstone": hostile.tombstone, "twin": hostile.twin}
+        for name, other in others.items():
+            for how in ("swap-header", "swap-wrap", "swap-wrap-nonce", "swap-nonce", "swap-payload"):
+                change = altering.Alteration(how, other=other.data)
+                mixed = altering.altered(hostile.small.data, change)
+                hostile.refused(mixed, f"with {how} of the {name}", _UNCHANGED)
+            for target in (hostile.small, hostile.tombstone):
+                if other is not target:
+                    hostile.refused(other.data, f"the {name} at its place", frozenset({"OBJECT_MISPLACED"}), target)
+            hostile.refused(hostile.small.data, f"at the place of the {name}", frozenset({"OBJECT_MISPLACED"}), other)
+        for how in ("swap-header", "swap-wrap", "swap-payload"):
+            mixed = altering.altered(hostile.own.data, altering.Alteration(how, other=hostile.own_later.data))
+            hostile.refused(mixed, f"of its own with {how} of one of another time", _UNCHANGED, hostile.own)
+        hostile.conclude()
+
+
+@clause("HX-BLB-6")
+def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -> None:
+    """Frames of a few kilobytes that hold a gibibyte, state more or less than they hold, or do not say."""
+    gibibyte = 1 << 30
+    bombs: dict[str, dict[str, Any]] = {
+        "a gibibyte, as it says": {"length": gibibyte, "frame": {"zeros": gibibyte}},
+        "a gibibyte that says 1000": {"length": 1000, "frame": {"zeros": gibibyte, "stated_size": 1000}},
+        "a gibibyte that does not say": {"length": 1000, "frame": {"zeros": gibibyte, "without_size": True}},
+        "a gibibyte in a header of 1000": {"length": 1000, "frame": {"zeros": gibibyte}},
+        "1000 that say a tebibyte": {"length": 1000, "frame": {"zeros": 1000, "stated_size": 1 << 40}},
+        "1000 in a header of a tebibyte": {"length": 1 << 40, "frame": {"zeros": 1000}},
+        "1000, and as many behind": {"length": 1000, "frame": {"zeros": 1000, "frames": 2}},
+        "1000, and garbage behind": {"length": 1000, "frame": {"zeros": 1000, "trailing": "AAAA"}},
+        "1000 in a thousand frames": {"length": 1000, "frame": {"zeros": 1, "frames": 1000}},
+    }
+    with bench.session() as session:
+        world = World(bench, session, "bombs")
+        for name, bomb in bombs.items():
+            frame = derive("hx.zstd", bomb["frame"])
+            asked = {"zeros": 1000, "frame": frame, "byte_len_plain": bomb["length"], "label": name}
+            made = derive("hx.blob", asked)
+            key = derive("hx.key", {"object": made})
+            session.place(key, from_base64url(made))
+            answer = session.call("import_object", {"node": "a", "key": key})
+            if answer.reason != "BLOB_MISMATCH":
+                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+                received = answer.reason or answer.outcome
+                bench.fail(verdict, f"a blob: {name}", expected="BLOB_MISMATCH", received=received)
+        if session.observe("state")["blobs"]:
+            bench.fail("state_leak", "a blob that was refused lies in the cache")
+        session.remove(key)
+        honest = world.blob("honest")
+        place(session, [honest])
+        import_all(bench, session, "a")
+        compare(bench, session, ["a"], due([honest]), "after blobs that grow")
+
+
+# More than fits a page
+
+
+@clause("HX-STO-1", "HX-P5")
+def test_a_store_of_more_than_a_thousand_objects_is_listed_and_imported_whole(bench: Bench) -> None:
+    """What comes last in any order is among empty objects: a page that is taken for the whole loses it."""
+    with bench.session() as session:
+        world = World(bench, session, "many")
+        ends = [world.segment(node, f"{node} has one", world.event(node, "s1", 0, at(0))) for node in NODES]
+        folder = ends[1].key.rpartition("/")[0]
+        empty = [f"{folder}/{world.uuid(f'empty {number}')}.hxseg" for number in range(1100)]
+        for key in empty:
+            session.place(key, b"")
+        place(session, ends)
+        there = sorted(row["path"] for row in session.tree("HXSync") if row["kind"] == "file")
+        listed = session.observe("list", {"prefix": "HXSync"})["keys"]
+        if sorted(listed) != there:
+            received = f"{len(listed)} keys, {len(set(listed))} of them different"
+            bench.fail("lost_durability", "a list of the store is another", expected=str(len(there)), received=received)
+        done = import_all(bench, session, "a")
+        if sorted(row["key"] for row in done["rejected"]) != sorted(empty):
+            bench.fail("wrong_reason", "empty objects were not all refused", received=str(len(done["rejected"])))
+        compare(bench, session, ["a"], due(ends), "among more than a thousand objects")

@@ -1,0 +1,252 @@
+"""A session as a suite test has it: each method waits for its answer, and ends the test where none came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from holdfast.conformance.cases.action import Action, Local
+from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.report import Report
+from holdfast.conformance.cases.rows import store_path
+from holdfast.conformance.cases.values import Scope, base64url, shift
+from holdfast.conformance.inspection.changing import apart, target_of
+from holdfast.conformance.inspection.files import parts_of
+from holdfast.conformance.session import Answer, Records, Session, Talk, call_request, carried_out, must_be_done
+from holdfast.conformance.steps.copy import COPY
+from holdfast.conformance.steps.file import FILE
+from holdfast.conformance.steps.finish import FINISH
+from holdfast.conformance.steps.insert import INSERT
+from holdfast.conformance.steps.inspect import INSPECT
+from holdfast.conformance.steps.link import LINK
+from holdfast.conformance.steps.place import PLACE
+from holdfast.conformance.steps.probe import PROBE
+from holdfast.conformance.steps.race import RACE
+from holdfast.conformance.steps.reached import REACHED
+from holdfast.conformance.steps.release import RELEASE
+from holdfast.conformance.steps.search import SEARCH, wanted_of
+from holdfast.conformance.steps.start import START
+from holdfast.conformance.steps.tamper import TAMPER
+from holdfast.conformance.steps.tree import LIST
+from holdfast.conformance.verdict import Verdict
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A call under way."""
+
+    worker: int
+    method: str
+
+
+class SuiteSession:
+    """One session on a workdir of its own, with one or more workers.
+
+    No answer, an answer that breaks its method, a `fault` and `unsupported` end the test with their verdict.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        scope: Scope,
+        execute: Callable[[Action], Records],
+        *,
+        workdir: Callable[[], Path],
+        workers: int,
+        must_be_durable: Callable[[], None],
+    ) -> None:
+        """Open it at every worker. `must_be_durable` ends a test whose workdir lies on a volatile file system."""
+        self._session, self._scope, self._execute = session, scope, execute
+        self._workdir, self._must_be_durable = workdir, must_be_durable
+        self.workers = workers
+        # What the adapter said in its answer to the first `open`.
+        self.said: Any = None
+        for worker in range(workers):
+            opened = self._run(session.open(worker, "existing" if worker else "fresh", f"open worker {worker}"))
+            if worker == 0:
+                self.said = (opened.answer or {}).get("value")
+
+    @property
+    def workdir(self) -> Path:
+        """The folder of the session; only while it runs."""
+        return self._workdir()
+
+    @property
+    def now(self) -> str:
+        """The time of the session."""
+        return self._session.now
+
+    def _run(self, talk: Talk[T]) -> T:
+        return carried_out(talk, self._execute)
+
+    def _one(self, action: Action) -> Record:
+        return self._execute(action)[0]
+
+    # The implementation
+
+    def call(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Answer:
+        """Call an operation."""
+        return self._run(self._session.call(worker, method, args or {}, f"call {method}"))
+
+    def observe(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of an observation."""
+        return self._value("observe", method, args, worker)
+
+    def provoke(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of a provocation."""
+        return self._value("provoke", method, args, worker)
+
+    def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> Any:
+        answer = self._run(self._session.call(worker, method, args or {}, f"{verb} {method}"))
+        if answer.outcome != "ok":
+            _not_reached(f"{method} answered {answer.outcome}", answer.n)
+        return answer.value
+
+    def start(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Handle:
+        """Send a call and do not wait."""
+        self._one(Action(START, f"start {method}", ((worker, call_request(method, args or {})),), worker=worker))
+        return Handle(worker, method)
+
+    def finish(self, handle: Handle) -> Answer:
+        """Wait for a started call."""
+        return self._answer(self._one(Action(FINISH, f"finish {handle.method}", worker=handle.worker)), handle.method)
+
+    def race(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Answer]:
+        """One call from each worker at once, behind a barrier; the answers in the order of the workers."""
+        pairs = tuple((worker, call_request(method, args)) for worker, (method, args) in enumerate(calls))
+        records = self._execute(Action(RACE, f"race of {len(pairs)}", pairs))
+        return [self._answer(record, method) for record, (method, _) in zip(records, calls, strict=True)]
+
+    def _answer(self, record: Record, method: str) -> Answer:
+        return self._session.answer(record, self._session.contract.methods[method])
+
+    def reached(self, point: str) -> None:
+        """Wait for a failpoint; not reaching it ends the test as not reached."""
+        self._local(REACHED, point, {"point": point})
+
+    def release(self, point: str) -> None:
+        """Let a failpoint go on."""
+        self._local(RELEASE, point, {"point": point})
+
+    def _local(self, act: Local, what: str, operand: Mapping[str, Any]) -> None:
+        must_be_done(self._one(Action(act, f"{act.name} {what}", operand=operand)))
+
+    # The workdir and the store, observed and changed by the harness itself
+
+    def inspect(self, *, damaged: bool = False) -> dict[str, Any]:
+        """What is in the store (docs/case-language.md).
+
+        One that cannot be read ends the test as not reached; with `damaged` its `error` says why it cannot.
+        """
+        value = self._reported(INSPECT, "store", {"path": store_path(self._session.contract)})
+        if value["error"] is not None and not damaged:
+            _not_reached(f"the store cannot be inspected: {value['error']}")
+        return value
+
+    def file(self, path: str) -> dict[str, Any]:
+        """What a file in the workdir is: {exists, kind, mode, size, sha256, bytes, ignored}."""
+        parts_of(path)
+        return self._reported(FILE, path, {"path": path})
+
+    def tree(self, path: str) -> list[dict[str, Any]]:
+        """Everything below a folder of the workdir, [{path, kind, size}], nothing if it is not there.
+
+        What cannot be listed ends the test as not reached.
+        """
+        value = self._reported(LIST, path, {"path": path})
+        if value["error"] is not None:
+            _not_reached(f"{path} cannot be listed: {value['error']}")
+        found: list[dict[str, Any]] = value["files"]
+        return found
+
+    def search(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
+        """Where texts, or bytes as {bytes: base64url}, can be read below a folder of the workdir: [{path, which}].
+
+        What cannot be searched ends the test as not reached.
+        """
+        value = self._reported(SEARCH, path, {"path": path, "for": wanted_of(list(canaries))})
+        if value["error"] is not None:
+            _not_reached(f"{path} cannot be searched: {value['error']}")
+        found: list[dict[str, Any]] = value["found"]
+        return found
+
+    def place(self, path: str, data: bytes) -> None:
+        """Write a file into the workdir."""
+        parts_of(path)
+        self._reported(PLACE, path, {"path": path, "content": base64url(data)})
+
+    def remove(self, path: str) -> None:
+        """Remove a file from the workdir; one that is not there ends the test as not reached."""
+        self._local(TAMPER, path, {"tamper": path, "delete": True})
+
+    def link(self, path: str, to: str) -> None:
+        """Make a symbolic link in the workdir, where nothing is."""
+        self._reported(LINK, path, {"path": path, "to": target_of(path, to)})
+
+    def copy(self, path: str, to: str) -> None:
+        """Put a copy of a file or folder of the workdir in the place of what lies at another place in it."""
+        apart(path, to)
+        self._reported(COPY, path, {"path": path, "to": to})
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Put a row into the store itself: {inserted, error}. What fails without a constraint ends the test."""
+        return self._tried(INSERT, table, (row,), {})
+
+    def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
+        """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""
+        return self._tried(PROBE, table, rows, {"or_replace": or_replace})
+
+    def _tried(
+        self, report: Report, table: str, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        operand = {"path": store_path(self._session.contract), "table": table, "rows": list(rows), **more}
+        value = self._reported(report, table, operand)
+        if value["inserted"] is None:
+            _not_reached(f"{report.name} {table} came to nothing: {value['error']}")
+        return value
+
+    def _reported(self, report: Report, what: str, operand: Mapping[str, Any]) -> dict[str, Any]:
+        return report.value_of(self._one(Action(report, f"{report.name} {what}", operand=operand)), operand)
+
+    # Time and processes
+
+    def clock(self, step: str) -> None:
+        """Move the clock of every worker by a span such as `+300s`, or to an instant."""
+        self._run(self._session.clock(shift(self.now, step), self.workers, f"clock {step}"))
+
+    def kill(self, worker: int = 0) -> None:
+        """SIGKILL to a worker's process group."""
+        self._must_be_durable()
+        self._run(self._session.kill(worker, f"kill {worker}"))
+
+    def reopen(self, worker: int = 0) -> None:
+        """Start a killed worker again on the same workdir."""
+        self._run(self._session.reopen(worker, f"open worker {worker}"))
+
+    def restart(self, worker: int = 0) -> None:
+        """Close a worker in order and start it again on the same workdir."""
+        self._must_be_durable()
+        notes = ("restart: close", "restart: stop", f"open worker {worker}")
+        self._run(self._session.restart(worker, notes))
+
+    def end(self) -> None:
+        """Close every worker in order."""
+        for worker in reversed(range(self.workers)):
+            self._run(self._session.close(worker, f"close worker {worker}"))
+
+    def rand(self, label: str) -> str:
+        """16 random hexadecimal digits, fixed by seed, case and label."""
+        return self._scope.digits("rand", label, 16)
+
+    def hex64(self, label: str) -> str:
+        """64 random hexadecimal digits, fixed by seed, case and label."""
+        return self._scope.digits("hex64", label, 64)
+
+
+def _not_reached(why: str, n: int | None = None) -> NoReturn:
+    """End the test: what it is about was not reached."""
+    raise Finding(Judgement(Verdict.NOT_REACHED, detail=why, n=n))
