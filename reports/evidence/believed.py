@@ -44,7 +44,7 @@ BELIEVED = (
     ),
     Believed(
         "header.seed_origin",
-        "a chosen seed that looks like a drawn one is called `fresh`",
+        "a chosen seed that has the form of a random one is called `fresh`",
         "`--nonce`: then the seed must be the one that is derived from it",
         _SIGNER,
         option="--nonce",
@@ -104,7 +104,7 @@ BELIEVED = (
     Believed("exchange.received_us", "the moment", "that calls of a race overlap is judged", _SIGNER),
     Believed(
         "drawn exchange",
-        "requests and answers of a suite test whose questions Hypothesis draws",
+        "requests and answers of a suite test whose questions Hypothesis generates",
         "a whole session with answers that fit the contract must be there",
         _SIGNER,
     ),

@@ -71,7 +71,8 @@ def test_no_file_names_a_path_of_a_machine() -> None:
 @pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
 def test_every_data_file_is_packed(builder: type[WheelBuilder] | type[SdistBuilder]) -> None:
     packed = {os.path.realpath(file.path) for file in builder(str(ROOT)).recurse_included_files()}
-    data = [*(ROOT / "specs").rglob("*.yaml"), *(ROOT / "specs").rglob("*.json")]
+    data = [path for kind in ("yaml", "json") for path in (ROOT / "specs").rglob(f"*.{kind}")]
+    data = [path for path in data if "__pycache__" not in path.parts]
     data += [path for path in (ROOT / "vectors").glob("*/data/*") if path.is_file()]
     assert data
     missing = [str(path.relative_to(ROOT)) for path in data if str(path) not in packed]
