@@ -17,6 +17,7 @@ import pytest
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import Form, PlannedCase, is_selected, plan_of, suite_tests
+from holdfast.conformance.run.sharing import shared_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract
 
@@ -102,6 +103,9 @@ class _Runner:
             ]
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = kept
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        if processes > 1:
+            items[:] = shared_out(items, processes, workload=_workload)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -156,6 +160,12 @@ class ContractFile(pytest.File):
             item.planned, item.contract, item.runner = planned, contract, self.runner
             item.extra_keyword_matches.update(planned.clauses)
             yield item
+
+
+def _workload(item: pytest.Item) -> tuple[str, str] | None:
+    """The workload of a fault; None for other cases."""
+    fault = item.contract.fault(item.planned.id) if isinstance(item, FaultItem) else None
+    return None if fault is None else (fault.contract, fault.workload)
 
 
 class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that does not conform

@@ -175,7 +175,7 @@ class Verification:
                 words.append("-x")
             jobs = options.jobs or default_jobs(self._expected_cases())
             if jobs > 1:
-                words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "load"]
+                words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "worksteal"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment():
                 return int(pytest.main(words, plugins=[self]))

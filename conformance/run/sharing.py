@@ -1,0 +1,33 @@
+"""The order in which several processes run the cases, so that all of them end at about the same time.
+
+A fault takes as long as many scripts, and the faults of one workload share one recording, which each process would make
+for itself. So the faults of a workload stay together, and each process begins with faults. Scripts come last: xdist's
+`worksteal` gives each process an equal part of the list, and a process without work takes from the end of another part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+
+
+def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_Item], Hashable | None]) -> list[_Item]:
+    """The items, reordered. `workload` names that of a fault, and is None for everything else."""
+    groups: dict[Hashable, list[_Item]] = {}
+    others: list[_Item] = []
+    for item in items:
+        name = workload(item)
+        (others if name is None else groups.setdefault(name, [])).append(item)
+    parts: list[list[_Item]] = [[] for _ in range(processes)]
+    for group in sorted(groups.values(), key=len, reverse=True):
+        min(parts, key=len).extend(group)
+    ordered: list[_Item] = []
+    for number, part in enumerate(parts):
+        # As `worksteal` cuts the list.
+        size = (len(items) - len(ordered)) // (processes - number)
+        room = max(0, size - len(part))
+        ordered += [*part, *others[:room]]
+        del others[:room]
+    return [*ordered, *others]
