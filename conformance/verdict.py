@@ -1,4 +1,4 @@
-"""What a case showed, what a run amounts to, and the exit status that says so (DESIGN: verdicts, gate, exit codes)."""
+"""What a case showed, what a run amounts to, and the exit status that says so (docs/verdicts.md)."""
 
 from __future__ import annotations
 

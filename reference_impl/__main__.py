@@ -21,7 +21,7 @@ from typing import NamedTuple
 from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
-# sysexits.h EX_USAGE, as DESIGN.md has it for every command.
+# sysexits.h EX_USAGE.
 _USAGE = 64
 _FAILED = 1
 _INTERRUPTED = 12

@@ -19,7 +19,7 @@ from holdfast.vectors.jcs.frames.answer import CANONICAL, HEADER, REFUSED, Answe
 from holdfast.vectors.jcs.frames.blocks import Block, block_of
 from holdfast.vectors.jcs.frames.process import Runner
 
-# Seconds for a process to come up and answer its first frame: a JVM on a busy machine (DESIGN "Adapter protocol v1").
+# Seconds for a process to come up and answer its first frame: a JVM on a busy machine.
 START_S = 30.0
 # Blocks in flight: one being answered, one in each pipe, one being compared.
 WINDOW = 4

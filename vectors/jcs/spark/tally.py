@@ -53,7 +53,7 @@ class Finding(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether it belongs to the fail-open class (DESIGN "Verdicts")."""
+        """Whether it belongs to the fail-open class."""
         return self in (Finding.ACCEPTED, Finding.WRONG_BYTES)
 
 
