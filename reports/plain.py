@@ -25,7 +25,7 @@ _BREAKS = "\\n\\r\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029"
 
 # What CI servers take from a log as a command, wherever it stands in a line: `##[…]` (GitHub, Azure), `##vso[…]`
 # (Azure), `##teamcity[…]`.
-_ANYWHERE = r"##(?=\w*\[)"
+_ANYWHERE = r"##\w*\["
 # And what they take at the beginning of a line, after blanks and colours: `::error …` (GitHub), and the headings that
 # Buildkite folds a log by. Sections of GitLab need a carriage return and an escape, which `plain` writes out.
 _FIRST = rf"(?:^|(?<=[{_BREAKS}]))(?:[^\S{_BREAKS}]|\x1b\[[0-9;]*m)*(?P<first>::|(?:---|\+\+\+|~~~|\^\^\^)(?=\s|$))"

@@ -46,7 +46,7 @@ class _Commands(Group):
         ),
         "lint": Entry(
             "lint:lint",
-            "Check contracts, cases and the mutants they name; exit 20 if something is wrong with the kit's own data.",
+            "Check contracts, their cases and their mutants; exit 20 if something is wrong with the kit's own data.",
         ),
         "selfcheck": Entry(
             "selfcheck:selfcheck",

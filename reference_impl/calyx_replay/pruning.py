@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -52,12 +53,14 @@ class Pruning:
 
     def retention(self, args: Any) -> timedelta:
         """How long a record is kept. Raises RefusedError."""
+        hours = args.get("retention_hours") if isinstance(args, Mapping) else None
+        # An operator can type them. They are no JSON, so the schema cannot judge them.
+        if isinstance(hours, float) and not math.isfinite(hours):
+            raise RefusedError(Reason.RETENTION_TOO_SHORT, f"expected a finite number of hours, got {hours}")
         check_args(self._schema, args)
         if "retention_hours" not in args:
             return self.long_enough(self._settings.retention)
-        hours = args["retention_hours"]
-        if not math.isfinite(hours):
-            raise RefusedError(Reason.RETENTION_TOO_SHORT, f"expected a finite number of hours, got {hours}")
+        assert hours is not None
         try:
             return self.long_enough(timedelta(hours=hours))
         except OverflowError:

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.table import Table
 
@@ -57,6 +57,7 @@ def test_a_value_is_one_line_and_plays_no_tricks(text: str) -> None:
 
 
 @given(st.lists(FOREIGN, max_size=5))
+@example(["##", "o["])
 def test_no_line_of_an_output_is_a_command_however_it_is_put_together(parts: list[str]) -> None:
     shown = written(parts)
     assert not commands_in(shown)

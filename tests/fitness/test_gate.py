@@ -29,7 +29,8 @@ from tests.fitness.documented import line_of
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "surface.consumed_request"
-REGISTRAR = [Requirement(load_contract("rs4a-replay"), extent) for extent in Extent]
+REPLAY = load_contract("rs4a-replay")
+REGISTRAR = [Requirement(REPLAY, extent) for extent in Extent]
 
 Asked = Callable[..., Any]
 
@@ -96,7 +97,7 @@ def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
         ({"kit": KitIdentity("holdfast", "0.2.0", KIT.digest)}, "installed is holdfast 0.2.0"),
         ({"kit": KitIdentity("holdfast", "0.1.0", "sha256:" + "d" * 64)}, "made by other code"),
         (
-            {"required": [Requirement(replace(REGISTRAR[0].contract, digest="sha256:" + "0" * 64), Extent.FULL)]},
+            {"required": [Requirement(structs.replace(REPLAY, digest="sha256:" + "0" * 64), Extent.FULL)]},
             "another text",
         ),
     ],
@@ -208,7 +209,7 @@ def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: A
 
 def test_a_proof_does_not_speak_for_another_contract(asked: Asked) -> None:
     clauses = REGISTRAR[0].contract.clauses
-    other = replace(load_contract("jcs"), clauses={"X": replace(clauses["RS4A-FIT-a"], id="X")})
+    other = structs.replace(load_contract("jcs"), clauses={"X": structs.replace(clauses["RS4A-FIT-a"], id="X")})
     found = asked(required=[*REGISTRAR, Requirement(other, Extent.FULL)])
     assert [reason.code for reason in found.reasons] == [ReasonCode.FITNESS_MISSING]
     assert found.reasons[0].text.startswith("jcs: ")

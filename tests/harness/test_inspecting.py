@@ -569,7 +569,7 @@ def test_what_is_written_but_not_committed_is_not_seen(workdir: Path) -> None:
 
 def test_whoever_dies_of_a_request_is_replaced() -> None:
     helper = Helper()
-    with pytest.raises(Exception, match="dies of it"):
+    with pytest.raises(Exception, match="that opens it dies"):
         helper.ask("no such operation")
     assert helper.ask("ignored", path="a", folder=False, rules={"": "a"}) is True
     helper.close()
