@@ -1,8 +1,8 @@
-"""One session with an adapter: the only way in which cases, suites and fault workloads speak with one. Pure.
+"""One session with an adapter: cases, suites and fault workloads speak with an adapter only through it. Pure.
 
 Each method is a generator: it asks for actions and takes their records. A driver carries the actions out on a live
-adapter (`conformance/cases/drive.py`); the gate takes the records from the evidence. So what an answer, or none, means
-is decided here once:
+adapter (`conformance/cases/drive.py`); the gate takes the records from the evidence. So only this file decides what an
+answer means, and what a missing answer means:
 
     no answer: crash, hang, garbage, eof, budget, busy   no_verdict, with this failure mode
     an answer that breaks the protocol or its method     no_verdict, garbage
@@ -40,7 +40,7 @@ Talk = Generator[Action, Records, T]
 
 EXCHANGE = Asking("exchange", lambda driver, action: driver.exchange(action))
 KILL = Local("kill", lambda driver, action: driver.kill(action.worker))
-# The process is gone already: what is left of it goes, without counting as a death.
+# The process has ended already: the rest of it is removed, which does not count as a death.
 FORGET = Local("expect-death", lambda driver, action: driver.kill(action.worker))
 STOP = Local("stop", lambda driver, action: driver.stop(action.worker))
 
@@ -54,7 +54,7 @@ def _judge_ok(record: Record) -> Judgement | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that came and is well-formed. `n` is the number of its record."""
+    """A well-formed answer. `n` is the number of its record."""
 
     outcome: str
     effect: str | None
@@ -65,7 +65,7 @@ class Answer:
 
 
 class Session:
-    """One session: what it was opened with, its time, and what came back for each request."""
+    """One session: the values that it was opened with, its time, and the answer to each request."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Session:
         surface: str = "ready",
         now: str = START,
     ) -> None:
-        """`digits` is the seed that the adapter is given. `not_claimed` are the capabilities that hello says it lacks.
+        """`digits` is the seed for the adapter. `not_claimed` are the capabilities that hello does not claim.
 
-        `digits` are not the run's own seed: with that an adapter could compute which case and which side it is in.
+        `digits` are not the run's own seed: from that an adapter could compute its case and its side.
         """
         self.contract = contract
         self.not_claimed = not_claimed
@@ -88,7 +88,7 @@ class Session:
         self.now = now
         self._digits = digits
 
-    # What the session asks
+    # The requests of the session
 
     def open(self, worker: int, state: str, note: str) -> Talk[Record]:
         """Open it at a worker, `fresh` or `existing`."""
@@ -99,7 +99,7 @@ class Session:
     def reopen(
         self, worker: int, note: str, *, config: Mapping[str, str] | None = None, judge: Judge = _judge_ok
     ) -> Talk[Record]:
-        """Open what an earlier process left; `judge` is for a case that expects something else than `ok`."""
+        """Open the state that an earlier process left; `judge` is for a case that expects another answer than `ok`."""
         record = yield from self._opened(worker, "existing", note, {**self.config, **(config or {})})
         self._declared(record)
         judgement = judge(record)
@@ -131,12 +131,12 @@ class Session:
         return (yield from self.reopen(worker, reopen, config=config, judge=judge))
 
     def kill(self, worker: int, note: str) -> Talk[None]:
-        """SIGKILL to a worker's process group."""
+        """Send SIGKILL to a worker's process group."""
         records = yield Action(KILL, note, worker=worker)
         must_be_done(records[0])
 
     def forget(self, worker: int) -> Talk[None]:
-        """Take note that a worker died as it was expected to."""
+        """Note that a worker died as expected."""
         yield Action(FORGET, f"worker {worker} died as expected", worker=worker)
 
     def clock(self, now: str, workers: int, note: str) -> Talk[None]:
@@ -156,10 +156,10 @@ class Session:
         records = yield Action(EXCHANGE, note, ((worker, call_request(method, args)),), worker=worker)
         return self.answer(records[0], self.contract.methods[method])
 
-    # What came back
+    # The answers
 
     def failure(self, record: Record, method: Method) -> Judgement | None:
-        """The judgement where a call has no answer that could be one of its method; None if it has."""
+        """The judgement where the answer to a call is missing or does not fit its method; None otherwise."""
         if record.answer is not None:
             problem = broken(method, record.answer, self.not_claimed)
             if problem is not None:
@@ -186,19 +186,19 @@ class Session:
             raise Finding(replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok"))
 
     def _declared(self, record: Record) -> None:
-        """A request of the session, too, may only be unsupported if hello said so."""
+        """A request of the session, too, may be unsupported only if hello declared so."""
         problem = None if record.answer is None else undeclared(record.answer, self.not_claimed)
         if problem is not None:
             raise Finding(garbled(record, problem))
 
 
 def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as it travels."""
+    """A call as it is sent."""
     return {"op": "call", "method": method, "args": dict(args)}
 
 
 def must_be_done(record: Record) -> None:
-    """Whether the harness could do what it was to do. Raises Finding."""
+    """Whether an act of the harness itself succeeded. Raises Finding."""
     if record.event is None or record.event["kind"] != "done":
         detail = str((record.event or {}).get("detail", "no record"))
         advice = "See docs/adapter-protocol.md, section Stop points."

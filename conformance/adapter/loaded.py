@@ -1,6 +1,6 @@
-"""Which files the processes of an adapter have: their programs, what they mapped, and scripts that they were given.
+"""The files that an adapter's processes have: their programs, what they mapped, and the scripts of their command lines.
 
-Seen from outside, through /proc, at a few moments of a run. What a program read and closed before is not seen.
+Observed from outside, through /proc, at a few moments of a run. A file that a program read and closed before is missed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# What an interpreter reads as a program. Of what a process has open, only such files are of interest: others are its
-# data, and the digest of a short secret is nearly the secret itself.
+# Files that an interpreter reads as a program. Of the open files only these count: the others are data, and the digest
+# of a short secret discloses nearly the secret itself.
 CODE = frozenset(
     (
         ".bash .beam .cjs .class .clj .dll .ear .ex .exs .groovy .jar .js .jsx .kts .lua .mjs .node .php .phar .pl "
@@ -21,7 +21,7 @@ CODE = frozenset(
 
 
 def files_of_group(group: int) -> frozenset[str]:
-    """The absolute paths of the files that the processes of a process group have now."""
+    """The absolute paths of the files that the processes of a process group have open or mapped now."""
     return frozenset(path for process in _members(group) for path in _files_of(process))
 
 
@@ -34,12 +34,12 @@ def _members(group: int) -> Iterator[Path]:
 
 
 def _files_of(process: Path) -> Iterator[str]:
-    """Of a process that ends meanwhile, what could be seen before."""
+    """The files that could be observed of a process before it ended."""
     with contextlib.suppress(OSError):
         yield os.readlink(process / "exe")
     with contextlib.suppress(OSError):
         for line in (process / "maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            # Range, rights, offset, device, inode; what follows is the path, blanks and all.
+            # Range, rights, offset, device, inode; then the path, blanks included.
             fields = line.split(maxsplit=5)
             if len(fields) == 6 and fields[5].startswith("/"):
                 yield fields[5]

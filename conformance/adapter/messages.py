@@ -1,4 +1,4 @@
-"""Protocol v1 on the wire: encoding requests, reading answers, and the ways in which an answer can be no answer.
+"""Protocol v1 on the wire: encodes requests, reads answers, and names the ways in which an answer is invalid.
 
 The table of messages is in `docs/adapter-protocol.md`; the schemas are `specs/schemas/protocol-*.schema.json`.
 """
@@ -14,10 +14,10 @@ from holdfast.specs import schema, strictjson
 from holdfast.specs.errors import StrictJsonError
 
 PROTOCOL = 1
-# One line, with its newline. Larger answers are garbage: a reader must be able to bound its memory.
+# One line, with its newline. A larger answer is garbage: a reader must be able to limit its memory.
 MAX_LINE = 1024 * 1024
-# An answer is wrapped in a line of evidence, and parts of it in later requests, which are read under the depth that
-# strict JSON allows everywhere; half of it leaves room.
+# Evidence wraps an answer in a line, and later requests contain parts of it. Strict JSON limits the depth of all these.
+# Half of that limit leaves room.
 MAX_DEPTH = strictjson.MAX_DEPTH // 2
 
 

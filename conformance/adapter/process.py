@@ -1,4 +1,4 @@
-"""One adapter process on pipes: started in a process group of its own, watched, and ended for certain."""
+"""One adapter process on pipes: it starts in a process group of its own, is watched, and always ends."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
 from holdfast.servers.lacking import TOO_LITTLE
 
-# Kept as evidence of each worker; an adapter may chatter without end, so the rest is read and dropped.
+# Kept as evidence of each worker. An adapter may write without end, so the rest is read and dropped.
 MAX_STDERR = 64 * 1024
-# A closed pipe and the end of its process are two events, this far apart at most on a busy machine: of the deadline
-# of a request, so that --slow stretches it; and in seconds for what is the kit's own.
+# A closed pipe and the end of its process are two events. On a busy machine this is the longest time between them: as a
+# share of a request's deadline, so that --slow stretches it, and in seconds for the kit's own processes.
 _GONE = 0.5
 GONE_S = 1.0
-# How often a line is looked for that is not to be taken yet.
+# How often the harness checks for a line that must not be taken yet.
 _POLL_S = 0.002
 # Answers come one for each request, so more waiting lines than this are a flood.
 MAX_WAITING_LINES = 64
@@ -58,14 +58,14 @@ class AdapterProcess:
     def __init__(
         self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
     ) -> None:
-        """Start `command`. Raises StartError if the system cannot run it, OSError if it lacks what that takes."""
+        """Start `command`. Raises StartError if the system cannot run it, OSError if it lacks resources."""
         HEARTBEAT.start()
         self._deadlines = deadlines
         self._janitor = janitor
         # Bounded: an adapter that floods its output must not fill the kit's memory.
         self._lines: queue.Queue[tuple[int, bytes | None]] = queue.Queue(maxsize=MAX_WAITING_LINES)
         self._ended = False
-        # Why the machine was too busy for the last wait that came to nothing; empty if it was not.
+        # Why the machine was too busy for the last wait without an answer; empty if it was not.
         self._starved = ""
         self._stderr = bytearray()
         self._stderr_dropped = 0
@@ -118,7 +118,7 @@ class AdapterProcess:
         self._deliver(None)
 
     def _deliver(self, line: bytes | None) -> None:
-        """Hand a line over; while it is not taken, the adapter's own pipe fills up and it has to wait."""
+        """Hand a line over. While the kit takes no line, the adapter's pipe fills up and the adapter has to wait."""
         item = (time.monotonic_ns(), line)
         while not self._ended:
             with contextlib.suppress(queue.Full):
@@ -138,7 +138,7 @@ class AdapterProcess:
 
     @property
     def log(self) -> str:
-        """What came on standard error so far, at most MAX_STDERR bytes."""
+        """The standard error so far, at most MAX_STDERR bytes."""
         text = bytes(self._stderr).decode("utf-8", "replace")
         return text + (f"\n… {self._stderr_dropped} bytes more" if self._stderr_dropped else "")
 
@@ -164,7 +164,7 @@ class AdapterProcess:
         return None
 
     def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
-        """What comes within so many seconds; the time that was lost to a busy machine is granted once more."""
+        """The line that comes within so many seconds. Time lost to a busy machine is granted once more."""
         watch = Watch(self.pid)
         first = watch.first_look(seconds)
         came = wait(first)
@@ -175,7 +175,7 @@ class AdapterProcess:
         return wait(seconds) if self._starved else came
 
     def _unanswered(self, what: str) -> Event:
-        """Nothing came: the adapter's silence, or that of the machine (`holdfast.conformance.adapter.starvation`)."""
+        """No answer came: the failure of the adapter, or of the machine (`holdfast.conformance.adapter.starvation`)."""
         if self._starved:
             return Event(Silence.BUSY, f"the machine was too busy: {what}, and {self._starved}")
         return Event(Silence.HANG, what)
@@ -187,7 +187,7 @@ class AdapterProcess:
             return None
 
     def receive(self, *, timeout: float) -> tuple[int, bytes] | Event:
-        """The next line with the moment it came (monotonic ns), or the Event that stands for its absence."""
+        """The next line with the moment it came (monotonic ns), or an Event for its absence."""
         came = self._await(self._next, max(0.0, timeout))
         if came is None:
             return self._unanswered(f"no answer within {timeout:.4g} s")
@@ -216,7 +216,7 @@ class AdapterProcess:
         return self._gone() if self._wait(timeout) else None
 
     def _gone(self) -> Event:
-        """How the process left: its pipe is closed, so its end is near or it only closed the pipe."""
+        """How the process ended. Its pipe is closed: it ends soon, or it closed only the pipe."""
         try:
             code = self._child.wait(timeout=self._deadlines.op * _GONE)
         except subprocess.TimeoutExpired:
@@ -229,7 +229,7 @@ class AdapterProcess:
         return Event(Silence.EOF, "the adapter exited with status 0 before it answered")
 
     def pause(self) -> None:
-        """Stop the whole process group where it stands; `resume` lets it go on."""
+        """Stop the whole process group at once; `resume` lets it go on."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -242,9 +242,9 @@ class AdapterProcess:
                 os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL to the whole process group, and wait until the child is gone. Idempotent."""
+        """Send SIGKILL to the whole process group, and wait until the child has ended. Idempotent."""
         if self._ended:
-            # Its number may be another's by now.
+            # Its number may belong to another process by now.
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -252,7 +252,7 @@ class AdapterProcess:
         self._ended = True
 
     def shut_down(self) -> None:
-        """End of file, then SIGTERM to the group, then SIGKILL, each after its deadline."""
+        """Close its input, then send SIGTERM to the group, then SIGKILL, each after its deadline."""
         with contextlib.suppress(OSError):
             self._stdin.close()
         if not self._wait(self._deadlines.quit):
@@ -276,7 +276,7 @@ class AdapterProcess:
             self._stdin.close()
         ends = time.monotonic() + GONE_S
         for thread in self._threads:
-            # Each closes its own pipe. What left the group may still hold the other end: then the reader, a daemon,
-            # waits for that process, which the janitor ends with the run, and the kit does not wait with it.
+            # Each reader closes its own pipe. A process that left the group may still hold the other end. Then the
+            # reader, a daemon, waits for that process, but the kit does not. The janitor ends the process with the run.
             thread.join(timeout=max(0.0, ends - time.monotonic()))
         self._janitor.forget_group(self.pid)

@@ -1,13 +1,13 @@
-"""Whether silence is the adapter's, or the machine's: what the kit and the adapter lost of a time that ran out.
+"""Whether the adapter or the machine let a deadline pass: how much processor time each of them lost.
 
-A deadline is granted on the understanding that who wants the processor gets it. So when one runs out, two things are
-asked. A heartbeat of the kit's own, a thread that wakes every 50 ms, says for how long the kit itself did not run. The
-kernel says how long a thread of the adapter stood ready and waited for a processor (`/proc/PID/task/*/schedstat`).
+A deadline assumes that a process which wants the processor gets it. So when a deadline runs out, the kit asks two
+things. A heartbeat of the kit's own, a thread that wakes every 50 ms, shows how long the kit itself did not run. The
+kernel shows how long a thread of the adapter was ready and waited for a processor (`/proc/PID/task/*/schedstat`).
 
-The rule: if either lost more than a quarter of the time that was waited, the machine was too busy for the silence to
-say anything of the adapter. A quarter, because the deadlines are many times what an honest answer takes; who answers
-within three quarters of one would have been in time. An adapter that sleeps or is blocked waits for no processor, so a
-hung one is called hung on a busy machine too, unless the kit itself did not run. Neither is ever a pass.
+The rule: if either lost more than a quarter of the waited time, the machine was too busy, and the missing answer says
+nothing of the adapter. A quarter, because the deadlines are many times what an honest answer takes: an adapter that
+answers within three quarters of one would have been in time. An adapter that sleeps or is blocked waits for no
+processor, so a hung one is called hung on a busy machine too, unless the kit itself did not run. Neither is a pass.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from itertools import takewhile
 from pathlib import Path
 
 BEAT_S = 0.05
-# Lost time of which the machine is too busy, as a share of the time that was waited.
+# The share of the waited time above which a loss of time means that the machine is too busy.
 TOO_MUCH = 0.25
-# A beat that is late by less than this is how a quiet machine wakes a thread.
+# A quiet machine wakes a thread late by less than this.
 _ON_TIME_S = 0.002
-# Minutes of beats each of which was late; a session is shorter unless --slow stretches it.
+# Enough for minutes in which each beat was late; a session is shorter unless --slow stretches it.
 _KEPT = 20_000
-# Of a wait, the part after which the adapter's threads are looked at first. Nearly every answer is there by then.
+# After this part of a wait the adapter's threads are inspected first. Nearly every answer is there by then.
 _FIRST_LOOK = 0.125
-# Processes of an adapter that are looked at: a database server has a dozen.
+# Processes of an adapter that are inspected: a database server has a dozen.
 _MOST = 256
 
 
 class Heartbeat:
-    """A thread that wakes every `BEAT_S` and keeps how late it was. Started once, ends with the process."""
+    """A thread that wakes every `BEAT_S` and records how late it was. Started once, ends with the process."""
 
     def __init__(self) -> None:
         self._late: deque[tuple[int, int]] = deque(maxlen=_KEPT)
@@ -43,7 +43,7 @@ class Heartbeat:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin to beat; nothing if it beats already."""
+        """Start the beat; a no-op if it beats already."""
         with self._lock:
             if self._thread is None:
                 self._last = time.monotonic_ns()
@@ -60,8 +60,8 @@ class Heartbeat:
             self._last = now
 
     def lost(self, since_ns: int, until_ns: int) -> float:
-        """Seconds between two moments of the monotonic clock in which this process did not come to run."""
-        # Of a stop that has just ended the beat itself may not have come yet.
+        """Seconds between two moments of the monotonic clock in which this process did not run."""
+        # After a stop that has just ended, the beat itself may not have come yet.
         pending = (self._last + int(BEAT_S * 1e9), until_ns)
         recent = takewhile(lambda span: span[1] > since_ns, reversed(list(self._late)))
         spans = [*recent, pending] if pending[1] - pending[0] > _ON_TIME_S * 1e9 else [*recent]
@@ -73,7 +73,7 @@ HEARTBEAT = Heartbeat()
 
 @dataclass(slots=True)
 class Watch:
-    """One wait for an adapter: begun when it is made. `process` is the leader of the adapter's processes."""
+    """One wait for an adapter: it begins with this object. `process` is the leader of the adapter's processes."""
 
     process: int
     began_ns: int = field(default_factory=time.monotonic_ns)
@@ -81,11 +81,11 @@ class Watch:
     _looked_ns: int = 0
 
     def first_look(self, seconds: float) -> float:
-        """After how much of a wait of `seconds` to call `look`."""
+        """The part of a wait of `seconds` after which to call `look`."""
         return seconds * _FIRST_LOOK
 
     def look(self) -> None:
-        """Note what the adapter's threads have waited for a processor so far."""
+        """Note how long the adapter's threads have waited for a processor so far."""
         self._queued, self._looked_ns = _queued(self.process), time.monotonic_ns()
 
     def starved(self) -> str:
@@ -93,7 +93,7 @@ class Watch:
         now = time.monotonic_ns()
         kit, waited = HEARTBEAT.lost(self.began_ns, now), (now - self.began_ns) / 1e9
         if waited < BEAT_S:
-            # Less than a beat says nothing.
+            # A loss shorter than a beat means nothing.
             return ""
         if kit > TOO_MUCH * waited:
             return f"holdfast itself did not run for {kit:.3g} s of the {waited:.3g} s that it waited"
@@ -107,20 +107,20 @@ class Watch:
 
 
 def lost_since(began_ns: int) -> str:
-    """Why the machine was too busy since then, by what the kit itself lost; empty if it was not."""
+    """Why the machine was too busy since then, from the kit's own loss; empty if it was not."""
     now = time.monotonic_ns()
     lost, waited = HEARTBEAT.lost(began_ns, now), (now - began_ns) / 1e9
     return f"holdfast itself did not run for {lost:.3g} s of {waited:.3g} s" if lost > TOO_MUCH * waited else ""
 
 
 def _queued(leader: int) -> dict[int, int]:
-    """Nanoseconds that each thread of a process and its descendants has waited for a processor, by thread."""
+    """The nanoseconds for which each thread of a process and its descendants has waited for a processor."""
     found: dict[int, int] = {}
     waiting, seen = [leader], 0
     while waiting and seen < _MOST:
         process, seen = waiting.pop(), seen + 1
         for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
-            # What ends meanwhile waits for nothing any more; elsewhere than on Linux nothing is known.
+            # A process that has ended waits no more. On other systems than Linux nothing is known.
             with contextlib.suppress(OSError, ValueError, IndexError):
                 found[int(task.name)] = int((task / "schedstat").read_text().split()[1])
                 waiting += map(int, (task / "children").read_text().split())

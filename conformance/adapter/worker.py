@@ -1,4 +1,4 @@
-"""A worker: one adapter process that has said hello, with its requests numbered and its answers matched to them."""
+"""A worker: one adapter process after its hello. It numbers requests and matches the answers to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.servers.janitor import Janitor
 
 @dataclass(frozen=True, slots=True)
 class AdapterCommand:
-    """How to start an adapter: its argument list, the environment it gets, and the deadlines it is held to."""
+    """How to start an adapter: its argument list, its environment, and its deadlines."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -30,7 +30,7 @@ class AdapterCommand:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One contract that an adapter says it keeps, and the capabilities it says it lacks, with its reasons."""
+    """One contract that an adapter claims to keep, and the capabilities that it says it lacks, with its reasons."""
 
     contract: str
     version: str
@@ -51,7 +51,7 @@ class Greeting:
 
 
 class GreetingError(Exception):
-    """The adapter did not come as far as a valid hello; `event` says how it failed."""
+    """The adapter did not reach a valid hello; `event` says how it failed."""
 
     def __init__(self, event: Event, log: str) -> None:
         super().__init__(event.detail)
@@ -78,7 +78,7 @@ class Worker:
         self.send({"op": "hello", "protocol": PROTOCOL, "kit": f"holdfast/{__version__}", "challenge": self._challenge})
 
     def await_greeting(self, *, timeout: float | None = None) -> Greeting:
-        """What the adapter says in its hello; waits for it the first time, the start deadline unless told otherwise.
+        """What the adapter says in its hello; waits for it the first time, the start deadline unless one is given.
 
         Raises GreetingError; the process is ended then.
         """
@@ -99,7 +99,7 @@ class Worker:
         reply = self.receive(timeout=timeout, hello=True)
         if reply.answer is None:
             assert reply.event is not None
-            # The log reader may be a moment behind the end of the process.
+            # The reader of the log may lag a moment behind the end of the process.
             time.sleep(0.02)
             raise GreetingError(reply.event, self._process.log)
         said = reply.answer["ok"]
@@ -124,11 +124,11 @@ class Worker:
         return request_id, encode_request({"id": request_id, **request})
 
     def send(self, request: Mapping[str, Any]) -> int:
-        """Send one request without waiting; microseconds since the run began at which it left."""
+        """Send one request without waiting; the microseconds from the run's begin to the sending."""
         return self.send_prepared(self.prepare(request))
 
     def send_prepared(self, prepared: tuple[str, bytes]) -> int:
-        """Write a prepared request; microseconds since the run began at which it left."""
+        """Write a prepared request; the microseconds from the run's begin to the sending."""
         request_id, line = prepared
         sent = self._now_us()
         self._outstanding.append((request_id, sent))
@@ -142,7 +142,7 @@ class Worker:
         if self.dead is not None:
             self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
-        # Only then is it no longer owed: who is interrupted here leaves a worker that is known to be busy.
+        # Only now is the answer no longer owed: an interruption here leaves a worker that is known to be busy.
         got = self._process.receive(timeout=timeout)
         self._outstanding.popleft()
         if isinstance(got, Event):
@@ -206,7 +206,7 @@ class Worker:
 
 
 class Exhausted(Exception):  # noqa: N818 - a state of the pool, not a defect of the kit
-    """No worker is started any more, above all because too many died one after the other; the text says why."""
+    """No worker is started any more, mostly because too many died one after the other; the text says why."""
 
 
 class Workers(Protocol):
@@ -222,7 +222,7 @@ class Workers(Protocol):
         """That worker, started if it is not there. Raises Exhausted, StartError, GreetingError."""
 
     def current(self, number: int) -> Worker | None:
-        """That worker as it stands, dead or alive; never starts one."""
+        """That worker in its present state, dead or alive; never starts one."""
 
     def kill(self, number: int) -> None:
         """End that worker by SIGKILL."""
@@ -231,7 +231,7 @@ class Workers(Protocol):
         """End that worker in order."""
 
     def settle(self) -> None:
-        """The session went through with every worker alive."""
+        """The session succeeded with every worker alive."""
 
     def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
         """The session did not end in order: close or end these workers. `died` says that an answer was missing."""
@@ -266,7 +266,7 @@ class WorkerPool:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the budget of dead workers is spent."""
+        """Whether the budget of dead workers is used up."""
         return self._dead_in_a_row >= MAX_DEAD_IN_A_ROW
 
     def get(self, number: int) -> Worker:
@@ -292,12 +292,12 @@ class WorkerPool:
         return Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
 
     def warm_up(self, count: int) -> None:
-        """Start workers 0 to `count` - 1 at once, those that are missing; what fails is met again by `get`."""
+        """Start workers 0 to `count` - 1 at once, if they are missing; `get` meets a failure again."""
         if self.exhausted:
             return
         fresh: list[Worker] = []
         with contextlib.suppress(StartError):
-            # One by one: what has started must be known even if the next does not.
+            # One by one: the worker that has started must be known even if the next does not start.
             for number in range(count):
                 if number not in self._workers:
                     fresh.append(self._start(number))  # noqa: PERF401
@@ -309,20 +309,20 @@ class WorkerPool:
                 self._workers[worker.number] = worker
 
     def loaded(self) -> frozenset[str]:
-        """The files that processes of workers were seen to have: the first after its hello, all that are there now.
+        """The files that processes of workers had open: the first after its hello, all that are there now.
 
-        Never asked before a kill: the time that it takes would be a grace to write what was only acknowledged.
+        It is never asked before a kill: the time that it takes would let an adapter write what it only acknowledged.
         """
         for worker in self._workers.values():
             self._loaded |= worker.loaded()
         return frozenset(self._loaded)
 
     def current(self, number: int) -> Worker | None:
-        """Worker `number` as it stands, dead or alive; never starts one."""
+        """Worker `number` in its present state, dead or alive; never starts one."""
         return self._workers.get(number)
 
     def kill(self, number: int) -> None:
-        """Kill a worker on purpose: the budget is not touched."""
+        """Kill a worker on purpose; this does not count against the budget."""
         worker = self._workers.pop(number, None)
         if worker is not None:
             worker.kill()
@@ -356,7 +356,7 @@ class WorkerPool:
             self.settle()
 
     def settle(self) -> None:
-        """A case went through with every worker alive: the row of deaths is broken."""
+        """A case succeeded with every worker alive: this resets the count of deaths."""
         self._dead_in_a_row = 0
 
     def _retire(self, worker: Worker) -> None:
@@ -374,11 +374,11 @@ class WorkerPool:
         return logs
 
     def close(self) -> None:
-        """Shut every worker down in order, all at the same time; one that still owes an answer is ended at once."""
+        """Shut every worker down in order, all at the same time. A worker that owes an answer is ended at once."""
         self._end_all(lambda worker: worker.kill() if worker.dead is not None or worker.busy else worker.shut_down())
 
     def abort(self) -> None:
-        """End every worker at once: the run is over before its time, and no worker is given time to end in order."""
+        """End every worker at once: the run stops early, and no worker gets time to end in order."""
         self._end_all(Worker.kill)
 
     def _end_all(self, end: Callable[[Worker], None]) -> None:

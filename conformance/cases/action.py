@@ -18,20 +18,20 @@ class Act(Protocol):
 
     @property
     def name(self) -> str:
-        """How the event of a failure and the judge name it."""
+        """The name of the act in the event of a failure and for the judge."""
 
     def perform(self, driver: Any, action: Action) -> None:
-        """Carry the action out and write its records down. `driver` is a `holdfast.conformance.cases.drive.Driver`."""
+        """Carry the action out and record it. `driver` is a `holdfast.conformance.cases.drive.Driver`."""
 
     def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
-        """Why the answer or event of a record cannot come of this act; None if it can."""
+        """Why the answer or event of a record cannot come from this act; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
     """An act that speaks with the adapter: its records hold the answer, or the failure mode in its place.
 
-    One that is not `awaited` only sends: its record holds nothing yet, or why nothing could be sent.
+    An act that is not `awaited` only sends a request. Its record holds no answer yet, or why nothing could be sent.
     """
 
     name: str
@@ -88,7 +88,7 @@ def local_event(record: Record, name: str) -> str | None:
 
 
 def of_another_kind(kind: object, name: str) -> str:
-    """That the event of a record is none of this act."""
+    """An error if the event of a record does not belong to this act."""
     return f"an event of kind {kind!r} cannot come of {name}"
 
 
@@ -108,5 +108,5 @@ class Action:
 
     @property
     def record_count(self) -> int:
-        """How many records it yields."""
+        """The number of records that the action yields."""
         return len(self.requests) or 1

@@ -1,4 +1,4 @@
-"""The live end of a session: every action is carried out on workers and written down. Nothing is judged here."""
+"""The live end of a session: it carries every action out on workers and records it. It judges nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Driver:
     """Carries out the actions of one session in a workdir of its own."""
 
     def __init__(self, pool: Workers, workdir: Path, *, config: Mapping[str, str]) -> None:
-        """`config` is what the launcher and the command line add under the config of each session."""
+        """`config` holds what the launcher and the command line add below the config of each session."""
         self._pool = pool
         self._workdir = workdir
         self._config = config
@@ -47,21 +47,21 @@ class Driver:
 
     @property
     def ends(self) -> float:
-        """When the time of the session is used up, on the monotonic clock."""
+        """The moment when the session has no time left, on the monotonic clock."""
         return self._ends
 
     def execute(self, action: Action) -> Sequence[Record]:
-        """Carry out one action and write its records down."""
+        """Carry out one action and record it."""
         start = len(self.records)
         action.act.perform(self, action)
         return self.records[start:]
 
     def locally(self, action: Action, do: Callable[[], tuple[str | None, str]]) -> None:
-        """Write down what the harness does itself: `do` returns why it failed, if it did, and what it reports."""
+        """Record an act of the harness itself: `do` returns why it failed, if it did, and its report."""
         try:
             failure, report = do()
         except (OSError, StrictJsonError) as error:
-            # The workdir is the adapter's too: it may have removed or closed what the case wants to touch.
+            # The adapter shares the workdir: it may have removed or closed what the case wants to change.
             failure, report = f"{action.act.name}: {error}", ""
         event = {"kind": "failed" if failure else "done", "detail": failure or report}
         now = self._now_us()
@@ -91,7 +91,7 @@ class Driver:
         self.write_reply(action, action.worker, None, self.reply(action.worker, self._pool.deadlines.op))
 
     def _try_send(self, number: int, request: Mapping[str, Any]) -> Reply | None:
-        """Send; a Reply only if the worker cannot be had."""
+        """Send a request; return a Reply only if the worker is not available."""
         try:
             worker = self._worker(number)
         except Exhausted as error:
@@ -108,25 +108,25 @@ class Driver:
         return self._pool.get(number)
 
     def absent(self, kind: Silence, detail: str) -> Reply:
-        """What stands for the answer of a worker that cannot be had."""
+        """The record that takes the place of an answer where the worker is not available."""
         now = self._now_us()
         return Reply(None, Event(kind, detail), now, now)
 
     def reply(self, number: int, seconds: float) -> Reply:
-        """The answer that a worker owes, within so many seconds and the time of the session."""
+        """The answer that a worker owes, within these seconds and the time of the session."""
         left = self._ends - time.monotonic()
         worker = self._pool.current(number)
         if worker is None or not worker.busy:
             return self.absent(Silence.MISSING, "the worker is gone or has nothing to answer")
         reply = worker.receive(timeout=max(0.0, min(seconds, left)))
-        # An adapter that had nearly all of the deadline and did not answer hangs, even if the session ends now.
+        # An adapter that had nearly the whole deadline and did not answer hangs, even if the session ends now.
         granted = left >= seconds * (1 - TOO_MUCH)
         if reply.event is None or reply.event.kind is not Silence.HANG or granted:
             return reply
         return replace(reply, event=self._used_up(max(0.0, left)))
 
     def _used_up(self, left: float) -> Event:
-        """The time of the session ran out: by the answers before, or because the machine was too busy."""
+        """The session has no time left: earlier answers used it up, or the machine was too busy."""
         granted = f"the {self._pool.deadlines.session:.4g} s of the session are used up"
         starved = lost_since(self._began_ns)
         if starved:
@@ -168,7 +168,7 @@ class Driver:
         return (time.monotonic_ns() - self._pool.epoch_ns) // 1000
 
     def write_reply(self, action: Action, worker: int, request: Mapping[str, Any] | None, reply: Reply) -> None:
-        """Write down what came of a request."""
+        """Record what came of a request."""
         event = None if reply.event is None else reply.event.as_json()
         if event is not None:
             self.went_wrong = True
@@ -188,13 +188,13 @@ class Driver:
         self.records.append(Record(number, action.note, worker, request, answer, event, sent_us, received_us))
 
     def finish(self, judgement: Judgement) -> None:
-        """End the session: workers in an unknown state are ended, the workdir is removed."""
+        """End the session: end workers in an unknown state, and remove the workdir."""
         # A side that ended early left its session open; the next `open` would find it so.
         if judgement.verdict is Verdict.CONFORMS:
             self._pool.settle()
         else:
-            # An answer that breaks a schema counts like none; a `fault` is an answer, and its worker lives. Where the
-            # machine was too busy it is unknown whether one died.
+            # An answer that breaks a schema counts as none. A `fault` is an answer, and its worker lives. On a machine
+            # that was too busy, it is unknown whether a worker died.
             died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
             died = died and judgement.silence is not Silence.BUSY
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)

@@ -1,4 +1,4 @@
-"""What an answer means against an expectation. Pure: the same answer always gives the same judgement."""
+"""Compares an answer with an expectation. Pure: the same answer always gives the same judgement."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _WRONG_VALUE = {
 
 
 def wrong_value(kind: Kind, step: Mapping[str, Any]) -> Verdict:
-    """What a mismatch of values means in this step."""
+    """The verdict on a mismatch of values in this step."""
     return Verdict(step["else"]) if "else" in step else _WRONG_VALUE[kind]
 
 
 def alternatives(expect: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """The expectations any of which will do."""
+    """The alternatives: an answer has to meet one of them."""
     return tuple(expect["any"]) if "any" in expect else (expect,)
 
 
 def expects_refusal(expect: Mapping[str, Any]) -> bool:
-    """Whether a refusal is among what is expected."""
+    """Whether a refusal is among the expected ones."""
     return any(option.get("outcome") == "refused" for option in alternatives(expect))
 
 
 def describe(expect: Mapping[str, Any]) -> str:
-    """An expectation in words."""
+    """A text that describes an expectation."""
     return " or ".join(_describe_one(option) for option in alternatives(expect))
 
 
@@ -58,7 +58,7 @@ def _describe_one(option: Mapping[str, Any]) -> str:
 def judge_answer(
     record: Record, expect: Mapping[str, Any], scope: Scope, *, step: Mapping[str, Any], kind: Kind
 ) -> Judgement | None:
-    """None if the answer is as expected; otherwise the judgement, the mildest among the alternatives."""
+    """None if the answer meets the expectation; otherwise the mildest judgement among the alternatives."""
     expect = scope.resolve(expect)
     options = alternatives(expect)
     if has_died(record) and any(option.get("outcome") == "died" for option in options):
@@ -71,7 +71,7 @@ def judge_answer(
     if any(item is None for item in found):
         return None
     judged = [item for item in found if item is not None]
-    # Verdict is ordered from worst to best: an answer is measured against the alternative it comes closest to.
+    # Verdict is ordered from worst to best: the answer is compared with the alternative that is closest to it.
     order = list(Verdict)
     best = max(judged, key=lambda item: order.index(item.verdict))
     return replace(best, expected=describe(expect), received=shown(record), n=record.n)

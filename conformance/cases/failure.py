@@ -1,4 +1,4 @@
-"""How an adapter fails to answer, and what that means: the same for cases, suites and fault workloads. Pure.
+"""How an adapter fails to answer, and its verdict: the same for cases, suites and fault workloads. Pure.
 
 An answer `fault` is a failure mode like a crash or a hang: it is neither accepted nor refused.
 """
@@ -17,12 +17,12 @@ from holdfast.specs.schema import explain
 _MODES = {mode.value: mode for mode in Silence}
 # How the report of an answer `fault` begins.
 FAULTED = "the adapter answered `fault`"
-# How a process ends where a case expects that it dies.
+# The ends of a process where a case expects its death.
 _DEATHS = frozenset({Silence.CRASH.value, Silence.EOF.value})
 
 
 def failure_of(record: Record) -> Judgement | None:
-    """The judgement where nothing was answered, or that the adapter failed or lacks something; None otherwise."""
+    """The judgement where there is no answer, or where the adapter failed or lacks a capability; None otherwise."""
     if record.answer is None:
         event = record.event or {"kind": "missing", "detail": "no record of an answer"}
         mode = _MODES.get(str(event["kind"]), Silence.MISSING)
@@ -43,7 +43,7 @@ def has_died(record: Record) -> bool:
 
 
 def shown(record: Record) -> str:
-    """What came back, in words."""
+    """A text that describes what came back."""
     if record.answer is None:
         event = record.event or {"kind": "missing", "detail": "no record"}
         return f"no answer ({event['kind']}: {event['detail']})"
@@ -72,7 +72,7 @@ def no_verdict(mode: Silence, detail: str) -> Judgement:
 
 
 def garbled(record: Record, problem: str) -> Judgement:
-    """The judgement on an answer that came and is no valid one."""
+    """The judgement on an answer that is not valid."""
     advice = "Compare the answer with the method's result schema and its list of reasons."
     return Judgement(
         Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice, n=record.n

@@ -1,4 +1,4 @@
-"""The parts of which the schemas of steps are made."""
+"""The parts of the schemas of steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG: Schema = {
     "propertyNames": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
 }
 EXPECT: Schema = {"$ref": "#/$defs/expect"}
-# What each step may have, of an adapter and of the harness itself.
+# The members that every step may have, of an adapter and of the harness itself.
 LABELLED: Mapping[str, Schema] = {"label": LABEL}
 JUDGED: Mapping[str, Schema] = {**LABELLED, "else": ELSE}
 OF_A_WORKER: Mapping[str, Schema] = {"worker": WORKER, **JUDGED}

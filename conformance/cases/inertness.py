@@ -1,4 +1,4 @@
-"""Judging what was seen around a call: a refusal changes nothing, and an accepted twin changes something. Pure."""
+"""Judges what was observed around a call: a refusal changes nothing, an accepted twin changes something. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from holdfast.specs.strictjson import canonical
 
 Seen = Mapping[str, Any]
 _SHOWN = 4
-# Where the rows of the store stand in what was seen, if the harness looked itself.
+# The member of an observation with the rows of the store, if the harness inspected the store itself.
 STORE = "the store"
-# Where the files of the contract's folder stand.
+# The member with the files of the contract's folder.
 TREE = "the files"
 
 
@@ -53,7 +53,7 @@ def judge_inert(
 
 
 def judge_changed(contract: Contract, before: Seen, after: Seen | None, *, at: Mapping[str, int]) -> Judgement | None:
-    """None if the accepted twin was seen to change the state; else the observation is blind and proves nothing."""
+    """None if the observation shows that the accepted twin changed the state; else it is blind and proves nothing."""
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None

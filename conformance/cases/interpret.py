@@ -1,8 +1,8 @@
 """What a case means: one generator that asks for actions, takes their records, and ends in a judgement.
 
-The live run drives it with a real adapter, the gate drives it with the records of the evidence. There is no second
-reading of a case, so what was judged once can be judged again by anyone. What a step means is said by its kind, in
-`steps/<kind>.py`; nothing here knows one by name.
+The live run drives the generator with a real adapter, the gate drives it with the records of the evidence. There is no
+second interpretation of a case, so the gate can judge each case again. The kind of a step says what the step means, in
+`steps/<kind>.py`; nothing here knows a kind by name.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def interpret(
 ) -> Interpretation:
     """The interpretation of one side of `case`: a generator of actions that returns the side's judgement.
 
-    `seed` fixes every random suffix; `not_claimed` are the capabilities that hello said the adapter lacks. A judgement
-    that names no record is of the last one.
+    `seed` fixes every random suffix; `not_claimed` are the capabilities that the adapter lacks, by its hello. A
+    judgement that names no record is on the last record.
     """
     last = None
     given: Records | None = None
@@ -63,7 +63,7 @@ def _meaningless(error: CaseError) -> Judgement:
 
 
 def _demoted(judgement: Judgement, phase: str) -> Judgement:
-    """What goes wrong before the point of a case proves nothing about its clause."""
+    """A failure before the point of a case proves nothing about its clause."""
     setting_up = phase in {"open", "given"}
     if setting_up and not (judgement.verdict.is_incomplete or judgement.verdict is Verdict.KIT_FAULT):
         detail = f"the preparation did not go as expected: {judgement.detail}"
@@ -94,10 +94,10 @@ def _closed(reading: Reading) -> Interpretation:
 
 
 def worker_count(contract: Contract, case: Case) -> int:
-    """How many workers a case takes: its own, and one to observe through if it observes around any step."""
+    """The number of workers of a case: its own, and one to observe through if it observes around any step."""
     observes = case.twin is not None or any(
         kind_of(step).observes_around(step) for step in (*case.given, *case.when, *case.then)
     )
-    # Where the harness inspects the store itself there may be nothing to ask.
+    # Where the harness inspects the store itself, there may be no observation to ask for.
     asks = contract.inertness is not None and bool(contract.inertness.observe or contract.inertness.audit)
     return case.workers + 1 if observes and asks and case.observer is Observer.APART else case.workers

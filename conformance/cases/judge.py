@@ -1,4 +1,4 @@
-"""Judging a case from its records alone. Used when the run ends, and again by the gate from the evidence."""
+"""Judges a case from its records alone. The run uses it at its end, and the gate uses it on the evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judge_case(
     KIT_FAULT when the records are not those of this case and seed; NO_VERDICT (missing) when they end too early.
     """
     if twin and not main:
-        # The twin came first, and no worker was left for the case itself.
+        # The twin ran first, and left no worker for the case itself.
         alone = judge_side(contract, case, Side.TWIN, twin, seed=seed, not_claimed=not_claimed)
         if alone.verdict is not Verdict.CONFORMS:
             return alone
@@ -38,7 +38,7 @@ def judge_case(
 
 
 def both(main: Judgement, twin: Judgement) -> Judgement:
-    """The judgement of a case whose main side conforms; why that ended early is not lost over the twin."""
+    """The judgement of a case whose main side conforms. A note on an early end of that side is kept."""
     return main if twin.verdict is Verdict.CONFORMS and main.detail else twin
 
 
@@ -65,7 +65,7 @@ def judge_side(
 
 
 class Recorded:
-    """Stands in for a driver: what each action yields was written down."""
+    """Takes the place of a driver: the records of each action are there already."""
 
     def __init__(self, records: Sequence[Record], side: Side) -> None:
         self._records, self._side, self._at = records, side, 0
@@ -94,7 +94,7 @@ class Recorded:
 
 
 def unlike(action: Action, index: int, record: Record) -> str | None:
-    """Why the record cannot be what came of the action; None if it can."""
+    """Why the record cannot come from the action; None if it can."""
     if record.action != action.note:
         return f"it is of [{record.action}], the case is at [{action.note}]"
     worker, request = action.requests[index] if action.requests else (action.worker, None)
@@ -114,7 +114,7 @@ def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
 
 
 def foreign(side: Side, record: Record, why: str) -> Judgement:
-    """The judgement where a record cannot be of the case."""
+    """The judgement where a record cannot belong to the case."""
     return Judgement(
         Verdict.KIT_FAULT,
         detail=f"record {record.n} of the {side.value} side does not belong to this case: {why}",

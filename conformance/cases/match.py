@@ -1,4 +1,4 @@
-"""Matchers: what a value must look like. Equality is equality as JSON; there is no coercion."""
+"""Matchers: the form that a value must have. Equality is equality as JSON, without coercion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _form(form: str, operand: Any, value: Any) -> str | None:
     if form == "$not" and (not is_missing(value) or operand == {"$absent": True}):
         return f"expected anything but {operand!r}" if mismatch(operand, value) is None else None
     if is_missing(value):
-        # Nothing is not "anything but": what is not there proves nothing.
+        # A missing value does not meet "anything but": an absent value proves nothing.
         return f"expected {form} {operand!r}, nothing is there"
     if form == "$any":
         return None

@@ -20,7 +20,7 @@ from holdfast.specs.model import Observer
 
 
 def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[str, Any] | None]:
-    """What there is, as the contract has it observed; None for a contract without a state."""
+    """The observation that the contract asks for; None for a contract without a state."""
     inertness = reading.contract.inertness
     if inertness is None:
         return None
@@ -36,8 +36,8 @@ def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[s
         (record,) = yield Action(LIST, f"tree {when} [{note}]", operand=operand)
         found[TREE] = files_of(LIST.value_of(record, operand), when)
         at[TREE] = record.n
-    # Through a worker that nothing else uses: to ask the one under test would refresh what it believes, write out what
-    # it holds back, and show it which calls are expected to be refused.
+    # A worker that nothing else uses observes. An observation through the worker under test would refresh its caches,
+    # make it write what it holds back, and disclose which calls must be refused.
     if reading.case.observer is Observer.APART:
         worker = reading.case.workers
     for name in filter(None, (inertness.observe, inertness.audit)):
@@ -58,10 +58,10 @@ def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[s
 
 
 def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[str, Any]:
-    """The state that an inspection shows, to be compared with another's: the rows of every table.
+    """The state that an inspection shows, for comparison with another's: the rows of every table.
 
-    A store that the case itself damaged or never provided is compared by its bytes, or by its absence. Any other that
-    cannot be read shows nothing. Raises Finding.
+    A store that the case itself damaged or never provided is compared by its bytes, or by its absence. Any other store
+    that cannot be read shows nothing. Raises Finding.
     """
     if value["exists"] and value["error"] is None:
         rows: Mapping[str, Any] = value["rows"]
@@ -74,9 +74,9 @@ def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[s
 
 
 def files_of(value: Mapping[str, Any], note: str) -> list[Any]:
-    """What a listing shows, to be compared with another's; nothing for a folder that is not there.
+    """What a listing shows, for comparison with another's; nothing for a folder that is not there.
 
-    Folders are left out: an empty one holds nothing, and who failed to write a file may have made its folder.
+    Folders are left out: an empty one holds nothing, and a failed write may have made the folder of its file.
     Raises Finding where it cannot be listed.
     """
     if value["error"] is None:

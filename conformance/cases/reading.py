@@ -21,23 +21,23 @@ Interpretation = Talk[Judgement]
 
 @dataclass(slots=True)
 class State:
-    """What changes while a side goes on."""
+    """The state of a side that changes from step to step."""
 
     scope: Scope
     phase: str = "open"
-    # What was started and answered where it had to wait; judged when it is finished, by what it was answered.
+    # Started calls that were answered where they had to wait. `finish` judges them by their answers.
     hasty: set[str] = field(default_factory=set)
     # The case itself changed the files of the store, or asked for none.
     damaged: bool = False
-    # By name, the record that its value came with; by what was observed last, the record that shows it.
+    # By name, the record that a value came with; by observation, the record that shows the last one.
     bound_at: dict[str, int] = field(default_factory=dict)
     observed: dict[str, int] = field(default_factory=dict)
-    # Why the side is at its end, and conforms: the store refused to hold what the case is about.
+    # Why the side ends here and conforms: the store refused to hold what the case is about.
     ended: str | None = None
 
 
 class Reading:
-    """One side of one case: its session, its names, and how a step's requests and answers are treated."""
+    """One side of one case: its session, its names, and its treatment of a step's requests and answers."""
 
     def __init__(
         self, contract: Contract, case: Case, side: Side, *, workers: int, seed: str, not_claimed: Mapping[str, str]
@@ -72,7 +72,7 @@ class Reading:
     # The twin
 
     def is_twin_end(self, step: Mapping[str, Any]) -> bool:
-        """Whether the twin ends at this step, which must accept it."""
+        """Whether the twin, which must be accepted, ends at this step."""
         twin = self.case.twin
         return self.side is Side.TWIN and twin is not None and step.get("label") == twin.at
 
@@ -82,15 +82,15 @@ class Reading:
         return self.side is Side.TWIN and twin is not None and step.get("label") == twin.step
 
     def changed(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The step as this side takes it: the twin changes one path and one expectation."""
+        """The step for this side: the twin changes one path and one expectation."""
         twin = self.case.twin
         if self.side is not Side.TWIN or twin is None or "label" not in step:
             return step
-        # A copy in depth: the path may lead into a part that the contract's own step would share.
+        # A deep copy: the path may lead into a part that the contract's own step would share.
         changed = copy.deepcopy(dict(step))
         if step["label"] == twin.step:
             if twin.path == "args" or twin.path.startswith("args."):
-                # Kept for after the arguments are resolved, because the path may lie inside a copied value.
+                # This change waits until the arguments are resolved, because the path may lie inside a copied value.
                 changed["$twin"] = (twin.path, twin.value)
             else:
                 put_path(changed, twin.path, twin.value)
@@ -117,7 +117,7 @@ class Reading:
     def settle(
         self, record: Record, method: Method, expect: Mapping[str, Any], step: Mapping[str, Any], scope: Scope
     ) -> Talk[None]:
-        """Judge the answer to a call; a worker that died as expected is forgotten. Raises Finding."""
+        """Judge the answer to a call. A worker whose death was expected is dropped. Raises Finding."""
         self.hold_well_formed(record, method)
         judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind)
         if judgement is None:
@@ -130,7 +130,7 @@ class Reading:
         raise Finding(judgement)
 
     def hold_well_formed(self, record: Record, method: Method) -> None:
-        """An answer fits its method. Raises Finding."""
+        """The answer must fit its method. Raises Finding."""
         failure = self.session.failure(record, method)
         if failure is not None and failure.silence is Silence.GARBAGE:
             raise Finding(failure)
@@ -138,7 +138,7 @@ class Reading:
     # What the steps keep
 
     def bind(self, step: Mapping[str, Any], record: Record, values: Mapping[str, Any] | None = None) -> None:
-        """Give names to parts of an answer, or of `values`, for later steps. Raises Finding where a part is missing."""
+        """Bind names to parts of an answer, or of `values`, for later steps. Raises Finding where a part is missing."""
         for name, path in step.get("bind", {}).items():
             found = at_path(record.answer if values is None else values, path)
             if is_missing(found):
@@ -148,7 +148,7 @@ class Reading:
             self.state.bound_at[name] = record.n
 
     def touches(self, path: str) -> None:
-        """Take note of a file or folder that the case changes: the store may be unreadable from here on."""
+        """Note a file or folder that the case changes: the store may be unreadable from here on."""
         store = None if self.contract.inspection is None else self.contract.inspection.path
         if store is not None and (path.startswith(store) or store.startswith(f"{path}/")):
             self.state.damaged = True

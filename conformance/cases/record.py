@@ -1,4 +1,4 @@
-"""What is written down of a case while it runs, and what is concluded from it."""
+"""The records of a case from its run, and the judgement that follows from them."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict of a case with what it rests on: what was expected, what came, and what to do next.
+    """The verdict of a case with its basis: what was expected, what came, and what to do next.
 
-    `side` is the side that it is of and `n` the number of the record there that was judged, the observation where one
-    was; None where nothing of the kind was, as for a case that conforms.
+    `side` is its side. `n` is the number of the record there that was judged, the observation where there was one. Both
+    are None where no record was judged, as for a case that conforms.
     """
 
     verdict: Verdict
@@ -85,13 +85,13 @@ class Judgement:
 
     @property
     def place(self) -> str:
-        """Where it stands in the evidence, for a person; empty where it is of no record."""
+        """Its place in the evidence, for a person; empty without a record."""
         if self.side is None:
             return ""
         return f"{self.side.value} side" + ("" if self.n is None else f", exchange {self.n}")
 
     def placed(self, side: Side, n: int | None) -> Judgement:
-        """The same with its place, where it has none yet: nothing for one that conforms."""
+        """The same with its place, if it has none yet. A judgement that conforms gets no place."""
         if self.verdict is Verdict.CONFORMS or self.side is not None:
             return self
         return replace(self, side=side, n=n if self.n is None else self.n)

@@ -1,4 +1,4 @@
-"""What the harness observes or does itself, as it is written down: RFC 8785 JSON in the detail of an event. Pure."""
+"""The reports of the harness's own acts: RFC 8785 JSON in the detail of an event. Pure."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Value = Mapping[str, Any]
 
 
 class ReportError(Exception):
-    """A detail that is not what the harness writes down."""
+    """A detail that the harness does not write in this form."""
 
 
 def no_contradiction(value: Value) -> str | None:
-    """For a value of which the schema says everything."""
+    """For a value that its schema describes completely."""
     del value
     return None
 
 
 def no_difference(value: Value, operand: Mapping[str, Any]) -> str | None:
-    """For a value that repeats nothing of what the action asked for."""
+    """For a value that repeats nothing of the request."""
     del value, operand
     return None
 
@@ -37,8 +37,8 @@ def no_difference(value: Value, operand: Mapping[str, Any]) -> str | None:
 class Report:
     """An act of the harness itself whose event reports a value.
 
-    `schema` describes the value, with `definitions` for what it refers to; `contradiction` says what the schema cannot
-    say, and `difference` what of the value is not as the action's operand has it.
+    `schema` describes the value, with `definitions` for its references. `contradiction` finds errors that a schema
+    cannot express. `difference` finds parts of the value that contradict the action's operand.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Report:
         return Validator({"$defs": dict(self.definitions), **self.schema})
 
     def read(self, detail: object, operand: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The value that a detail reports, held to the action's operand if that is given. Raises ReportError."""
+        """The value of a detail, checked against the action's operand if that is given. Raises ReportError."""
         try:
             value = loads(detail) if isinstance(detail, str) else None
             if not isinstance(value, dict) or written(value) != detail:
@@ -81,7 +81,7 @@ class Report:
         return value
 
     def value_of(self, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
-        """The value that a record reports. Raises Finding: nothing is proven where nothing was observed."""
+        """The value of a record's report. Raises Finding: a missing observation proves nothing."""
         event = record.event or {"kind": "missing", "detail": "no record"}
         if event["kind"] != "done":
             why = str(event["detail"])

@@ -1,4 +1,4 @@
-"""Steps by which the harness observes or acts itself: asking for the report, and judging the value in it. Pure."""
+"""Steps in which the harness itself observes or acts: they ask for the report and judge its value. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.conformance.verdict import Verdict
 from holdfast.specs.model import Kind
 
 _SHOWN = 600
-# For a report that has come to nothing where it holds an error.
+# For a report without a result, which holds an error.
 Blind = Callable[[Mapping[str, Any]], bool]
 Operand = Callable[[Reading, Mapping[str, Any]], dict[str, Any]]
 
@@ -47,13 +47,13 @@ def folder_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
 
 
 def sees_all(value: Mapping[str, Any]) -> bool:
-    """For a report that cannot come to nothing."""
+    """For a report that always has a result."""
     del value
     return False
 
 
 def has_error(value: Mapping[str, Any]) -> bool:
-    """For a report that holds nothing beside its error."""
+    """For a report whose only other member is its error."""
     return value["error"] is not None
 
 
@@ -66,7 +66,7 @@ def report_of(report: Report, operand: Mapping[str, Any], note: str) -> Talk[tup
 def reading_of(
     report: Report, operand_of: Operand, *, is_blind: Blind = sees_all
 ) -> Callable[[Reading, Mapping[str, Any], str], Talk[None]]:
-    """How a step is read whose report is compared with what the step expects, and bound."""
+    """How to read a step whose report is compared with the step's expectation, and bound to names."""
 
     def read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
         record, value = yield from report_of(report, operand_of(reading, step), note)
@@ -85,9 +85,9 @@ def judge_value(
     is_blind: Blind = sees_all,
     otherwise: Mapping[str, Any] | None = None,
 ) -> Judgement | None:
-    """None if the value is as expected; `otherwise` is what is expected of a step that says nothing of it.
+    """None if the value is as expected. `otherwise` is the default expectation of the step.
 
-    What could not be observed or tried proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
+    A failed observation or trial proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
     """
     expected = reading.state.scope.resolve(step.get("expect", {}).get("value", otherwise or {}))
     if is_blind(value) and "error" not in expected:

@@ -1,4 +1,4 @@
-"""The requests of a session as they are recorded, and as they are sent."""
+"""The requests of a session, as recorded and as sent."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Every session starts here unless the case moves its clock; a date far from the machine's own, so that an
-# implementation which reads the machine's clock shows.
+# Every session starts at this moment unless the case moves its clock. The date is far from the machine's own: so an
+# implementation that reads the machine's clock is found.
 START = "2026-01-01T00:00:00Z"
-# Stands for the workdir in requests as they are recorded: the real path differs from run to run.
+# Replaces the workdir in recorded requests: the real path differs from run to run.
 WORKDIR = "{workdir}"
 
 
 def open_request(
     contract: str, state: str, *, clock: str, seed: str, config: Mapping[str, str], surface: str = "ready"
 ) -> dict[str, Any]:
-    """An `open` as it is recorded, `fresh` or `existing`: with WORKDIR for the workdir and the session's config."""
+    """An `open` as recorded, `fresh` or `existing`: with WORKDIR for the workdir and the session's config."""
     return {
         "op": "open",
         "contract": contract,
@@ -30,7 +30,7 @@ def open_request(
 
 
 def located(request: Mapping[str, Any], workdir: Path, config: Mapping[str, str]) -> dict[str, Any]:
-    """A request as it is sent: the real workdir is put in, and `config` under the session's own."""
+    """A request as sent: with the real workdir, and with `config` below the session's own."""
     if request.get("op") != "open":
         return dict(request)
     return {**request, "workdir": str(workdir), "config": {**config, **request["config"]}}

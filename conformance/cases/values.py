@@ -1,4 +1,4 @@
-"""Values in cases: names, text with holes, copies with changes, random suffixes that anyone can compute again.
+"""Values in cases: names, text with holes, copies with changes, random suffixes that can be computed again.
 
 The rules are in `docs/case-language.md`. Everything here is pure: the gate resolves a case a second time from its
 evidence and must come to the same bytes.
@@ -26,11 +26,11 @@ _MISSING = object()
 
 
 class Literal(dict[str, Any]):
-    """An object that came from an answer. It is compared as it stands: an adapter cannot hand in a matcher."""
+    """An object that came from an answer. It is compared as a plain value: an adapter cannot hand in a matcher."""
 
 
 class CaseError(Exception):
-    """A case says something that has no meaning: an unknown name, a path that leads nowhere."""
+    """A part of a case has no meaning: an unknown name, or a path that leads nowhere."""
 
 
 def parse_instant(text: str) -> datetime:
@@ -101,12 +101,12 @@ def base64url(data: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """The bytes in an answer, as lenient as its schema lets it be."""
+    """The bytes in an answer, read as leniently as its schema allows."""
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def decoded(text: Any) -> bytes:
-    """The bytes that a text spells. Raises ValueError for anything but base64url without padding."""
+    """The bytes that a text encodes. Raises ValueError for anything but base64url without padding."""
     if not isinstance(text, str):
         raise ValueError(f"expected bytes as base64url, got {type(text).__name__}")
     data = from_base64url(text)
@@ -116,7 +116,7 @@ def decoded(text: Any) -> bytes:
 
 
 def names_in(value: Any) -> set[str]:
-    """Every name that a value of a case uses, without the path behind it."""
+    """Every name that a value of a case uses, without the path after it."""
     if isinstance(value, str):
         return {found.split(".", 1)[0] for found in _NAMED.findall(value)}
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
@@ -156,7 +156,7 @@ class Scope:
             raise CaseError(f"unknown name ${name}; known here: {known}")
         if name in trail:
             raise CaseError(f"${name} is defined by itself: {' -> '.join((*trail, name))}")
-        # `values` are as of the opening of the session, so that a request keeps its time while the clock moves on.
+        # `values` have the time of the opening of the session: a request keeps its time while the clock moves on.
         return replace(self, now=self.opened)._resolve(self.defined[name], (*trail, name))
 
     def resolve(self, value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Does an adapter read base64url strictly? A line break in it is no part of any byte's spelling.
+"""Does an adapter read base64url strictly? A line break never belongs to an encoded value.
 
-Decoders of many languages leave out what they do not know, so that one value gets many spellings; a guard that
-compares spellings is then evaded by a line break. A value that a case has accepted is sent with one in its middle.
+Decoders of many languages skip unknown characters, so that one value gets many spellings. A guard that compares
+spellings then misses a value with a line break. So the doctor sends a value that a case accepts with a line break.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from holdfast.conformance.session import EXCHANGE
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Group
 
-# Cases that are tried until one of them is accepted as it stands.
+# How many cases are tried until one of them is accepted unchanged.
 _TRIES = 3
-# As every pattern for bytes has it.
+# The pattern of every schema for bytes.
 _ALPHABET = "A-Za-z0-9_-"
 _SHORTEST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """What came of it. `spoiled` is the outcome of the value with a line break, or the event in its place.
+    """The outcome. `spoiled` is the outcome of the value with a line break, or the event in its place.
 
     Both are None where no case of the contract could be used, and `plain` is what the value itself was answered.
     """
@@ -78,7 +78,7 @@ def _named(part: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _usable(contract: Contract, case: Case, carriers: Mapping[str, str], not_claimed: Mapping[str, str]) -> bool:
-    """Whether the first thing that the case does with bytes is to have them accepted."""
+    """Whether the case first uses bytes in a call that must be accepted."""
     if worker_count(contract, case) > 2 or case.workers > 1 or case.needs & set(not_claimed):
         return False
     steps = (*case.given, *case.when)
@@ -108,7 +108,7 @@ def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str
 def _sent(pool: WorkerPool, driver: Driver, action: Action, method: str, name: str) -> Strictness:
     request = action.requests[0][1]
     text = request["args"][name]
-    # Where a group of four ends, as line breaks of mail and PEM stand.
+    # At the end of a group of four, as in the line breaks of mail and PEM.
     middle = max(4, len(text) // 8 * 4)
     broken = {**request, "args": {**request["args"], name: f"{text[:middle]}\n{text[middle:]}"}}
     reply = pool.get(0).exchange(broken, timeout=pool.deadlines.op)

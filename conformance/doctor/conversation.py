@@ -1,6 +1,6 @@
 """The doctor: a handshake, and the mistakes that adapters usually make, each by name.
 
-Nothing here is a verdict about an implementation; it helps to get an adapter to the point where there can be one.
+Nothing here is a verdict on an implementation. The doctor helps to get an adapter ready for one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """One thing examined: what was expected, what came, what to do. `advice` is empty when all is well.
+    """One check: what was expected, what came, what to do. `advice` is empty when all is well.
 
     `worker` is the number of the adapter's process that was asked, None where none was.
     """
@@ -60,7 +60,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is examined: the adapter's command and, if it has one, its launcher's."""
+    """The subject of the checks: the adapter's command and, if it has one, its launcher's."""
 
     adapter: tuple[str, ...]
     launcher: tuple[str, ...] = ()
@@ -87,9 +87,9 @@ def examine(
     passed: Sequence[str] = (),
     slow: float = 1.0,
 ) -> list[Examination]:
-    """Examine an adapter. Its environment holds the factor `slow`.
+    """Check an adapter. Its environment holds the factor `slow`.
 
-    The list ends at the first thing without which the next makes no sense.
+    The list ends at the first failed check that the next one depends on.
     """
     with Janitor() as janitor, contextlib.ExitStack() as stack:
         command = AdapterCommand(target.adapter, adapter_environment(passed, slow=slow), deadlines)
@@ -182,7 +182,7 @@ def _claims(greeting: Greeting) -> list[Examination]:
 
 
 def _sessions(pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str]) -> list[Examination]:
-    """A session of worker 0, then what needs more than one."""
+    """A session of worker 0, then the checks that need more than one."""
     workdir = root / "session"
     workdir.mkdir()
     worker = pool.get(0)
@@ -254,7 +254,7 @@ def _store(path: str, workdir: Path) -> Examination:
 def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:
     """`close` at a worker that never had a session: the kit sends it after an `open` that failed."""
     label = "close without a session"
-    # A worker of its own, where the adapter allows two: it has less to go by than one whose session is over.
+    # A worker of its own, where the adapter allows two: unlike a closed session, it has never had one.
     number = 1 if greeting.max_workers > 1 else 0
     try:
         worker = pool.get(number)

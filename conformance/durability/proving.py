@@ -1,4 +1,4 @@
-"""One workload of a contract, put through the fault layers: prepared once, recorded once, struck by each layer."""
+"""Puts one workload of a contract through the fault layers: prepares it once, records it once, runs each layer."""
 
 from __future__ import annotations
 
@@ -64,22 +64,22 @@ class Setting:
 
 
 class Proving:
-    """A workload against one adapter. Use `close` at the end: processes and folders are gone afterwards."""
+    """A workload against one adapter. Call `close` at the end: it ends the processes and removes the folders."""
 
     def __init__(self, setting: Setting, spec: FaultWorkload) -> None:
         self._setting, self._spec = setting, spec
         self._spare: Worker | None = None
         self._sweep: Sweep | None = None
         self._dependencies: dict[Judged, Dependencies] = {}
-        # Short: the path of a socket below it has little more than a hundred bytes.
+        # Short: the path of a socket below it may have little more than a hundred bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="f", dir=setting.root))
-        # A store may run under an account of its own, which has to come through.
+        # A store may run under an account of its own, which needs access to this folder.
         self._folder.chmod(0o755)
-        # What was exchanged while nothing went wrong: when the store was made and inspected, the same beside every
-        # layer, and when it was recorded, beside the layers that rest on recordings.
+        # The fault-free exchanges: those when the store was made and inspected stand beside every layer, those of the
+        # recording beside the layers that rest on recordings.
         self._made: list[Record] = []
         self._recorded: list[Record] = []
-        # Why the run in which nothing goes wrong could not be recorded; empty until an attempt failed.
+        # Why the fault-free run could not be recorded; empty until an attempt failed.
         self._unmade: tuple[str, ...] = ()
         scopes = scopes_of(spec, contract=setting.contract.name, seed=setting.seed)
         self._terms = Terms(
@@ -94,7 +94,7 @@ class Proving:
         )
 
     def close(self) -> None:
-        """End the process that waits, and remove every folder. Idempotent."""
+        """End the waiting process, and remove every folder. Idempotent."""
         spare, self._spare = self._spare, None
         if spare is not None:
             spare.kill()
@@ -103,7 +103,7 @@ class Proving:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def judge(self, fault: FaultCase) -> tuple[Judgement, tuple[Record, ...]]:
-        """Let the fault of this case strike, and judge what was left; with everything that goes into the evidence."""
+        """Let the fault of this case strike, and judge what it left; with everything for the evidence."""
         untested = not_tested() if is_recorded(fault.layer) else ""
         if untested and fault.layer is not FaultLayer.KILL:
             return judged_untested(fault, untested), ()
@@ -114,27 +114,27 @@ class Proving:
             judgement = replace(judgement_of(error), detail=detail)
             return judgement.placed(Side.MAIN, len(self._made) - 1 if self._made else None), tuple(self._made)
         before = len(self._terms.faulted)
-        # The next rung down: it shows what a kill can show by itself, and proves nothing.
+        # A weaker layer: it shows what a kill can show by itself, and proves nothing.
         report = kills_by_signal(sweep, self._setting.seconds) if untested else self._struck(sweep, fault)
         said = self._terms.faulted[before:]
         if said and report.clean and report.layer in OUT_OF_REACH:
-            # To say that one failed is neither to accept nor to refuse, and a refusal is due.
+            # A reported failure is neither an acceptance nor a refusal, and a refusal is due.
             words = f"while its store was out of reach {said[0]}; it must be refused"
             report = replace(report, unproven=(words,))
         how = BY_SIGNALS if untested else how_of(fault.layer)
         told = report_of(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
-        # By what is written down and nothing else: the gate judges it again from that.
+        # Judged from the records alone: the gate judges it again from them.
         records = self._evidence(fault, told)
         return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
 
     def _mode(self, *said: str) -> Silence | None:
-        """The failure mode of what kept a layer from proving anything, as it was said; None if it has none."""
+        """The failure mode that kept a layer from proving anything, as reported; None if it has none."""
         if any(words in self._terms.busy for words in said):
             return Silence.BUSY
         return Silence.FAULT if any(FAULTED in words for words in said) else None
 
     def _evidence(self, fault: FaultCase, told: LayerReport) -> tuple[Record, ...]:
-        """What was exchanged while nothing went wrong, and what is told of the layer."""
+        """The exchanges of the fault-free run, and the report of the layer."""
         done = {"kind": "done", "detail": told.detail()}
         recorded = self._recorded if is_recorded(fault.layer) else ()
         records = [*self._made, *recorded, Record(0, fault.layer.value, 0, None, None, done, None, None)]
@@ -144,10 +144,10 @@ class Proving:
         layer, seconds = LAYERS[fault.layer], self._setting.seconds
         if layer in RECORDED:
             if self._unmade:
-                # Its time is long, and what it waited for in vain will not come for this layer either.
+                # Its time is long, and an answer that it missed will not come for this layer either.
                 return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
             report = sweep.trial(layer).report(seconds)
-            # A machine that was too busy may be quieter by then.
+            # A machine that was too busy may be quieter now.
             known = sweep.recorded or self._mode(*report.unproven) is Silence.BUSY
             self._unmade = () if known else report.unproven
             return report
@@ -156,10 +156,10 @@ class Proving:
         return self._without(fault.promise).trial(layer).report(seconds)
 
     def _without(self, promised: Judged) -> Dependencies:
-        """The layers that take something away, under a promise; what they begin with is made once for each."""
+        """The layers that take something away, under a promise; their start state is made once for each."""
         if promised not in self._dependencies:
             promise = Promise.NEVER_WRONG if promised is Judged.NEVER_WRONG else Promise.DETECTS
-            # The adapter does not provision its store: one that it makes anew was never inspected.
+            # The adapter does not provision its store: a store that it makes again was never inspected.
             self._dependencies[promised] = Dependencies(self._prepared(), promise=promise, made=Made.BY_OTHERS)
         return self._dependencies[promised]
 
@@ -167,24 +167,24 @@ class Proving:
         return AdapterSubject(self._worker, self._terms, clock=shift(START, step))
 
     def _prepared(self) -> Sweep:
-        """The sweep, with everything prepared the first time. Raises SubjectError."""
+        """The sweep; the first call prepares everything. Raises SubjectError."""
         if self._sweep is not None:
             return self._sweep
         self._made.clear()
         base, beside = self._folder / "base", self._folder / "beside"
         for folder in (base, beside):
-            # Of an attempt that failed.
+            # The rest of an attempt that failed.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         self._prepare(base)
-        # To observe may leave traces, above all an audit record of each question; so a copy is observed.
+        # An observation may leave traces, above all an audit record of each question; so a copy is observed.
         copy(base, beside)
         before = self._facts_in(beside)
         shutil.rmtree(beside, ignore_errors=True)
         try:
             workload = workload_of(self._spec, self._terms.scopes, before)
         except ValueError as error:
-            # An adapter that hands out one nonce for all operations makes them alike.
+            # An adapter that issues one nonce for all operations makes them alike.
             raise SubjectError(f"its answers leave the operations of the workload alike: {error}") from error
         self._sweep = Sweep(
             lambda: AdapterSubject(self._worker, self._terms),
@@ -224,9 +224,9 @@ class Proving:
 
     def _traced(self) -> AdapterSubject:
         usual = self._setting.command.deadlines
-        # The tracer ends once its program has, and is waited for as long as that takes.
+        # The tracer ends after its program, and the kit waits for that.
         slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
-        # Until it is there, each run is an attempt at the one in which nothing goes wrong.
+        # Until the recording is there, each run is an attempt at the fault-free run.
         log: list[Record] | None = None
         if self._sweep is not None and not self._sweep.recorded:
             log = self._recorded = []
@@ -237,7 +237,7 @@ class Proving:
         return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
 
     def _worker(self, under: Sequence[str]) -> Worker:
-        """A process that was never opened. The next one starts meanwhile: most of a restart is an interpreter's."""
+        """A process without a session. The next one starts meanwhile: most of a restart is an interpreter's start."""
         deadlines = self._setting.command.deadlines
         if under:
             return self._started(under, deadlines)
@@ -256,7 +256,7 @@ class Proving:
 def stepped(
     sweep: Sweep, finished: Callable[[], Finished], subject: Callable[[str], AdapterSubject], layer: Layer, step: str
 ) -> Report:
-    """The clock goes by `step` while the store stays: what was acknowledged must not be taken for new, nor be gone."""
+    """Moves the clock by `step` while the store stays: acknowledged operations must not be new again, nor be gone."""
 
     def work(tally: Tally) -> Iterator[None]:
         begun = finished()
@@ -279,11 +279,11 @@ def stepped(
 
 @cache
 def not_tested() -> str:
-    """Why nothing that rests on recordings can be judged on this machine; empty if it can."""
+    """Why this machine can judge nothing that rests on recordings; empty if it can."""
     return probed().tracer.reason or self_test()
 
 
 @cache
 def probed() -> Probe:
-    """What this machine allows, asked once."""
+    """The capabilities of this machine, determined once."""
     return probe()

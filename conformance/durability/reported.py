@@ -1,4 +1,4 @@
-"""What the evidence reports of a layer: everything that its judgement rests on, as one object. Pure.
+"""The report of a layer in the evidence: everything that its judgement rests on, as one object. Pure.
 
 It travels as the detail of an event, in its RFC 8785 text, so that the gate can judge the fault again from it.
 """
@@ -53,7 +53,7 @@ class LayerReport(Form, frozen=True):
     findings: tuple[ReportedFinding, ...]
 
     def detail(self) -> str:
-        """As it stands in the event."""
+        """The text of the event."""
         return canonical(written(self)).decode()
 
     def sentence(self) -> str:
@@ -69,7 +69,7 @@ class LayerReport(Form, frozen=True):
 def report_of(
     report: Report, *, how: str, seed: int, untested: str = "", silence: Silence | None = None
 ) -> LayerReport:
-    """The report as the evidence has it; `silence` is why it proves nothing, if it does not."""
+    """The report as the evidence has it; `silence` is the failure mode for which it proves nothing, if it does not."""
     return LayerReport(
         layer=report.layer.value,
         how=how,
@@ -99,7 +99,7 @@ def _text(text: str) -> str:
 
 
 def read(detail: object) -> LayerReport:
-    """Back from the event. Raises ReportError for anything but the very text that `detail` makes."""
+    """Read it from the event. Raises ReportError for any text but the one that `detail` makes."""
     try:
         data = loads(detail if isinstance(detail, str) else "")
     except ValueError as error:
@@ -120,7 +120,7 @@ def read(detail: object) -> LayerReport:
 
 
 def in_words(detail: str) -> str:
-    """The detail of an event for a person, of whatever kind it is."""
+    """The detail of an event of any kind, for a person."""
     try:
         return read(detail).sentence()
     except ReportError:

@@ -35,9 +35,9 @@ from holdfast.specs import Contract
 from holdfast.specs.faults import FaultWorkload
 
 T = TypeVar("T")
-# Makes a worker whose command runs under these words; it has not been waited for. Its times are CLOCK_MONOTONIC.
+# Makes a worker whose command runs under these words, and does not wait for it. Its times are CLOCK_MONOTONIC.
 Spawn = Callable[[Sequence[str]], Worker]
-# Characters of a report of a failure.
+# How many characters of a failure are reported.
 _SHOWN = 300
 
 
@@ -99,7 +99,7 @@ class LoneWorker:
             end(worker)
 
     def settle(self) -> None:
-        """There is no budget of dead workers: to end one is what the layers are for."""
+        """A no-op: there is no budget of dead workers, because the layers end them on purpose."""
 
     def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
         """See `settle`."""
@@ -108,7 +108,7 @@ class LoneWorker:
 class AdapterSubject:
     """A `Subject` that speaks adapter protocol v1. Not thread-safe; each start is a process of its own.
 
-    `log` takes down every exchange, for the evidence; `clock` is the frozen time of its sessions.
+    `log` records every exchange, for the evidence; `clock` is the frozen time of its sessions.
     """
 
     def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = START) -> None:
@@ -138,7 +138,7 @@ class AdapterSubject:
         if self._workers is not None:
             raise SubjectError("it runs already")
         self._under = bool(under)
-        # Each state of a layer is a session of a fixed number of requests: what bounds it is the deadline of each.
+        # Each state of a layer is a session of a fixed number of requests; the deadline of each request limits it.
         deadlines = replace(self._terms.deadlines, session=math.inf)
         try:
             self._workers = LoneWorker(self._spawn(under), deadlines)
@@ -162,7 +162,7 @@ class AdapterSubject:
         except SubjectError as error:
             return self._unanswered(asked, error)
         record = self._last()
-        # When the line was read, not when it was taken: what leaves later is no part of the acknowledgement.
+        # When the line was read, not when it was taken: a later effect is no part of the acknowledgement.
         sent_at, came_at = (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
@@ -174,7 +174,7 @@ class AdapterSubject:
         return Answer(Outcome.ERROR, sent_at, text=_described(answer))
 
     def _unanswered(self, asked: str, error: SubjectError) -> Answer:
-        """An operation that failed: by an answer that says so, or without one that counts."""
+        """An operation that failed: by an answer that says so, or without a valid one."""
         failure = judgement_of(error)
         sent_at = time.monotonic_ns() if self._driver is None else (self._last().sent_us or 0) * 1000
         if failure.silence is Silence.FAULT:
@@ -188,7 +188,7 @@ class AdapterSubject:
         facts: dict[str, str] = {}
         shown: set[str] = set()
         refusal: SubjectError | None = None
-        # Facts of one observation are of one moment.
+        # The facts of one observation belong to one moment.
         self._observed.clear()
         for name, fact in self._terms.spec.facts.items():
             try:
@@ -255,7 +255,7 @@ class AdapterSubject:
         self.stop()
 
     def stop(self) -> None:
-        """End the adapter, in order if it lets itself; nothing if it does not run. Raises SubjectError."""
+        """End the adapter, in order if it can; a no-op if it does not run. Raises SubjectError."""
         worker = None if self._workers is None else self._workers.current(0)
         if worker is None:
             return
@@ -273,13 +273,13 @@ class AdapterSubject:
         if workers is None or worker is None:
             return
         if self._under or (worker.dead is None and not worker.busy):
-            # What stands above it, a tracer above all, has something to finish once it is gone.
+            # A process above it, a tracer above all, has work to finish after its end.
             workers.stop(0)
         else:
             workers.kill(0)
 
     def _run(self, talk: Talk[T]) -> T:
-        """The result of a talk. Raises SubjectError; RunError where the machine was too busy to say anything."""
+        """The result of a talk. Raises SubjectError; RunError where the machine was too busy for any result."""
         try:
             return carried_out(talk, self._execute)
         except Finding as finding:
@@ -301,12 +301,12 @@ class AdapterSubject:
         return records
 
     def _last(self) -> Record:
-        """The record of the request that was made last; its times are CLOCK_MONOTONIC."""
+        """The record of the last request; its times are CLOCK_MONOTONIC."""
         assert self._driver is not None
         return self._driver.records[-1]
 
     def _failed(self, judgement: Judgement) -> Exception:
-        """The error that stands for a failure."""
+        """The error for a failure."""
         mode = judgement.silence
         text = f"{self._last().action}: {'' if mode is None else f'{mode.value}, '}{judgement.detail}"[:_SHOWN]
         if mode is Silence.BUSY:

@@ -1,4 +1,4 @@
-"""What is told of a fault layer means for the case that asked for it. Pure: the run and the gate judge by the same."""
+"""What the report of a fault layer means for its case. Pure: the run and the gate judge by the same rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs.faults import FaultCase, FaultLayer
 
-# What the layers of contracts are called where they are run.
+# The names of the contract's layers in the package `faults`.
 LAYERS: Mapping[FaultLayer, Layer] = {
     FaultLayer.POWER_LOSS: Layer.POWER,
     FaultLayer.KILL: Layer.KILL,
@@ -42,11 +42,11 @@ LAYERS: Mapping[FaultLayer, Layer] = {
     FaultLayer.CLOCK_BACK: Layer.CLOCK_BACK,
     FaultLayer.CLOCK_FORWARD: Layer.CLOCK_FORWARD,
 }
-# Where the header of a run says whether anything could be recorded, and how what it says begins if so.
+# The member of a run's header that says whether recording was possible, and how its text begins if it was.
 ABILITY, ABLE = "power loss and kills", "by ptrace"
-# What a store may not have: processes of its own, and files that no process of its own keeps. Anything else applies.
+# Properties that a store may lack: processes of its own, and files that no process of its own keeps. The rest applies.
 _MAY_NOT_APPLY = frozenset({FaultLayer.DEPENDENCY_KILLED, FaultLayer.DEPENDENCY_STOPPED, FaultLayer.DAMAGED_BYTES})
-# Where the store is out of reach, to answer that nothing is there is to admit it again.
+# Where the store is out of reach, an answer that nothing is there would admit it again.
 OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
 
 
@@ -56,12 +56,12 @@ def is_recorded(layer: FaultLayer) -> bool:
 
 
 def how_of(layer: FaultLayer) -> str:
-    """How a layer sees what it judges, where everything that it needs is there."""
+    """How a layer judges where everything that it needs is there."""
     return BY_PTRACE if is_recorded(layer) else BY_RESTARTS
 
 
 def judged(fault: FaultCase, told: LayerReport) -> Judgement:
-    """What is told of a layer means for its case. Raises ReportError where it is told of another one."""
+    """The judgement on a layer's report for its case. Raises ReportError where the report is of another layer."""
     is_weaker = told.how == BY_SIGNALS and fault.layer is FaultLayer.KILL and told.untested is not None
     due = (Layer.SIGNALS.value, BY_SIGNALS) if is_weaker else (LAYERS[fault.layer].value, how_of(fault.layer))
     if (told.layer, told.how) != due or (told.untested is not None) is not is_weaker:
@@ -95,12 +95,12 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
 
 
 def failure_in(records: Iterable[Record]) -> Judgement | None:
-    """How the adapter first failed while the workload was prepared, where the records show it."""
+    """The first failure of the adapter while the workload was prepared, where the records show it."""
     return next(filter(None, map(failure_of, records)), None)
 
 
 def not_tested(fault: FaultCase, why: str) -> Judgement:
-    """The judgement where the machine does not let the layer be tried."""
+    """The judgement where the machine does not allow the layer."""
     return Judgement(
         Verdict.NOT_REACHED,
         detail=f"{fault.layer.value} NOT TESTED: {why}",
@@ -113,7 +113,7 @@ def _graveness(fault: FaultCase, finding: ReportedFinding) -> int:
 
 
 def _verdict_of(fault: FaultCase, finding: ReportedFinding) -> Verdict:
-    """Invented is open; so is lost while the store is out of reach, which is to say "not seen yet"."""
+    """An invented fact is open. So is a lost one while the store is out of reach: it means "not seen yet"."""
     kind = finding.kind
     if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in OUT_OF_REACH):
         return Verdict.FAIL_OPEN

@@ -1,4 +1,4 @@
-"""A workload of a contract as operations and facts: what is asked for, and by what it shows that it was done.
+"""A workload of a contract as operations and facts: the requests, and the facts that prove that they were done.
 
 The name of each fact begins with the name that faults.yaml gives it, and a space.
 
@@ -37,20 +37,20 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
 
 
 def seed_of(scopes: Mapping[int, Scope]) -> str:
-    """The seed of everything that is drawn for the workload, in hexadecimal digits.
+    """The seed of everything that is generated for the workload, in hexadecimal digits.
 
-    Not the run's own seed, which would tell the adapter what is to come.
+    It is not the run's own seed: from that an adapter could compute what is to come.
     """
     return scopes[1].digits("adapter", "", 12)
 
 
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    """A call as it travels. Raises CaseError."""
+    """A call as it is sent. Raises CaseError."""
     return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}
 
 
 def workload_of(spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts) -> Workload:
-    """The operations with the facts that they set; `before` is what was there when all was prepared."""
+    """The operations with the facts that they set; `before` are the facts after the preparation."""
 
     def made(number: int) -> Op:
         request = request_of(spec.operation, scopes[number])
@@ -71,12 +71,12 @@ def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[st
 
 
 def fact_name(name: str, number: int) -> str:
-    """The name of what a method says of one operation."""
+    """The name of a method's answer to one operation."""
     return f"{name} of operation {number}"
 
 
 def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Each column of each row as a fact. A second row of the same key is one of its own, unless it may be there."""
+    """Each column of each row as a fact. A second row of the same key is a fact of its own, unless it is allowed."""
     facts: dict[str, str] = {}
     seen: Counter[str] = Counter()
     for row in rows:
@@ -91,12 +91,12 @@ def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str
 
 
 def _text(value: Any) -> str:
-    """A value as it is compared: text as it stands, anything else as JSON that no text is equal to."""
+    """A value for comparison: text unchanged, anything else as JSON that no text is equal to."""
     return value if isinstance(value, str) else f"={canonical(value).decode()}"
 
 
 def rows_in(value: Any, path: str) -> list[Mapping[str, Any]] | None:
-    """The rows in the value of an observation; None if there are none such."""
+    """The rows in the value of an observation; None if it has none."""
     found = at_path(value, path)
     if is_missing(found) or not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         return None

@@ -1,10 +1,10 @@
-"""Several clients at once: processes of the store that speak lines, over one work directory, each asked by a thread.
+"""Several clients at once: processes of the store that speak lines, over one work directory, each with a thread.
 
-A prefix of the workload means nothing here, so it sets different facts with each operation, and is judged by each of
-them: what was acknowledged is there, what was under way is there whole or not at all. Of the several answers that may
-have left before a client knew of its success the last one counts as its acknowledgement: its own left no later.
+A prefix of the workload has no meaning here. So each operation sets facts of its own, and each fact is judged: an
+acknowledged operation is there, one under way is there whole or not at all. Several answers may have left before a
+client knew of its success. Then the last one counts as its acknowledgement: its own left no later.
 
-A `Crowd` is what runs under the tracer; after the crash one process, `lines.Lines`, has to show what all of them did.
+A `Crowd` runs under the tracer. After the crash one process, `lines.Lines`, has to show what all of them did.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from holdfast.conformance.faults.subject import (
 )
 
 CLIENTS = 4
-# Starts one process for each line that comes, on the next of these sockets. What it started it waits for.
+# Starts one process for each line that comes, on the next of these sockets. It waits for the processes that it started.
 _LAUNCHER = """
 import os, subprocess, sys
 children = []
@@ -51,7 +51,7 @@ _READ = 65536
 
 
 class Crowd:
-    """`count` processes of one store that speaks lines, as one subject; `perform` asks them all at once."""
+    """`count` processes of one store that speaks lines, as one subject; `perform` asks all of them at once."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Crowd:
         limits: Limits | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment` is all that the programs get, None for that of this process."""
+        """`environment` is the whole environment of the programs, None for that of this process."""
         self._command, self._count, self._environment = tuple(command), count, environment
         self._limits = limits or Limits()
         self._launcher: subprocess.Popen[bytes] | None = None
@@ -105,13 +105,13 @@ class Crowd:
             raise
 
     def submit(self, op: Op) -> Answer:
-        """Ask the first of them."""
+        """Ask the first process."""
         if not self.clients:
             return Answer(Outcome.SILENT, time.monotonic_ns(), text="it does not run")
         return self.clients[0].submit(op)
 
     def dump(self) -> Facts:
-        """There is none: what they have done is asked of one process, once they have ended. Raises SubjectError."""
+        """Not supported: one process is asked for the facts of all, after their end. Raises SubjectError."""
         raise SubjectError("several clients at once show nothing; start one process to ask")
 
     def stop(self) -> None:
@@ -172,7 +172,7 @@ class _Client:
             raise SubjectError(f"expected READY, got {line[:120]!r}")
 
     def submit(self, op: Op) -> Answer:
-        """Send one line and wait for its answer; after silence there are no more answers."""
+        """Send one line and wait for its answer. After one missing answer there are no more."""
         sent_at = time.monotonic_ns()
         try:
             self._end.settimeout(self._limits.answer)
@@ -189,7 +189,7 @@ class _Client:
         return Answer(Outcome.SILENT, sent_at, text=f"expected OK, REFUSED or ERROR, got {line[:120]!r}")
 
     def close(self) -> None:
-        """The end of its input, and of ours."""
+        """Close its input, and this side's end."""
         self._end.close()
 
     def _line(self, seconds: float) -> str:

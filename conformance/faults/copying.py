@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def copy(folder: Path, into: Path) -> None:
-    """Everything in a folder into an empty one, but for sockets, which mean nothing without their process.
+    """Copy everything in a folder into an empty one, except sockets, which mean nothing without their process.
 
-    Owners stay who they are, if this process may say so: a database server may run as another user.
+    Owners are kept, if this process may set them: a database server may run as another user.
     """
 
     def without(inside: str, names: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""When the time of a whole command ends: what waits, waits no longer, and what was under way counts for nothing."""
+"""The deadline of a whole command: after it every wait ends, and unfinished work does not count."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 
 
 class OutOfTimeError(Exception):
-    """The time has ended. It says nothing of what was under way: a try that was cut off is none."""
+    """The time has ended. It says nothing of unfinished work: a trial that was cut off does not count."""
 
 
 class Deadline:
-    """An end of the time, on the monotonic clock; without seconds there is none."""
+    """A deadline on the monotonic clock; without seconds there is none."""
 
     def __init__(self, seconds: float | None = None) -> None:
         """`seconds` from now on."""
@@ -19,10 +19,10 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until then, or 0."""
+        """The seconds that are left, or 0."""
         return max(0.0, self.at - time.monotonic())
 
     def check(self) -> None:
-        """Raises OutOfTimeError if it is over."""
+        """Raises OutOfTimeError if the deadline is over."""
         if time.monotonic() >= self.at:
             raise OutOfTimeError("the time is over")

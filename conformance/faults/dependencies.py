@@ -1,7 +1,7 @@
 """The layers that take away what an implementation works on: its files, its disk, the processes it depends on.
 
-Each begins with what a run has left in which nothing went wrong. While something is away the implementation may refuse
-and fail loudly; what it shows has to be true. Put back as it was, everything that was acknowledged is there.
+Each begins with the state that a fault-free run has left. While a part is away, the implementation may refuse and fail
+loudly, but what it shows has to be true. After the part is back, everything that was acknowledged is there.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Made(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run of the workload but for its last operation, which is left for when something is away.
+    """A run of the workload without its last operation, which is kept for the time while a part is away.
 
-    `served`: processes that it started keep the files, as a database server does. What becomes of a single file is that
-    server's business then, which no checksum may guard; only all of them at once are taken away.
+    `served`: processes that it started keep the files, as a database server does. A single file is then that server's
+    business, which may have no checksum for it; so only all of them at once are taken away.
     """
 
     folder: Path
@@ -75,7 +75,7 @@ class Dependencies:
         self._took: dict[int, float] | None = None
 
     def trial(self, layer: Layer) -> Trial:
-        """A layer to be given time."""
+        """A layer, which gets its time from the caller."""
         works: Mapping[Layer, Work] = {
             Layer.MISSING: partial(self._take, stored.missing),
             Layer.TRUNCATED: partial(self._take, stored.truncated),
@@ -103,7 +103,7 @@ class Dependencies:
         return self.trial(Layer.CORRUPT).report(seconds)
 
     def foreign(self, seconds: float) -> Report:
-        """Files of another format lie in the place of the store's."""
+        """Files of another format replace the store's files."""
         return self.trial(Layer.FOREIGN).report(seconds)
 
     def damage(self, seconds: float) -> Report:
@@ -111,15 +111,15 @@ class Dependencies:
         return self.trial(Layer.DAMAGE).report(seconds)
 
     def locked(self, seconds: float) -> Report:
-        """Another process holds locks on all files of the store: from before the start on, and from after it."""
+        """Another process holds locks on all files of the store: from before the start, and from after it."""
         return self.trial(Layer.LOCKED).report(seconds)
 
     def read_only(self, seconds: float) -> Report:
-        """The work directory cannot be written to, as it is mounted read-only."""
+        """The work directory is mounted read-only."""
         return self.trial(Layer.READ_ONLY).report(seconds)
 
     def full(self, seconds: float) -> Report:
-        """The work directory lies on a disk that is too small for the work, and later on one that is not."""
+        """The work directory lies on a disk that is too small for the work, and later on one that is large enough."""
         return self.trial(Layer.FULL).report(seconds)
 
     def down(self, seconds: float) -> Report:
@@ -135,11 +135,11 @@ class Dependencies:
 
     @property
     def begun(self) -> bool:
-        """Whether there is what all layers but the last three begin with."""
+        """Whether the start state of all layers but the last three exists."""
         return self._finished is not None
 
     def finished(self) -> Finished:
-        """What all layers but the last three begin with; made once. Raises RunError."""
+        """The start state of all layers but the last three; made once. Raises RunError."""
         if self._finished is None:
             *first, late = self._workload.ops
             if not first:
@@ -164,7 +164,7 @@ class Dependencies:
             if served:
                 found = replace(found, chosen=())
             done = Finished(folder, history.must, late, found, served)
-            # The twin of all that is refused: the same folder, of which nothing is taken away.
+            # The twin of every refusal: the same folder with nothing taken away.
             with self._workspace.folder(folder) as whole:
                 verdict = self._judged(whole, done.acknowledged, done.acknowledged)
             if verdict.kind is not Kind.CLEAN:
@@ -181,7 +181,7 @@ class Dependencies:
         return judge(self._sweep.subject(), folder, self._workload, must, may)
 
     def _take(self, variants: Callable[[Stored], Iterable[Variant]], tally: Tally) -> Iterator[None]:
-        """Take files away in all these ways, first those that take all of them, the others in the order of the seed."""
+        """Take files away in all these ways: first the ways that take all, then the others in the order of the seed."""
         begun = self.finished()
         every = [one for one in variants(begun.stored) if one.changes(begun.folder)]
         tally.total, tally.noun = len(every), "variants"
@@ -207,9 +207,9 @@ class Dependencies:
             self._workspace.note(tally, number + 1, verdict, story, state)
 
     def _owed(self, layer: Layer, variant: Variant, begun: Finished) -> frozenset[int]:
-        """What it has to show if it shows anything: everything, or nothing where an older state counts as right."""
+        """What it has to show if it shows anything: everything, or nothing where an older state is right."""
         if begun.stored.empty_without(variant):
-            # One that makes its own store does so at the first start, and this looks like it.
+            # An implementation that makes its own store does so at the first start, and this state resembles it.
             strict = self._made is Made.BY_OTHERS
         else:
             strict = (
@@ -220,7 +220,7 @@ class Dependencies:
         return begun.acknowledged if strict else frozenset()
 
     def _without(self, layer: Layer, folder: Path, variant: Variant, owed: frozenset[int]) -> Verdict:
-        """What it does without the files, and with them again."""
+        """Its behaviour without the files, and with the files again."""
         begun = self.finished()
         subject = self._sweep.subject()
         seen = judge_deprived(subject, folder, self._workload, owed, begun.acknowledged, begun.late)
@@ -228,22 +228,22 @@ class Dependencies:
             return seen.verdict
         if begun.late.number in seen.done:
             if seen.shown is not None:
-                # It did without them, and goes on so.
+                # It worked without the files, and continues to do so.
                 left = older(self._workload, seen.shown, owed)
                 must = owed | seen.told
                 return during("going on without them", judge(self._sweep.subject(), folder, left, must, must))
             if layer is not Layer.MISSING:
-                # It wrote on damaged files that it does not show: what is put back would lie beside that.
+                # It wrote on damaged files that it does not show: the restored files would lie beside that.
                 return seen.verdict
         if seen.shown is not None and not owed:
-            # It came back to an older state, and may have removed what a newer one needs.
+            # It came back to an older state, and may have removed files that a newer one needs.
             return seen.verdict
         variant.undo(folder, begun.folder)
         verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
         return during("once they were put back as they had been", verdict)
 
     def _locked(self, tally: Tally) -> Iterator[None]:
-        """In both ways: nothing is shown without both."""
+        """Take the locks in both ways. A way counts only if a lock was taken on at least one file."""
         begun = self.finished()
         ways = ("before it started", "while it ran")
         tally.total, tally.noun = len(ways), "ways"
@@ -252,7 +252,7 @@ class Dependencies:
             with self._workspace.folder(begun.folder) as folder:
                 held, seen = self._deprived_of_locks(folder, first=number == 1)
                 if not held:
-                    # It did not start, or holds everything itself.
+                    # It did not start, or holds all locks itself.
                     continue
                 verdict = seen.verdict
                 if verdict.kind is Kind.CLEAN:
@@ -264,13 +264,13 @@ class Dependencies:
             raise RunError("no lock could be had on any file of the store")
 
     def _deprived_of_locks(self, folder: Path, *, first: bool) -> tuple[int, Deprived]:
-        """How many files another process held locks on, and what the subject did meanwhile."""
+        """On how many files another process held locks, and the subject's behaviour meanwhile."""
         begun = self.finished()
         counts: list[int] = []
 
         @contextmanager
         def taking() -> Iterator[None]:
-            # Not what it makes for as long as it runs.
+            # Only files that the run has left: a file that it makes while it runs is not locked.
             with locked(folder / name for name in begun.stored.sizes if (folder / name).is_file()) as count:
                 counts.append(count)
                 yield
@@ -294,7 +294,7 @@ class Dependencies:
         mountable()
         yield
         with self._workspace.folder(begun.folder) as folder:
-            # The twin: in a namespace of its own, and able to write.
+            # The twin: in a namespace of its own, and with the right to write.
             seen = self._under(Disk.AS_IT_IS, folder, begun, begun.acknowledged)
             if begun.late.number not in seen.done or seen.shown is None:
                 raise RunError("NOT TESTED: although it could write, it did not in a mount namespace of its own")
@@ -311,7 +311,7 @@ class Dependencies:
         self._workspace.note(tally, 1, verdict, "The work directory was mounted read-only.", state)
 
     def _under(self, disk: Disk, folder: Path, begun: Finished, owed: frozenset[int]) -> Deprived:
-        """What it does on such a disk. Raises RunError if the disk could not be had."""
+        """Its behaviour on such a disk. Raises RunError if there is no such disk."""
         _, mark = self._workspace.place()
         under = mounts.argv(disk, folder, mark)
         subject = self._sweep.subject()

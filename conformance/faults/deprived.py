@@ -1,6 +1,6 @@
-"""Judges a subject while something that it works on is taken away: it may refuse, it must not act as if nothing was.
+"""Judges a subject that lacks a part it works on: it may refuse, but must not act as if the part were there.
 
-To fail loudly is right, to hang is not, and "not seen yet" about what was acknowledged is the worst of all answers.
+A loud failure is right, a hang is wrong, and "not seen yet" about an acknowledged operation is the worst answer.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from holdfast.conformance.faults.subject import (
 class Deprived:
     """What a subject did without something. `shown` are the facts that it showed last, None if it refused to.
 
-    `told` are the operations that these tell of, `done` those that it answered OK; `may` are these and those that were
-    neither answered OK nor refused.
+    `told` are the operations that these facts report, `done` those that it answered OK. `may` are these and those that
+    were neither answered OK nor refused.
     """
 
     verdict: Verdict
@@ -53,13 +53,13 @@ class _BrokenError(Exception):
 
 @dataclass(slots=True)
 class _Session:
-    """A subject that is asked, and what it has shown and answered. `owed` must be shown, of `may` each one may be."""
+    """A subject with its facts and answers so far. It must show the operations `owed`, and may show each of `may`."""
 
     subject: Subject
     workload: Workload
     owed: AbstractSet[int]
     may: AbstractSet[int]
-    # What it must show at first; it owes more with everything that it shows and answers OK.
+    # What it must show at first. Each fact that it shows and each OK that it answers adds to it.
     first: AbstractSet[int]
     shown: Facts | None = None
     done: frozenset[int] = frozenset()
@@ -67,11 +67,11 @@ class _Session:
 
     @property
     def told(self) -> frozenset[int]:
-        """The operations that the facts tell of which it showed last."""
+        """The operations that the facts report which it showed last."""
         return _told(self.workload, self.shown or {})
 
     def look(self) -> None:
-        """What it shows, if it does. Raises _BrokenError."""
+        """Ask it for its facts, if it shows them. Raises _BrokenError."""
         try:
             found = self.subject.dump()
         except SubjectHangError as error:
@@ -93,7 +93,7 @@ class _Session:
         self.shown = found
 
     def _look_at_part(self, partly: SubjectPartlyError) -> None:
-        """What it tells while it refuses to tell the rest. Raises _BrokenError: to deny is to answer."""
+        """The facts that it reports while it refuses the rest. Raises _BrokenError: a denial is an answer."""
         expected = f"a loud refusal ({partly}), and nothing told that is not true"
         known = {*self.workload.before.items()}
         known |= {fact for op in self.workload.ops if op.number in self.may for fact in op.facts.items()}
@@ -119,7 +119,7 @@ class _Session:
         return answer
 
     def ask_all_again(self) -> None:
-        """Send what must be known once more. Raises _BrokenError for an answer that it was done now."""
+        """Send again what it must know. Raises _BrokenError for an answer that it was done now."""
         for op in self.workload.ops if self.workload.once else ():
             if op.number not in self.owed:
                 continue
@@ -129,7 +129,7 @@ class _Session:
                 came = "an answer that it was done now: not seen yet"
                 raise _BrokenError(Verdict(Kind.INVENTED, f"{what} to be known from before, or refused", came))
             if answer.outcome is Outcome.SILENT:
-                # The line is broken.
+                # The line is no longer usable.
                 return
 
 
@@ -144,7 +144,7 @@ def judge_deprived(
     under: Sequence[str] = (),
     taking: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Deprived:
-    """Start a subject in a folder of which something is taken away, and hold what it answers to what is true.
+    """Start a subject in a folder that lacks something, and compare its answers with the true state.
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
     at all; nothing else. `late` is a new write. `under` goes before the command, `taking` begins once it has started.
@@ -165,7 +165,7 @@ def judge_deprived(
 
 
 def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
-    """Hold a subject that runs, and may fail, to what it shows and to what it answers when it is asked again."""
+    """Judge a running subject by the facts that it shows and by its answers to repeated requests. It may fail."""
     session = _Session(subject, workload, must, may, must)
     try:
         session.look()
@@ -187,7 +187,7 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
 
 def _ask_all(session: _Session, late: Op) -> None:
     session.look()
-    # What it has shown once it has to go on showing.
+    # A fact that it has shown must stay.
     session.owed |= session.told
     session.ask_all_again()
     answer = session.ask(late, "a new write")
@@ -198,21 +198,21 @@ def _ask_all(session: _Session, late: Op) -> None:
 
 
 def _told(workload: Workload, shown: Facts) -> frozenset[int]:
-    """The operations that at least one fact tells of."""
+    """The operations that at least one fact reports."""
     return frozenset(
         op.number for op in workload.ops if any(shown.get(name) == value for name, value in op.facts.items())
     )
 
 
 def older(workload: Workload, found: Facts, owed: AbstractSet[int]) -> Workload:
-    """The workload as it is judged: where nothing is owed, what was there before it may be gone like its own facts."""
+    """The workload for the judgement: where nothing is owed, facts from before it may be gone like its own."""
     if owed:
         return workload
     return dataclasses.replace(workload, before={name: old for name, old in workload.before.items() if name in found})
 
 
 def during(when: str, verdict: Verdict) -> Verdict:
-    """A verdict on something that came later, which says so."""
+    """A verdict on a later event, with a text that says so."""
     if verdict.kind is Kind.CLEAN:
         return verdict
     return dataclasses.replace(verdict, expected=f"{when}: {verdict.expected}")

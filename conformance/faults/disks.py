@@ -1,4 +1,4 @@
-"""Full disks: the work is done on disks of memory that are too small for it, and judged on one that is not."""
+"""Full disks: the work runs on memory disks that are too small for it, and is judged on one that is large enough."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from holdfast.conformance.faults.stored import PAGE, pages
 from holdfast.conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
 from holdfast.conformance.faults.sweep import Sweep
 
-# A roomy disk has so many times the pages of what is there, and so many more: 64 MiB.
+# A roomy disk has so many times the pages of its content, and so many more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384
-# Disks of so many sizes become full, from one that holds what is there before the work to one that holds what is there
-# after it and more, for what is there in between: a quarter of what was added, or so many pages.
+# So many sizes of disks become full. The smallest holds what is there before the work. The largest holds what is there
+# after it and more, for temporary files: a quarter of what was added, or so many pages.
 _SIZES = 24
 _MORE, _MORE_PAGES = 4, 8
 
@@ -50,15 +50,15 @@ def full(sweep: Sweep, tally: Tally) -> Iterator[None]:
         with sweep.workspace.begun_folder() as folder:
             history, hang = _work(sweep, folder, sizes[number])
             if history is None:
-                # Not even what was there before has room.
+                # It has no room even for what was there before.
                 continue
             whole = history.numbers(Outcome.OK) == {op.number for op in sweep.workload.ops}
             with sweep.workspace.folder(folder) as left:
                 verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
                 story = f"Its disk had {sizes[number] * PAGE} bytes; it went on where there was room."
                 sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
-            # One that has room for what is there at the end may never have been full; a smaller one was, whatever was
-            # answered.
+            # A disk that has room for everything at the end may never have been full. A smaller one was full, with or
+            # without an answer.
             tally.tried += sizes[number] < needed or not whole or verdict.kind is not Kind.CLEAN
     if not tally.tried:
         raise RunError(
@@ -68,7 +68,7 @@ def full(sweep: Sweep, tally: Tally) -> Iterator[None]:
 
 
 def _roomy(sweep: Sweep, room: int) -> int:
-    """The twin: a disk of the same kind that does not become full. How many pages it needs. Raises RunError."""
+    """The twin: a disk of the same kind that does not become full. Returns the pages it needs. Raises RunError."""
     with sweep.workspace.begun_folder() as folder:
         history, hang = _work(sweep, folder, room)
         if history is None or not history.asked:
@@ -82,9 +82,9 @@ def _roomy(sweep: Sweep, room: int) -> int:
 
 
 def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdict | None]:
-    """The workload on a disk of so many pages that begins with this folder, which has afterwards what was there.
+    """The workload on a disk of so many pages with the content of this folder, which has the result afterwards.
 
-    No history: nothing was tried. The verdict is one of a hang.
+    There is no history if the command never began. There is a verdict only on a hang.
     """
     _, mark = sweep.workspace.place()
     subject = sweep.subject()
@@ -96,7 +96,7 @@ def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdic
     except SubjectHangError as error:
         hang = str(error)
     except SubjectError:
-        # It does not start on a full disk, loudly.
+        # It does not start on a full disk, and says so loudly.
         pass
     finally:
         with suppress(SubjectError):

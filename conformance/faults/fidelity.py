@@ -1,4 +1,4 @@
-"""Whether a recording tells all: replayed whole, it must give the directory that the run has left, byte for byte."""
+"""Whether a recording is complete: replayed whole, it must give the directory that the run has left, byte for byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What stands at a name: its bytes if it is a file, its target if a link; `same` are all its names."""
+    """The entry at a name: its bytes if it is a file, its target if a link; `same` are all its names."""
 
     type: Type
     data: bytes
@@ -39,7 +39,7 @@ class _Found:
 
 
 def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ()) -> tuple[str, ...]:
-    """The names in `workdir` that a replay of the recording does not explain, sorted; empty if it tells all.
+    """The names in `workdir` that a replay of the recording does not explain, sorted; empty if it is complete.
 
     A name differs if only one side has it, or by its type, bytes, target or hard links. `ignore` are shell patterns of
     names that are of no interest (sockets, statistics, logs); one for a directory covers what is in it. Raises OSError.
@@ -76,7 +76,7 @@ def _apply(action: Action, files: defaultdict[int, _File], names: dict[bytes, in
         for change in action.changes:
             if isinstance(change, Named):
                 names[change.path] = change.file
-                # Bytes may have come first: of a file that was made without a name, or outside.
+                # Its bytes may have come first: the file was made without a name, or outside.
                 known = files[change.file]
                 known.type = change.type
                 if change.type is Type.LINK:

@@ -1,4 +1,4 @@
-"""What the lines of a file say, read from there each time: memory does not grow with the file."""
+"""The items of a file's lines, read from the file each time: memory does not grow with the file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Filed(Sequence[_Item], Generic[_Item]):
     """A sequence that stays in its file, one item in each line."""
 
     def __init__(self, path: Path, parse: Callable[[bytes], _Item], check: Callable[[], None] = lambda: None) -> None:
-        """`check` is called before each is read, and may raise to end it. Raises OSError.
+        """`check` is called before each reading, and may raise to end it. Raises OSError.
 
-        The file stays open for as long as this one is there: it may lose its name before that.
+        The file stays open as long as this object lives: it may lose its name before that.
         """
         self._parse, self._check = parse, check
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
-        # Where each line begins, and where the last one ends.
+        # The offset at which each line begins, and at which the last one ends.
         self._places = array("Q")
 
     def add(self, begin: int) -> None:
-        """One more, in the line that begins there; at last the end of the last."""
+        """Note one more line that begins there; at last note the end of the last line."""
         self._places.append(begin)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Processes that an implementation starts and depends on, such as its database: killed, or stopped, while it works."""
+"""Kills or stops the processes that an implementation starts and depends on, such as its database, while it works."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from holdfast.conformance.faults.runs import accepted
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep
 
-# While they are stopped every answer may take as long as it may, so few are asked for, and few runs have to be tried.
+# While they are stopped, every answer may take its whole limit. So only few are asked for, and few runs are tried.
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1
 _CLEAN = Verdict(Kind.CLEAN)
 _NONE = "does not apply: it starts no process of its own"
-# Where nothing could be recorded, a process that hides well may have been missed.
+# Where nothing could be recorded, a hidden process may have been missed.
 _NONE_FOUND = (
     "does not apply: no process of its own was found, by its environment, its parent and its open files alone, as "
     "nothing can be recorded here"
@@ -34,7 +34,7 @@ _NONE_FOUND = (
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """When they are struck: before an operation, or so many seconds after it was sent."""
+    """The moment of the strike: before an operation, or so many seconds after it was sent."""
 
     op: int
     delay: float | None
@@ -46,7 +46,7 @@ class _Moment:
 
 @dataclass(slots=True)
 class _Struck:
-    """What came of a run. `count` processes were struck; `asked` is what was sent until the end."""
+    """The outcome of a run. `count` processes were struck; `asked` is what was sent until the end."""
 
     count: int = 0
     asked: list[Asked] = field(default_factory=list)
@@ -76,7 +76,7 @@ def _strike(
         tally.notes = f": {tally.beside}"
         return
     moments = [_Moment(op, None) for op in took]
-    # Somewhere in the middle of it.
+    # At a moment in the middle of it.
     moments += [_Moment(op, spent * (number + 1) / (len(took) + 1)) for number, (op, spent) in enumerate(took.items())]
     tally.total = len(moments)
     for number in spread(range(len(moments)), sweep.seed):
@@ -104,7 +104,7 @@ def _strike(
 
 
 def _none(sweep: Sweep) -> str:
-    """In words that none was found, where there is none. Raises RunError where a recording shows that there was one."""
+    """A text that there is none, where none was found. Raises RunError where a recording shows one."""
     if not sweep.recorded and probe().tracer.reason:
         return _NONE_FOUND
     count = sweep.beside()
@@ -118,7 +118,7 @@ def _none(sweep: Sweep) -> str:
 
 
 def undisturbed(sweep: Sweep) -> dict[int, float]:
-    """How many seconds each operation takes while nothing goes wrong; empty for one that starts no process.
+    """The seconds of each operation in a fault-free run; empty for a subject that starts no process.
 
     Raises RunError.
     """
@@ -150,7 +150,7 @@ def undisturbed(sweep: Sweep) -> dict[int, float]:
 
 
 def _run(sweep: Sweep, folder: Path, moment: _Moment, how: Callable[[Marked], int], most: int) -> _Struck:
-    """The workload with the processes struck at this moment, and after it `most` operations. Raises OSError."""
+    """The workload with the processes struck at this moment, and at most `most` later operations. Raises OSError."""
     run = _Struck()
     marked, subject = Marked(folder), sweep.subject()
     failed: list[OSError] = []
@@ -180,7 +180,7 @@ def _run(sweep: Sweep, folder: Path, moment: _Moment, how: Callable[[Marked], in
             run.verdict = Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}")
         else:
             run.verdict = judge_running(subject, sweep.workload, history.must, history.may)
-        # It is stopped itself, and no wonder that it hangs.
+        # It is stopped itself, so that its hang means nothing.
         run.doubtful = run.verdict.kind is Kind.UNRECOVERABLE and marked.one_reads_the_requests()
     except SubjectError as error:
         raise RunError(f"expected it to start as it did before, got: {error}") from error
@@ -204,7 +204,7 @@ def _asked(submit: Callable[[Op], Answer], op: Op, strike: Callable[[], None] | 
 
 
 def _end(marked: Marked, stop: Callable[[], None]) -> None:
-    """Leave no process, also of a subject that its help keeps from ending."""
+    """End all processes, even if a subject's helpers keep it from ending."""
     marked.go_on()
     try:
         with suppress(SubjectError):

@@ -1,4 +1,4 @@
-"""Which layers there are, by what they need."""
+"""The layers, in groups by what they need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED = frozenset(
         Layer.SYNC_ERRORS,
     }
 )
-# What is judged by starts and answers alone: trials of `Dependencies`.
+# Layers that need only starts and answers: trials of `Dependencies`.
 DEPRIVED = frozenset(
     {
         Layer.MISSING,

@@ -24,12 +24,12 @@ from typing import IO, NoReturn
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
 
-# An answer of more bytes than this is none.
+# A longer answer, in bytes, is invalid.
 _MAX_LINE = 4 * 1024 * 1024
-# Seconds for an end that has begun: of a program that closed its output, and of a command that was told to terminate
+# Seconds for an end that has begun: of a program that closed its output, and of a command that was asked to terminate
 # and has something to finish, a recording or a disk to hand back.
 _LAST_S, _FINISH_S = 1.0, 5.0
-# How much of what came is worth printing, in bytes.
+# How many bytes of an invalid answer are printed.
 _SHOWN_BYTES = 120
 
 
@@ -37,7 +37,7 @@ _SHOWN_BYTES = 120
 class Limits:
     """Seconds granted for a start, one answer, and a stop.
 
-    A store may wait for what another process has locked; many a binding of SQLite waits for 5 s.
+    A store may wait for a lock of another process; many a binding of SQLite waits for 5 s.
     """
 
     start: float = 15.0
@@ -51,7 +51,7 @@ class Limits:
 
 def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0) -> Workload:
     """`count` writes to `names` names in turn, so that some cover others; values of `size` characters or a few more."""
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
+    drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
 
     def put(number: int) -> Op:
         name = f"k{(number - 1) % names + 1}" if number <= count else "probe"
@@ -72,9 +72,9 @@ class Lines:
         environment: Mapping[str, str] | None = None,
         deadline: Deadline | None = None,
     ) -> None:
-        """`environment` is all that the program gets, None for that of this process.
+        """`environment` is the whole environment of the program, None for that of this process.
 
-        Behind the deadline nothing is waited for: everything here raises OutOfTimeError, and no process is left.
+        After the deadline nothing is awaited: everything here raises OutOfTimeError, and no process is left.
         """
         self._command = tuple(command)
         self._limits = limits or Limits()
@@ -84,7 +84,7 @@ class Lines:
         self._log: IO[bytes] | None = None
         self._under = False
         self._waiting = b""
-        # Once a line did not come in its time, a later one may belong to any question.
+        # After a line that came too late, a later one may belong to any question.
         self._broken = ""
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
@@ -93,7 +93,7 @@ class Lines:
             raise SubjectError("it runs already")
         self._deadline.check()
         self._under, self._waiting, self._broken = bool(under), b"", ""
-        # Not a pipe: what is said there would count as something that left, and a full one would stop the program.
+        # Not a pipe: its output would count as something that left, and a full pipe would stop the program.
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed by `stop`
         try:
             self._child = subprocess.Popen(
@@ -136,7 +136,7 @@ class Lines:
         return Answer(Outcome.SILENT, sent_at, text=self._broken)
 
     def dump(self) -> Facts:
-        """The object that it answers. Raises SubjectError, also for one with anything but text in it."""
+        """The object in its answer. Raises SubjectError, also for an object with a value that is not text."""
         line = self._ask("DUMP")
         try:
             facts = json.loads(line)
@@ -236,7 +236,7 @@ class Lines:
             with contextlib.suppress(OSError):
                 child.stdin.close()
             until = time.monotonic() + seconds
-            # The end of its output is an event, the end of the process has to be polled for: wait for the first first.
+            # The end of its output is an event, but the end of the process needs polling: so wait for the output first.
             while (left := self._left(until)) > 0 and select.select([child.stdout], [], [], left)[0]:
                 if not os.read(child.stdout.fileno(), 65536):
                     break
@@ -246,11 +246,11 @@ class Lines:
             except subprocess.TimeoutExpired:
                 forced = True
                 if self._under:
-                    # What it runs under may have something to finish, as a tracer has its recording.
+                    # A parent such as a tracer may have its recording to finish.
                     child.terminate()
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         _ended(child, min(_FINISH_S, self._deadline.left))
-            # The group as well: what it started and left behind.
+            # The group as well: it may hold children that are left.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             status = child.wait()
@@ -263,7 +263,7 @@ class Lines:
 
 def _ended(child: subprocess.Popen[bytes], seconds: float) -> None:
     """Wait until it has ended. Raises subprocess.TimeoutExpired."""
-    # `Popen.wait` with a time polls, and sleeps longer each time; the kernel tells at once, where it can be asked.
+    # `Popen.wait` with a time polls, and sleeps longer each time. Where the kernel can be asked, it reports at once.
     with contextlib.suppress(AttributeError, OSError):
         handle = os.pidfd_open(child.pid)
         try:

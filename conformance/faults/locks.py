@@ -1,7 +1,7 @@
 """Another process that holds locks on files: `python -m conformance.faults.locks FILE...`, until its input ends.
 
-Both kinds of locks, of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). What somebody
-else holds already is left out, so that of a file that is in use everything is taken that can be.
+Both kinds of locks: of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). A lock that
+another process holds is left out: of a file in use, every other lock is taken.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _END = (1 << 63) - 1
 
 @contextmanager
 def locked(files: Iterable[Path]) -> Iterator[int]:
-    """Let another process hold locks on these files; how many of them it holds any of. Raises OSError.
+    """Let another process lock these files; returns how many of them it has locked. Raises OSError.
 
     Locks of ranges end when their process closes any descriptor of the file, so it must not be this one.
     """
@@ -44,7 +44,7 @@ def locked(files: Iterable[Path]) -> Iterator[int]:
 
 
 def _hold(path: str) -> bool:
-    """Lock what can be had of a file. The descriptor stays open: the locks are its."""
+    """Lock as much of a file as possible. The descriptor stays open: it holds the locks."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     held = False
     try:
@@ -66,7 +66,7 @@ def _hold(path: str) -> bool:
                 raise
         kind, _, begun, size, _ = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))
         if kind == fcntl.F_UNLCK:
-            # It is gone since.
+            # It has gone since.
             ranges.append((start, end))
             continue
         stop = begun + size if size else end

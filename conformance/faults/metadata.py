@@ -1,8 +1,8 @@
 """Modes, owners and times of the files in a state of the disk.
 
-What of them a crash leaves is not modelled. So a state is rebuilt as the files were made, with the times at which they
-were written; where a store breaks a promise on that, and keeps it once what it has set is there as well, it depends on
-what no model answers for, and nothing is proven.
+The model does not cover what a crash leaves of them. So a state is rebuilt with the metadata that the files had at
+their making, and with the times of their writes. If a store breaks a promise on that state, and keeps it with the
+metadata that it has set, then it depends on something that no model covers. Nothing is proven then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.conformance.faults.recording import (
     Write,
 )
 
-# So many of the calls that set something are named.
+# So many of the calls that set metadata are named.
 _MOST_SHOWN = 3
 # Apart in the other order, so that no clock takes two for one.
 _STEP_NS = 10_000_000_000
@@ -56,7 +56,7 @@ class _Look:
 
 @dataclass(slots=True)
 class _History:
-    """What a file was given, by the numbers of operations. `made` are the rights that it had when it was made."""
+    """The metadata of a file, by numbers of operations. `made` are the rights that it had when it was made."""
 
     made: Rights | None = None
     written: array[int] = field(default_factory=lambda: array("Q"))
@@ -70,7 +70,7 @@ class _History:
         self.times.append(now)
 
     def look(self, last: int, given: Given) -> _Look:
-        """As it was after operation `last`."""
+        """Its metadata after operation `last`."""
         place = bisect_right(self.written, last)
         by, modified = (self.written[place - 1], self.times[place - 1]) if place else (0, None)
         look = _Look(self.made, modified)
@@ -82,7 +82,7 @@ class _History:
 
 
 class Metadata:
-    """What the files of a recording were given. Goes through it once, and keeps 16 bytes of each write."""
+    """The metadata of a recording's files. Reads the recording once, and keeps 16 bytes of each write."""
 
     def __init__(self, recording: Recording) -> None:
         since_boot = time.time_ns() - time.monotonic_ns()
@@ -137,7 +137,7 @@ class Metadata:
                     self._files[one.file].made = one.rights
 
     def _looks(self, files: Collection[int], last: int, given: Given) -> Mapping[int, _Look]:
-        """Of each of these files, as it was after operation `last`."""
+        """The metadata of each of these files after operation `last`."""
         looks = {file: self._files[file].look(last, given) for file in files if file in self._files}
         if given is Given.TURNED:
             written = sorted((look.modified, file) for file, look in looks.items() if look.modified is not None)
@@ -147,14 +147,14 @@ class Metadata:
 
 
 def some(words: tuple[str, ...]) -> str:
-    """The first of them, and how many there are."""
+    """A text with the first of them, and how many there are."""
     more = f" and {len(words) - _MOST_SHOWN} more" if len(words) > _MOST_SHOWN else ""
     return f"{', '.join(words[:_MOST_SHOWN])}{more}"
 
 
 def _apply(path: bytes, kind: Type, look: _Look) -> None:
     if look.rights is not None:
-        # Who is not root owns what he writes.
+        # A user other than root owns what it writes.
         with contextlib.suppress(PermissionError):
             os.chown(path, look.rights.user, look.rights.group)
         os.chmod(path, look.rights.mode)

@@ -22,7 +22,7 @@ from holdfast.conformance.faults.recording import (
 )
 from holdfast.conformance.faults.subject import Facts, Op, Workload
 
-# How much of a value or of an answer is worth printing, in characters; of an operation with its arguments some more.
+# How many characters of a value or of an answer are printed; some more for an operation with its arguments.
 _SHOWN_TEXT, _SHOWN_OP = 80, 200
 # How many facts or operations are named before "and so on".
 _SHOWN_FACTS = 3
@@ -34,7 +34,7 @@ def short(text: str, most: int = _SHOWN_TEXT) -> str:
 
 
 def listed(parts: Iterable[str]) -> str:
-    """The first of them, and how many more there are."""
+    """A text with the first of them, and how many more there are."""
     every = list(parts)
     more = len(every) - _SHOWN_FACTS
     return "; ".join(every[:_SHOWN_FACTS]) + (f"; and {more} more" if more > 0 else "")
@@ -63,7 +63,7 @@ def gone(op: Op, found: Facts) -> str:
 
 
 def differences(workload: Workload, wanted: Facts, found: Facts) -> str:
-    """Where two sets of facts differ: each fact, the operation that sets it, and the first byte that is another."""
+    """The difference between two sets of facts: each fact, the operation that sets it, the first byte that differs."""
     names = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
     return listed(
         f"{short(name)} is {_value(found, name)}, not {_value(wanted, name)}{_apart(wanted, found, name)}"
@@ -73,7 +73,7 @@ def differences(workload: Workload, wanted: Facts, found: Facts) -> str:
 
 
 def stranger(workload: Workload, fact: tuple[str, str]) -> str:
-    """A fact that must not be there: whose it is, or which one it resembles."""
+    """A fact that must not be there: its operation, or the fact that it resembles."""
     name, value = fact
     text = f"{short(name)} is {short(value)!r}"
     owner = next((op for op in _every(workload) if fact in op.facts.items()), None)
@@ -86,7 +86,7 @@ def stranger(workload: Workload, fact: tuple[str, str]) -> str:
 
 
 def half(workload: Workload, fact: tuple[str, str]) -> str:
-    """A fact that is the beginning of one: how many of its bytes are there, and whose it is."""
+    """A fact that is only the beginning of one: how many of its bytes are there, and its operation."""
     name, value = fact
     text = f"{short(name)} is {short(value)!r}, cut off"
     meant = _setter(workload, name, value)
@@ -136,7 +136,7 @@ def _setter(workload: Workload, name: str, value: str) -> Op | None:
 
 
 def _of(workload: Workload, name: str, wanted: Facts) -> str:
-    """Whose fact it is, behind the fact."""
+    """The operation of a fact, in a text for the place after the fact."""
     owner = next((op for op in _every(workload) if op.facts.get(name, object()) == wanted.get(name)), None)
     owner = owner or _setter(workload, name, wanted.get(name, ""))
     return "" if owner is None else f" (set by {named(owner)})"
@@ -147,7 +147,7 @@ def _value(facts: Facts, name: str) -> str:
 
 
 def _apart(wanted: Facts, found: Facts, name: str) -> str:
-    """From which byte on two values of a fact differ, where both are there and long enough to need it."""
+    """The first byte at which two values of a fact differ, where both exist and are long enough to need it."""
     if name not in wanted or name not in found:
         return ""
     due, came = _bytes(wanted[name]), _bytes(found[name])
@@ -155,7 +155,7 @@ def _apart(wanted: Facts, found: Facts, name: str) -> str:
 
 
 def _same(one: bytes, other: bytes) -> int:
-    """How many of their first bytes are the same."""
+    """How many of their first bytes are equal."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -1,6 +1,6 @@
-"""Judges what a crash left: a subject is started on it, and must keep what it acknowledged and nothing by half.
+"""Judges what a crash left: a subject starts on it. It must keep what it acknowledged, and nothing by half.
 
-No verdict comes from a recording alone: bytes that are not synced are no fault, a restart that breaks a promise is.
+A recording alone gives no verdict: unsynced bytes are no fault, but a restart that breaks a promise is one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Promises:
         return frozenset(op for op, number in self.acknowledged.items() if number <= max(points))
 
     def may(self, *points: int) -> frozenset[int]:
-        """What may be there after a crash behind any of these recorded operations: sent, and not refused later."""
+        """The operations that may be there after a crash behind any of these: sent, and not refused later."""
         return frozenset(op for op, number in self.sent.items() if number <= min(points))
 
     @property
@@ -60,7 +60,7 @@ def acknowledgements(recording: Recording, history: History) -> Promises:
     """
     sent: dict[int, int] = {}
     acknowledged: dict[int, int] = {}
-    # Gone through once, as they are read from a file.
+    # Read once, because they come from a file.
     times, left = array("q"), array("Q")
     for each in recording.operations:
         times.append(each.at)
@@ -104,7 +104,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A class, and in words what was expected and what came."""
+    """A class, and texts for what was expected and what came."""
 
     kind: Kind
     expected: str = ""
@@ -132,7 +132,7 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     whole = workload.after(seen | must)
     if found == whole:
         return _CLEAN
-    # What later operations cover is not missing.
+    # A fact that later operations cover is not missing.
     due = [op for op in _every(workload) if op.number in must and op.facts.items() & whole.items()]
     missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):
@@ -184,7 +184,7 @@ def _judge(
 
 
 def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> list[Op]:
-    """What a client would send again. Not what a later one covers: done late, it would rightly cover that one."""
+    """The operations that a client would send again. Not a covered one: done late, it would cover a later one."""
     return [
         op
         for op in workload.ops
@@ -199,7 +199,7 @@ def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]
 def _again(
     subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: Kind
 ) -> tuple[Verdict, Facts, AbstractSet[int]]:
-    """Send what was in flight once more, or the probe for the first time: the verdict, the facts, what is there."""
+    """Send again what was in flight, or the probe for the first time: the verdict, the facts, what is there."""
     new = op is workload.probe
     what = f"a new write ({short(op.text)})" if new else f"the retry of {named(op)}"
     answer = subject.submit(op)
@@ -244,7 +244,7 @@ def _every(workload: Workload) -> tuple[Op, ...]:
 
 
 def _seen(workload: Workload, found: Facts) -> frozenset[int]:
-    """The operations that at least one fact tells of."""
+    """The operations that at least one fact reports."""
     return frozenset(
         op.number for op in _every(workload) if any(found.get(name) == value for name, value in op.facts.items())
     )
@@ -269,7 +269,7 @@ def _half(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> b
 
 
 def _allowed(must: AbstractSet[int], may: AbstractSet[int]) -> str:
-    """What may be found, in words."""
+    """A text for the facts that may be found."""
     text = f"all of operation {numbers(must)} (acknowledged)" if must else "no operation (none was acknowledged)"
     rest = may - must
     return f"{text}, and operation {numbers(rest)} whole or not at all" if rest else f"{text}, and nothing else"

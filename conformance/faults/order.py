@@ -1,4 +1,4 @@
-"""In which order the points of a run are struck: what is likely to show something comes before the time ends."""
+"""The order in which the points of a run are struck: points that probably show a failure come first."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _IN_PLACE, _HEAVIEST = 2, 2
 
 def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
     """All of them, in an order that covers the whole range early: wherever the time ends, it ended everywhere."""
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
+    drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
     return drawn.sample(numbers, len(numbers))
 
 
 def in_place_first(recording: Recording, ordered: Sequence[int]) -> Sequence[int]:
     """Numbers in this order, but by turns with the first a few at which a file that was made in the run lacks its end.
 
-    Of each file that keeps the name under which it was made that is the last write before its first sync: who writes
-    aside and renames has none, and a chance hit would be needed to see who does not.
+    Of each file that keeps the name under which it was made that is the last write before its first sync. A writer that
+    writes aside and renames has none; only a chance hit would show a writer that does not.
     """
     made: dict[int, bytes] = {}
     last: dict[int, int] = {}
@@ -62,8 +62,8 @@ def halves_first(
     these those behind the syncs that made most final, for a commit is heavier than the head of a log; those of the
     others by turns with the rest, which has its own to show.
     """
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
-    # The first operation makes files that the others find.
+    drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
+    # The first operation makes files that later ones find.
     chosen = drawn.choice([*windows][1:] or [*windows, 0])
     settled = {one.number + 1 for one in recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
     within = {number for number in settled if any(number in window for window in windows.values())}

@@ -1,4 +1,4 @@
-"""Power loss: what a store makes of each state that it may leave; within its recovery, and after a failed sync."""
+"""Power loss: restarts on each state that it may leave, also within the recovery, and after a failed sync."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.conformance.faults.runs import Runs, read_whole
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.tracer import Fault
 
-# Of the states that a crash leaves, so many are the beginning of a recovery that is interrupted itself.
+# So many of the states that a crash leaves begin a recovery that is interrupted itself.
 NESTED_STATES = 6
 
 
@@ -39,22 +39,22 @@ class _Recorded:
 def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     """Restarts on every state that a power loss may leave.
 
-    Owed are those at each acknowledgement and `runs.further` ones: without the first nothing is proven.
+    The floor is the states at each acknowledgement and `runs.further` others: without the first nothing is proven.
     """
     run = runs.baseline()
     recorded = _Recorded(Metadata(run.recording), run.out, run.promises)
     states = _plan(runs, run.recording, recorded.promises)
     is_first = True
     tally.noun = "states"
-    # Where file systems differ there is more than one at an acknowledgement.
+    # Where file systems differ, there is more than one state at an acknowledgement.
     most = states.count(Stage.ORDERED)
     for candidate in states:
         if is_first and candidate.stage is not Stage.ACKNOWLEDGED:
             _by_times(runs, tally, states, recorded)
-            # Several acknowledgements may have left the same.
+            # Several acknowledgements may have left the same state.
             is_first, tally.floor = False, tally.tried + runs.further
         elif is_first:
-            # What follows the last of them is owed as well.
+            # The states after the last of them belong to the floor as well.
             tally.floor = max(most + runs.further, tally.tried + 2)
         tally.total = states.count()
         tally.noun = "states at most" if states.is_estimated else "states"
@@ -74,7 +74,7 @@ def nested(runs: Runs, tally: Tally) -> Iterator[None]:
     run = runs.baseline()
     outermost, given = run.promises, Metadata(run.recording)
     firsts = _plan(runs, run.recording, outermost).beginnings()
-    # Recoveries differ by what there is to recover.
+    # Recoveries differ by the work that they have to do.
     step = max(1, len(firsts) // NESTED_STATES)
     begun: list[_Recovery] = []
     try:
@@ -83,7 +83,7 @@ def nested(runs: Runs, tally: Tally) -> Iterator[None]:
             must, may = outermost.must(*first.numbers), outermost.may(*first.numbers)
             with runs.workspace.folder() as folder:
                 given.write(first, folder)
-                # A state that breaks a promise by itself says nothing of what recovers from it.
+                # A state that breaks a promise by itself proves nothing about a recovery from it.
                 if judge(runs.subject(), folder, runs.workload, must, may).kind is not Kind.CLEAN:
                     continue
             begun.append(_recovery(runs, first, given, Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))))
@@ -168,9 +168,9 @@ def _judged(runs: Runs, candidate: Candidate, recorded: _Recorded, given: Given)
 
 
 def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, verdict: Verdict) -> bool:
-    """Whether it breaks its promise only without the modes, owners and times that it has set: then nothing is known.
+    """Whether it breaks its promise only without the modes, owners and times that it has set: then it is inconclusive.
 
-    What comes and goes by itself is no such thing, so it has to break it once more without them.
+    A failure that comes and goes by itself does not count, so it has to break the promise a second time without them.
     """
     calls = recorded.metadata.was_set
 
@@ -187,12 +187,12 @@ def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Reco
 
 
 def _by_times(runs: Runs, tally: Tally, states: Plan, recorded: _Recorded) -> None:
-    """Whether it shows something else on what the run left, last written in another order."""
+    """Whether it shows another result on the state that the run left, with files written in another order."""
     if tally.findings or tally.unproven:
         return
     last = states.everything()
     turned = _judged(runs, last, recorded, Given.TURNED)
-    # What comes and goes by itself is no such thing.
+    # A difference that comes and goes by itself does not count.
     again = ((Given.SET, True), (Given.TURNED, False)) if turned.kind is not Kind.CLEAN else ()
     if again and all((_judged(runs, last, recorded, given).kind is Kind.CLEAN) is clean for given, clean in again):
         tally.cannot_tell(
@@ -207,7 +207,7 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
     given.write(first, folder)
     subject = runs.traced()
     with suppress(SubjectError):
-        # A recovery that fails by itself is a matter of the layer before this one.
+        # A recovery that fails by itself belongs to the layer before this one.
         subject.start(folder, Fault().argv(out, folder))
     with suppress(SubjectError):
         subject.stop()

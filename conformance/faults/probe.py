@@ -1,4 +1,4 @@
-"""What this machine allows, asked by doing it, in well under a second: which layers can be used, and why others not."""
+"""The abilities of this machine, found by trial in less than a second: usable layers, and why others are not."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from holdfast.conformance.faults.recording import Event, Sync
 from holdfast.conformance.faults.tracer import Fault
 
 _PATIENCE_S = 5.0
-# Bytes of a disk that is mounted to see whether one can be.
+# Size in bytes of the disk that is mounted to learn whether one can be.
 _SMALL = 16384
-# The loop device's control file, and what makes and mounts a file system.
+# The loop device's control file, and the programs that make and mount a file system.
 _LOOP, _TOOLS = Path("/dev/loop-control"), ("mkfs.ext4", "mount", "umount", "losetup")
 # A program with one of each: a name, a write, a sync, an event.
 _PROGRAM = "import os; f = os.open('probe', 66); os.write(f, b'1'); os.fsync(f); os.write(1, b'!')"
@@ -29,7 +29,7 @@ _PROGRAM = "import os; f = os.open('probe', 66); os.write(f, b'1'); os.fsync(f);
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """Something that the machine allows or not; `reason` says in words why not, and is empty if it does."""
+    """Something that the machine allows or not; `reason` is a text that says why not, and is empty if it does."""
 
     reason: str = ""
 
@@ -59,7 +59,7 @@ class Probe:
 
 
 def probe() -> Probe:
-    """Ask the machine. Leaves nothing behind."""
+    """Test the machine. Leaves nothing behind."""
     return Probe(_tracer(), mounting(), _real_file_systems())
 
 
@@ -69,15 +69,15 @@ def _tracer() -> Ability:
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
         work, out = Path(folder, "work"), Path(folder, "recording")
         work.mkdir()
-        # An interpreter without its site: the program needs nothing of it, and the time is short.
+        # An interpreter without its site packages: the program needs nothing of them, and the time is short.
         argv = Fault().argv(out, work, [sys.executable, "-I", "-S", "-c", _PROGRAM])
         failed = _attempt(argv, work)
         return Ability(f"tracing a program of one's own failed: {failed}") if failed else _recorded(out, work)
 
 
 def _attempt(argv: list[str], folder: Path) -> str:
-    """Run a command in a folder, in a process of its own, so that nothing of it stays. Returns why it failed, or ""."""
-    # The kit is found by its place, as the current directory is another.
+    """Run a command in a folder, in a process of its own, so that nothing of it stays. Returns the error, or ""."""
+    # The kit is found by its path, as the current directory is another.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     try:
         done = subprocess.run(

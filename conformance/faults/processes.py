@@ -25,8 +25,8 @@ _EXEC_S = 0.05
 class Marked:
     """An implementation that is started once under `under()`, and the processes that it depends on.
 
-    What leaves its session and its parent, as servers do, is still found by the mark; what empties its environment as
-    well, by its parent; what does all of that, by what it has open in the work directory.
+    A process that leaves its session and its parent, as servers do, is still found by the mark. One that empties its
+    environment as well is found by its parent; one that does all of that, by its open files in the work directory.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,9 +44,9 @@ class Marked:
         return (env, self._word)
 
     def dependencies(self) -> list[psutil.Process]:
-        """Those that run, but for the implementation itself, the oldest of all that bear the mark.
+        """Its running processes, without the implementation itself, the oldest process that has the mark.
 
-        To be asked for the first time once the implementation has started, while it runs.
+        The first call must come after the start of the implementation, while it runs.
         """
         every = list(psutil.process_iter())
         found = {one.pid: one for one in every if _has(one, self._bears)}
@@ -59,7 +59,7 @@ class Marked:
             with contextlib.suppress(psutil.Error):
                 found |= {one.pid: one for one in process.children(recursive=True)}
         for process in every:
-            # Who looks on is no dependency, nor what was there before, or since the same tick of the clock.
+            # An observer is no dependency, nor is a process that was there before, or since the same tick of the clock.
             if process.pid != os.getpid() and _has(process, lambda one: one.create_time() > began and self._works(one)):
                 found[process.pid] = process
         self._last = [one for one in found.values() if one != self._itself and _runs(one)]
@@ -91,7 +91,7 @@ class Marked:
             _signal(one, signal.SIGCONT)
 
     def one_reads_the_requests(self) -> bool:
-        """Whether one of them has the implementation's input, so that it may be the implementation and not its help."""
+        """Whether one of them has the implementation's input, so that it may be the implementation and not a helper."""
         try:
             wanted = os.readlink(f"/proc/{self._itself.pid}/fd/0") if self._itself is not None else ""
         except OSError:
@@ -111,12 +111,12 @@ class Marked:
         return any(place == self._folder or place.startswith(f"{self._folder}/") for place in places)
 
     def _each(self, number: signal.Signals, done: Callable[[psutil.Process], bool]) -> int:
-        # To look for them takes longer than many an operation, so those that are known are struck at once.
+        # A search for processes takes longer than many an operation, so the known ones are struck at once.
         struck = {one.pid for one in self._last if _runs(one)}
         for one in self._last:
             _signal(one, number)
         until = time.monotonic() + _GONE_S
-        # One that is gone meanwhile is not listed again.
+        # A process that has gone meanwhile is not listed again.
         while left := [one for one in self.dependencies() if not _has(one, done)]:
             if time.monotonic() > until:
                 raise OSError(f"expected {number.name} to reach process {left[0].pid}, it goes on as before")
@@ -150,7 +150,7 @@ def _is_a_program(pid: int) -> bool:
 
 
 def _has(process: psutil.Process, what: Callable[[psutil.Process], bool]) -> bool:
-    """Whether this holds; of one that is gone or not to be looked at, no."""
+    """Whether this holds; False for a process that is gone or cannot be inspected."""
     try:
         return what(process)
     except (psutil.Error, OSError):
@@ -172,6 +172,6 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> None:
-    # One that may not be struck shows when it goes on.
+    # A process that may not be struck shows that when it goes on.
     with contextlib.suppress(psutil.Error):
         process.send_signal(number)

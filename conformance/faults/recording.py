@@ -1,8 +1,8 @@
-"""What an implementation did to its work directory and said to the outside, in one order, as values and as a file.
+"""The changes of an implementation in its work directory and its outputs, in one order, as values and as a file.
 
 A recording is a snapshot of the work directory and a list of operations, numbered from 1 over all threads and
-processes. It is self-contained: states of the disk can be built from it, and judged anew by a later model, without the
-implementation.
+processes. It is self-contained: states of the disk can be built from it, and a later model can judge them again,
+without the implementation.
 
 Files are named by number, never by path: a number is one file for its whole life, under any names, and is not used
 again when its inode is. Paths are relative to the work directory, in the file system's own bytes (`os.fsencode`).
@@ -134,7 +134,7 @@ class SyncAll(NamedTuple):
     """sync or syncfs: everything written before it is durable."""
 
     def __bool__(self) -> bool:
-        """It is something, although it has nothing to tell, and an empty tuple would be false."""
+        """True, although it reports nothing: an empty tuple would be false."""
         return True
 
 
@@ -210,10 +210,10 @@ class Life(NamedTuple):
 class Ending(NamedTuple):
     """How it ended: the exit status of the command (negative: the signal), and whether a planned fault was reached.
 
-    `untraced` says in words what of the implementation could not be seen; with any of it a recording proves nothing.
-    `written` are the files outside of the work directory that it has written and that are there at its end; `read` are
-    those that the tracer was told to watch and that it opened so that they can be read. `strangers` says in words whom
-    it has talked to that it did not start. `beside` are the processes that it had beside itself.
+    `untraced` names what of the implementation could not be observed; with any of it a recording proves nothing.
+    `written` are the files outside of the work directory that it has written and that exist at its end. `read` are the
+    watched files that it opened so that they can be read. `strangers` names the processes that it did not start and has
+    spoken with. `beside` are the processes that it had beside itself.
     """
 
     status: int
@@ -226,7 +226,7 @@ class Ending(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """A whole recording. `refused` names the calls that were refused so that programs use ones that can be seen."""
+    """A whole recording. `refused` names the calls that were refused so that programs use ones that can be observed."""
 
     command: tuple[str, ...]
     snapshot: tuple[Entry, ...]
@@ -236,7 +236,7 @@ class Recording(NamedTuple):
 
 
 def replay(action: Write | Mapped | Truncate, data: bytearray) -> None:
-    """Do to the bytes of a file what an action did; a gap before what it wrote is zero."""
+    """Apply an action to the bytes of a file; a gap before the written bytes is zero."""
     if isinstance(action, Truncate):
         del data[action.size :]
         data.extend(bytes(action.size - len(data)))
@@ -251,7 +251,7 @@ def header_line(command: Iterable[str], snapshot: Iterable[Entry]) -> str:
 
 
 def operation_line(operation: Operation) -> str:
-    """The line of one operation. Written as it happens: what was recorded before a crash of the tracer is not lost."""
+    """The line of one operation. It is written at once: what was recorded before a crash of the tracer is not lost."""
     raw = {**_plain(operation), "kind": _KIND_OF[type(operation.action)], "action": _plain(operation.action)}
     if isinstance(operation.action, Names):
         raw["action"] = [{"named": isinstance(one, Named), **_plain(one)} for one in operation.action.changes]
@@ -266,7 +266,7 @@ def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
 def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
     """The recording in a file, whose operations stay there. Raises RecordingError, and what `check` raises.
 
-    It is called for each operation, now and whenever they are gone through.
+    `check` is called for each operation, now and each time that they are read.
     """
     try:
         with path.open("rb") as stream:

@@ -1,7 +1,7 @@
-"""What a layer showed, and how it is counted while it runs.
+"""The result of a layer, and its counts while it runs.
 
-Only `Report.clean` is a pass: a layer that could not see all, tried less than its floor in its time, or tried nothing,
-is not.
+Only `Report.clean` is a pass. A layer that could not observe all, tried less than its floor in its time, or tried
+nothing, is not clean.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RunError(Exception):
 
 
 class Tally:
-    """What a layer has seen so far. Its work sets `total`, and counts in `tried`; `noun` says what it counts.
+    """What a layer has found so far. Its work sets `total`, and counts in `tried`; `noun` says what it counts.
 
     It owes `floor` tries, or all that there are: fewer show nothing.
     """
@@ -120,7 +120,7 @@ class Tally:
 
     @property
     def enough(self) -> bool:
-        """Whether a layer can stop. What is lost before the first acknowledgement is no broken promise."""
+        """Whether a layer can stop. A loss before the first acknowledgement is no broken promise."""
         return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= self.most
 
     def cannot_tell(self, why: str) -> None:
@@ -141,10 +141,10 @@ Work: TypeAlias = Callable[[Tally], Iterator[None]]
 
 
 class Trial:
-    """A layer under way: it is given time once or more often, and makes its report of all of it."""
+    """A layer in progress: it gets time once or more often, and reports on all of it."""
 
     def __init__(self, tally: Tally, work: Work, deadline: Deadline | None = None) -> None:
-        """Behind the deadline nothing is tried, even if the floor is not reached."""
+        """After the deadline nothing is tried, even if the floor is not reached."""
         self.tally, self._tries, self._deadline = tally, work(tally), deadline or Deadline()
         self._seconds, self._is_over, self._is_whole = 0.0, False, False
 
@@ -154,7 +154,7 @@ class Trial:
         return self._is_over
 
     def go_on(self, seconds: float) -> None:
-        """Try for `seconds`, and in any case until the floor is reached."""
+        """Try for `seconds`, and always until the floor is reached."""
         began = time.monotonic()
         while not self._is_over and (self.tally.owes or time.monotonic() < began + seconds):
             self._next()
@@ -193,6 +193,6 @@ class Trial:
         except OutOfTimeError:
             self._is_over = True
         except (RunError, OSError) as error:
-            # What keeps it from proving anything ends in the report.
+            # An error that keeps it from proving anything ends in the report.
             self._is_over = True
             self.tally.unproven.append(str(error))

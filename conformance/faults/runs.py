@@ -50,7 +50,7 @@ class Run:
 
     @property
     def windows(self) -> Mapping[int, range]:
-        """The numbers at which each operation was under way that was acknowledged; empty if that cannot be told."""
+        """The numbers at which each operation was under way that was acknowledged; empty if that is unknown."""
         with suppress(RunError):
             promises = self.promises
             return {op: range(promises.sent[op], number + 1) for op, number in promises.acknowledged.items()}
@@ -240,7 +240,7 @@ def accepted(history: History) -> None:
 
 
 def read_whole(out: Path, deadline: Deadline) -> Recording:
-    """The recording in a file. Raises RunError for one that does not tell all, OutOfTimeError."""
+    """The recording in a file. Raises RunError for one that is not complete, OutOfTimeError."""
     try:
         recording = read(out, deadline.check)
     except RecordingError as error:

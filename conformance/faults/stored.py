@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# So many files are taken away alone, half of them the largest, half of them drawn.
+# So many files are taken away alone, half of them the largest, half of them chosen at random.
 _ALONE = 8
 # So much of a file's beginning becomes garbage, in bytes: the first page of any database, and every header.
 _GARBAGE = 4096
 # A file of another format is at least as long as the one in whose place it lies, up to so many bytes: a store that
-# works in pages does not look at less than one.
+# works in pages does not read less than one.
 _FOREIGN_MOST = 1 << 20
 _SECTOR = 512
 # What a disk of memory gives to a file at a time, in bytes.
@@ -103,7 +103,7 @@ def stored(folder: Path, base: Path | None, scratch: Sequence[str], seed: int) -
     rest = sorted((name for name, size in sizes.items() if size and name not in worked), key=lambda name: -sizes[name])
     worked.sort(key=lambda name: -sizes[name])
     largest, others = worked[: _ALONE // 2], worked[_ALONE // 2 :]
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
+    drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
     chosen = [*largest, *drawn.sample(others, min(len(others), _ALONE - len(largest))), *rest][:_ALONE]
     return Stored(folder, sizes, tuple(chosen))
 
@@ -152,7 +152,7 @@ def corrupt(of: Stored, seed: int) -> Iterator[Variant]:
 
     def garbage(data: bytes) -> bytes:
         size = min(len(data), _GARBAGE)
-        return random.Random(seed).randbytes(size) + data[size:]  # noqa: S311  drawn anew from the same seed
+        return random.Random(seed).randbytes(size) + data[size:]  # noqa: S311  generated anew from the same seed
 
     for files in _groups(of):
         yield Variant(f"{_were(files)} given garbage for the first {_GARBAGE} bytes", files, garbage)
@@ -184,8 +184,8 @@ def _other_database() -> bytes:
 
 
 def damages(of: Stored, seed: int) -> Iterator[Variant]:
-    """Bits that turned, sectors that became zeros, tails that are gone, in an order that is drawn."""
-    drawn = random.Random(seed)  # noqa: S311  drawn anew from the same seed, nothing to guard
+    """Bits that turned, sectors that became zeros, tails that are gone, in a randomised order."""
+    drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
     for number in range(_DAMAGES):
         if not of.chosen:
             return

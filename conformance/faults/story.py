@@ -1,4 +1,4 @@
-"""A finding told to a person: one sentence that names the acknowledgement and what was not on disk, and a picture."""
+"""A finding for a person: one sentence that names the acknowledgement and what was not on disk, and a picture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDS = {
 
 
 def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, verdict: Verdict) -> str:
-    """What was acknowledged at the last point at which the disk may look so, what of it was not there, what came."""
+    """What was acknowledged at the last point at which the disk may have this state, what of it is lost, what came."""
     last = candidate.numbers[-1]
     state = candidate.at(last)
     acknowledged = [(event, op) for op, event in promises.acknowledged.items() if 0 < event <= last]

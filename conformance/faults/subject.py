@@ -1,6 +1,6 @@
 """What is put to the test, behind the one protocol that it speaks: its operations, its answers, what it shows.
 
-A `Subject` is written once for a protocol, not for an implementation: an implementation is told its work directory and
+A `Subject` is written once for a protocol, not for an implementation: an implementation learns its work directory and
 nothing of crashes.
 """
 
@@ -28,7 +28,7 @@ class SubjectHangError(SubjectError):
 
 
 class SubjectPartlyError(SubjectError):
-    """It refuses to tell some of its facts and tells others, `told`; `about` says of which names they tell."""
+    """It refuses to report some of its facts and reports others, `told`; `about` says of which names these are."""
 
     def __init__(self, text: str, told: Facts, about: Callable[[str], bool]) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class Answer:
     """An answer; times are CLOCK_MONOTONIC in nanoseconds. `acked_at` is when the success was known, None without it.
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
-    `new` is what a success says of itself: done now, or known from before; None where the protocol does not tell.
+    `new` is what a success says of itself: done now, or known from before; None where the protocol does not say.
     `hung`: there is no answer because none came within the subject's limits of time.
     """
 
@@ -82,7 +82,7 @@ class Op:
 class Workload:
     """What is asked, in this order; small: three to ten operations find what hundreds do. `before` is there already.
 
-    A value is set by one operation only, so that a fact tells who set it. `probe` is a new write for after the crash.
+    A value is set by one operation only, so that a fact identifies it. `probe` is a new write for after the crash.
     `once`: what was acknowledged may be sent again, and must then be known from before, or be refused. `prior`: no
     refusal will do, for what is whole can be known from before.
     """

@@ -26,9 +26,9 @@ from holdfast.conformance.faults.tracer import Fault
 
 __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
 
-# A layer stops at so many failures: one is enough to say no, some more help to see what they have in common.
+# A layer stops at so many failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
-# What is refused so that a program falls back to calls that can be seen, and how a report calls it.
+# What is refused so that a program falls back to calls that can be observed, and its name in a report.
 _REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 
 
@@ -123,7 +123,7 @@ class Sweep(Runs):
 
 
 def self_test() -> str:
-    """Why verdicts of these layers mean nothing on this machine; empty if both known writers are told apart."""
+    """Why verdicts of these layers mean nothing on this machine; empty if the layers distinguish both known writers."""
     wanted = {"right": True, "wrong": False}
     for kind, clean in wanted.items():
         command = (sys.executable, "-I", "-S", str(Path(__file__).with_name("writers.py")), kind)

@@ -22,9 +22,9 @@ from holdfast.conformance.faults.recording import Event, Failed, Named, Operatio
 _LABELS, _LANE, _GAP, _MARGIN = 210, 40, 8, 24
 _LEAST_STEP, _MOST_STEP, _WIDE = 4.0, 26.0, 1000
 _LINE, _TEXT = 17, 12
-# Longer recordings are drawn from so many operations before the crash or the end on, for a screen ends as well.
+# Longer recordings show so many operations before the crash or the end, because a screen is finite.
 MOST_OPERATIONS = 1500
-# The lanes with most to tell; a database server touches a hundred files.
+# The lanes with most events; a database server touches a hundred files.
 MOST_LANES = 16
 _LETTER = 6.6
 # Of one call, so many names.
@@ -126,7 +126,7 @@ class _Picture:
         return round(_LABELS + _MARGIN + (number - self._first + 0.5) * self._step, 1)
 
     def _say(self, title: str, said: str, lines: list[str]) -> None:
-        """What a person reads first, and what is read to one that does not see."""
+        """The text that comes first, and that a screen reader reads."""
         self._root.set("aria-labelledby", "title description")
         self._root.set("font-family", "system-ui, sans-serif")
         self._root.set("font-size", str(_TEXT))
@@ -314,7 +314,7 @@ class _Picture:
         return round(top + 2 * _LINE)
 
     def _chosen(self) -> list[int]:
-        """The files that have a lane: those with most to tell, in the order in which they were first written to."""
+        """The files that have a lane: those with most events, in the order in which they were first written to."""
         weight: dict[int, tuple[int, int]] = {}
         for bar in self._bars:
             if bar.lane is not None and (bar.until is None or bar.until >= self._first):

@@ -1,6 +1,6 @@
 """Two tiny stores that the kit knows: one keeps what it acknowledged, one acknowledges before it syncs.
 
-`python writers.py right|wrong FOLDER`, speaking `lines`. A machine on which the layers cannot tell these two apart
+`python writers.py right|wrong FOLDER`, speaking `lines`. A machine on which the layers cannot distinguish these two
 gives no verdicts. Nothing of the kit is imported: it starts in a moment.
 """
 

@@ -16,7 +16,7 @@ class Code(Enum):
     EVIDENCE_MISSING = "EVIDENCE_MISSING"  # a class of evidence, or a probe, is not there at all
     CATALOGUE_UNREADABLE = "CATALOGUE_UNREADABLE"  # the role may not read what has to be known
     PROBE_FAILED = "PROBE_FAILED"  # a probe could not be tried, or ended in an error that shows nothing
-    SILENTLY_IGNORED = "SILENTLY_IGNORED"  # no error and no row: whoever does not count rows takes it for done
+    SILENTLY_IGNORED = "SILENTLY_IGNORED"  # no error and no row: a caller that does not count rows takes it for done
 
     # a, and b where the key is the nonce.
     REPLAY_ATTEMPT_NO_BYPASS = "REPLAY_ATTEMPT_NO_BYPASS"  # the same key is taken again with another attempt
@@ -27,7 +27,7 @@ class Code(Enum):
     KEY_DEFERRABLE = "KEY_DEFERRABLE"  # unique at the end of the transaction only
     KEY_INVALID = "KEY_INVALID"  # an index that was never finished
     KEY_TEMPORAL = "KEY_TEMPORAL"  # unique for a period, or by an exclusion constraint
-    KEY_OPERATOR = "KEY_OPERATOR"  # somebody's own idea of equal
+    KEY_OPERATOR = "KEY_OPERATOR"  # equality by an operator that is not PostgreSQL's own
     KEY_COLLATION = "KEY_COLLATION"  # different texts are equal
     COLLATION_UNSTABLE = "COLLATION_UNSTABLE"  # the order of the index depends on a library that changes
     KEY_NULLABLE = "KEY_NULLABLE"  # NULLs are never equal
@@ -39,10 +39,10 @@ class Code(Enum):
     KEY_NOT_DECLARABLE = "KEY_NOT_DECLARABLE"  # partitions forbid a unique index on this alone
     CHECK_NOT_VALID = "CHECK_NOT_VALID"  # a constraint that was never validated, or is not enforced
     CHECK_VOLATILE = "CHECK_VOLATILE"  # a constraint that may answer otherwise tomorrow
-    CHECK_UNREVIEWED = "CHECK_UNREVIEWED"  # a constraint, an index or a default calls somebody's own function
+    CHECK_UNREVIEWED = "CHECK_UNREVIEWED"  # a constraint, an index or a default calls a user's function
     ATTEMPT_KEYING = "ATTEMPT_KEYING"  # an attempt may not recur
     DUPLICATE_ADMITTED = "DUPLICATE_ADMITTED"  # the second of two equal keys went in
-    CHILD_TABLES = "CHILD_TABLES"  # rows of children are rows of the table, and no unique index sees them
+    CHILD_TABLES = "CHILD_TABLES"  # rows of children are rows of the table, and no unique index covers them
     IS_PARTITION = "IS_PARTITION"  # the same key may lie in another partition
     TRIGGER_UNREVIEWED = "TRIGGER_UNREVIEWED"  # a trigger of INSERT may change rows; one of logins, settings
     RULE_UNREVIEWED = "RULE_UNREVIEWED"  # a rule rewrites the statement
@@ -86,11 +86,11 @@ class Code(Enum):
     WRITER_SHARED = "WRITER_SHARED"  # another role can become the writer
     OTHERS_MAY_WRITE = "OTHERS_MAY_WRITE"
     STRANGER_ADMITTED = "STRANGER_ADMITTED"  # a role without privileges inserted a row
-    SCHEMA_CREATE = "SCHEMA_CREATE"  # somebody but the owner may put objects beside the surface
+    SCHEMA_CREATE = "SCHEMA_CREATE"  # a role that is not the owner may put objects beside the surface
     PARAMETER_GRANTED = "PARAMETER_GRANTED"  # a setting of superusers was given away
     REPLICATION_ROLE = "REPLICATION_ROLE"  # sessions start with ordinary triggers switched off
     REPLICATED_INTO = "REPLICATED_INTO"  # a subscription writes here
-    DEFINER_FUNCTION = "DEFINER_FUNCTION"  # others can run a function as somebody who may write to the table
+    DEFINER_FUNCTION = "DEFINER_FUNCTION"  # others can run a function as a role that may write to the table
     GUARD_UNREVIEWED = "GUARD_UNREVIEWED"  # a guard that does more than raise may let pass what was not tried
     GUARD_REPLACEABLE = "GUARD_REPLACEABLE"  # a function that runs at every write belongs to another than the table
     OWNED_ELSEWHERE = "OWNED_ELSEWHERE"  # what the table is made of belongs to another, who can drop it with CASCADE
@@ -103,7 +103,7 @@ class Code(Enum):
 
     # h
     DECISION_NULLABLE = "DECISION_NULLABLE"
-    DECISION_HIDDEN = "DECISION_HIDDEN"  # the writer does not see what it wrote
+    DECISION_HIDDEN = "DECISION_HIDDEN"  # the writer cannot read what it wrote
     ROW_SECURITY = "ROW_SECURITY"  # policies that are not shown to let everything through
 
     # i
@@ -118,5 +118,5 @@ class Code(Enum):
     CORRUPT = "CORRUPT"  # the file's pages, indexes or rows do not agree with its schema
     FILE_LINKED = "FILE_LINKED"  # a second name for the file, which would have a log of its own
     FILE_SYSTEM_UNPROVEN = "FILE_SYSTEM_UNPROVEN"  # locks and syncs of such a file system cannot be relied upon
-    CONNECTION_UNDECLARED = "CONNECTION_UNDECLARED"  # it depends on what each connection sets, and nobody said what
+    CONNECTION_UNDECLARED = "CONNECTION_UNDECLARED"  # it depends on settings of each connection, none declared
     HOUSEKEEPING = "HOUSEKEEPING"  # a trigger takes rows away

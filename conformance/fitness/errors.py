@@ -1,4 +1,4 @@
-"""How looking at a surface can fail. The texts are for people: what was expected, what came, what to do next."""
+"""How the inspection of a surface can fail. The texts are for people: what was expected, what came, what to do next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Assessing a surface: what is asked for, what of it is there, the evidence, and the judgement of it.
+"""Assesses a surface: finds what the user asks for, gathers the evidence, and judges it.
 
-The database is only read, on a session that the server itself keeps from writing, unless the user asks for the
-probe on the live tables. Everything else is tried on a clone elsewhere.
+The database is only read, on a session that the server itself keeps from writing. The exception is the probe on the
+live tables, if the user asks for it. Everything else is tried on a clone elsewhere.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from holdfast.conformance.fitness.server import unidentified
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.servers.janitor import Janitor
 
-# What of it is kept for reading the catalogue again, however long the clone takes: a tenth, and no more than that.
+# The time that is kept for a second reading of the catalogue, even if the clone takes long: a tenth, and at most this.
 _KEPT_S = 15.0
 _OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}
-# So many names help who mistyped one; all of them would bury the error.
+# So many names help a user who mistyped one; all of them would hide the error.
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the user names, as text; None is for what is to be found."""
+    """What the user names, as text; None means that it has to be found."""
 
     effect: str | None = None
     nonce: str | None = None
@@ -64,7 +64,7 @@ class Names:
     writer: str | None = None
 
     def given(self) -> dict[Part, str]:
-        """The parts that are named."""
+        """The parts that the user names."""
         named = {Part.EFFECT: self.effect, Part.NONCE: self.nonce, Part.AUDIT: self.audit}
         return {part: name for part, name in named.items() if name is not None}
 
@@ -78,11 +78,11 @@ def assess(
     live: str | None = None,
     timeout: float = TIMEOUT_S,
 ) -> Assessment:
-    """Look at a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
+    """Inspect a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
 
     `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
-    `timeout` seconds nothing of a database is waited for any longer; what is not proven by then is not proven.
-
+    `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
+    `timeout` seconds no database is awaited any longer; what is not proven by then stays unproven.
     Raises FitnessError when the question cannot be asked.
     """
     path = sqlite.path_of(dsn)
@@ -98,12 +98,12 @@ def assess(
 # PostgreSQL
 
 
-# A scratch server to be used, when it is time for it.
+# A scratch server, ready for use when its turn comes.
 Server: TypeAlias = Callable[[], AbstractContextManager[Scratch]]
 
 
 def _directly(target: Target, deadline: Deadline) -> Target:
-    """The target at the address that answered. Raises FitnessError if nobody does, or a pooler."""
+    """The target at the address that answered. Raises FitnessError if none does, or a pooler."""
     with errors_described(target, poolers.PURPOSE):
         return poolers.must_be_direct(target, deadline)
 
@@ -228,9 +228,9 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
 
 
 def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, deadline: Deadline) -> str:
-    """Why the first reading of the catalogue may not be what was there all the time, on one server that can be named.
+    """Why the first reading of the catalogue may differ from the state during the tests, on one server with a name.
 
-    Empty if it is.
+    Empty if it does not.
     """
     try:
         with reading(target, deadline, "the second reading of the catalogue") as connection:
@@ -245,7 +245,7 @@ def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Polic
 def _household(connection: Connection) -> Household | LostError:
     """What surrounds the database on its server, or why it cannot be read."""
     try:
-        # What fails within it leaves the transaction as it was.
+        # An error within it leaves the transaction as it was.
         with connection.transaction():
             return roles.read(connection)
     except psycopg.Error as error:
@@ -275,12 +275,12 @@ def _evidence(
     return Evidence(surface, snapshot, probes, lost)
 
 
-# Which database of which server it is, whatever it is called.
+# Which database of which server it is, under any name.
 _PLACE = "SELECT c.system_identifier::text, current_database()::text FROM pg_control_system() c"
 
 
 def _must_be_writer(live: Target, surface: Surface, place: tuple[Any, ...] | None, deadline: Deadline) -> None:
-    """Whatever code the owner of the tables runs at an INSERT has the rights of who logs in, whatever role is set."""
+    """Code that the owner of the tables runs at an INSERT has the rights of the login, under every role that is set."""
     with reading(live, deadline, "asking --live-dsn who logs in") as connection:
         row = connection.execute("SELECT session_user::text").fetchone()
         there = connection.execute(_PLACE).fetchone()
@@ -336,7 +336,7 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
 def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:
     wanted = sqlite.relation_name(text, path)
     file = path if wanted.schema == sqlite.MAIN else Path(wanted.schema)
-    # SQLite tells names of tables apart without regard to case; what is written down is how the file has it.
+    # SQLite ignores case in names of tables; the evidence has the name as the file has it.
     there = {each.relation.name.lower(): each.relation.name for each in sqlite.search(file, policy)}
     if wanted.name.lower() in there:
         return RelationName(wanted.schema, there[wanted.name.lower()])

@@ -1,11 +1,11 @@
-"""Near misses of a key: other spellings that a surface must refuse. The usual ones, for there is no end of them."""
+"""Near misses of a key: other spellings that a surface must refuse. Only the usual ones, because there is no end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-# From a consumed key to the neighbour, and what the neighbour is in words.
+# From a consumed key to the neighbour, and a text that describes the neighbour.
 Neighbour: TypeAlias = tuple[Callable[[str], str], str]
 # By the end of the name of its probe, in the order in which they are tried.
 NEIGHBOURS: Mapping[str, Neighbour] = {
@@ -20,7 +20,7 @@ NEIGHBOURS: Mapping[str, Neighbour] = {
     "zero": (lambda key: f"0{key}", "with a zero before it"),
     "doubled": (lambda key: f"{key}{key}", "twice in a row"),
 }
-# SQLite only, because no text of PostgreSQL holds a NUL: length() and GLOB look no further than to the first one.
+# SQLite only, because no text of PostgreSQL holds a NUL: length() and GLOB stop at the first one.
 NUL_NEIGHBOURS: Mapping[str, Neighbour] = {
     "nul": (lambda key: f"{key}\0", "with a NUL at its end"),
     "nul-tail": (lambda key: f"{key}\0x", "with a NUL and more at its end"),

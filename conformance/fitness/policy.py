@@ -108,11 +108,11 @@ class Policy:
         )
 
     def departures(self) -> tuple[str, ...]:
-        """Each way in which this looks at a surface otherwise than the contract does, in one sentence."""
+        """Each way in which this inspects a surface otherwise than the contract does, in one sentence."""
         return tuple(self._departures())
 
     def less_than_contract(self) -> tuple[str, ...]:
-        """Those departures by which FIT is less than the contract asks for, whoever answers for them."""
+        """Those departures by which FIT is less than the contract asks for, even where a person vouches for them."""
         return (*self._other_operations(), *self._lowered())
 
     def _other_operations(self) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Proof:
 def proof_json(
     assessment: Assessment, *, kit: KitIdentity, made: datetime, challenge: str | None = None
 ) -> dict[str, Any]:
-    """The proof as it is written (`specs/schemas/fitness.schema.json`). Raises ProofError if it would tell a secret."""
+    """The proof as it is written (`specs/schemas/fitness.schema.json`). Raises ProofError if it holds a secret."""
     terms = load_terms(CONTRACT)
     evidence, policy = assessment.evidence, assessment.policy.written()
     document = json_of(

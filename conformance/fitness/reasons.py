@@ -1,4 +1,4 @@
-"""What judging has in common for every kind of database: reasons, what a criterion rests on, and its standing."""
+"""The common part of judging every kind of database: reasons, the basis of a criterion, and its result."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Reasons:
     def refute(
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:
-        """The forbidden thing was shown."""
+        """The forbidden result was shown."""
         self._reason(Standing.REFUTED, code, text, part, rows, probes)
 
     def unproven(
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:
-        """The wanted thing was not shown."""
+        """The required result was not shown."""
         self._reason(Standing.UNPROVEN, code, text, part, rows, probes)
 
     def _reason(
@@ -55,7 +55,7 @@ class Reasons:
         self.rows.extend(row for row in rows if row not in self.rows)
 
     def _miss(self, needs: Iterable[EvidenceClass]) -> None:
-        """Doubt each class that is needed and is not there, or of which nothing was tried."""
+        """Mark as inconclusive each class that is needed and is not there, or of which nothing was tried."""
         for each in needs:
             why = self.evidence.lost.get(each)
             if why is None and each in _TRIED and not self._anything_of(each):
@@ -67,7 +67,7 @@ class Reasons:
         return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)
 
     def _because(self, each: EvidenceClass) -> str:
-        """What stood in the way of the probes, if one of them says it; those of the class itself know best."""
+        """The error that stood in the way of the probes, if one names it; those of the class itself come first."""
         failed = sorted(
             (probe for probe in self.evidence.probes if probe.failed), key=lambda probe: probe.evidence is not each
         )
@@ -78,5 +78,5 @@ class Reasons:
         return next((each for each in (Standing.REFUTED, Standing.UNPROVEN) if each in found), Standing.PROVEN)
 
     def _ordered(self) -> Iterator[Reason]:
-        """What refutes comes first."""
+        """Reasons that refute come first."""
         yield from sorted(self.reasons, key=lambda reason: reason.standing is not Standing.REFUTED)

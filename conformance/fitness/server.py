@@ -1,4 +1,4 @@
-"""Which server a surface lies on: what a proof names, what a gate expects, and what a registrar reads again.
+"""The server of a surface: a proof names it, a gate expects it, and a registrar reads it again.
 
 PostgreSQL says it itself (the query `identity`). A SQLite file has no identity of its own: its host, path and inode
 stand for one.
@@ -18,9 +18,9 @@ from holdfast.specs.typed import Form, Text, about
 
 # The circumstance of a snapshot that says which server it is; for PostgreSQL the name of the query.
 IDENTITY = "identity"
-# What makes a server and its database this one and no other. The rest of what is read says how far it has come.
+# The members that identify a server and its database. The others say how far it has come.
 SAME = ("system_identifier", "database", "database_oid", "timeline", "replica")
-# Clocks of machines in one installation differ by seconds; and looking has to begin.
+# Clocks of machines in one installation differ by seconds; and an inspection takes time to begin.
 _CLOCKS = timedelta(minutes=5)
 
 
@@ -37,7 +37,7 @@ class Server(Form, frozen=True):
         return all(self.facts.get(name) == other.facts.get(name) for name in names)
 
     def clock_contradicts(self, made: datetime) -> bool:
-        """Whether the server's own clock said something else than `made` when it was looked at."""
+        """Whether the server's own clock said something else than `made` when it was inspected."""
         text = self.facts.get("clock")
         if text is None:
             return False
@@ -48,7 +48,7 @@ class Server(Form, frozen=True):
 
 
 def server_of(snapshot: Snapshot) -> Server | None:
-    """The server of a snapshot; None where nobody could read it."""
+    """The server of a snapshot; None where it could not be read."""
     rows: Sequence[Row] = snapshot.circumstances.get(IDENTITY, ())
     if len(rows) != 1:
         return None
@@ -60,7 +60,7 @@ def server_of(snapshot: Snapshot) -> Server | None:
 
 
 def identity_of_file(path: Path) -> Mapping[str, str]:
-    """What stands for the identity of a SQLite file. Raises OSError."""
+    """The identity that is used for a SQLite file. Raises OSError."""
     found = os.stat(path)
     return {
         "host": platform.node(),
@@ -71,9 +71,9 @@ def identity_of_file(path: Path) -> Mapping[str, str]:
 
 
 def unidentified(snapshot: Snapshot, again: Snapshot) -> str:
-    """Why evidence shows nothing of one live server: it cannot be named, is a replica, or was another one in the end.
+    """Why evidence proves nothing of one live server: it has no name, is a replica, or was another one in the end.
 
-    `again` is what was read at the end. Empty if it is one server.
+    `again` is the second reading, at the end. Empty if it is one server.
     """
     server = server_of(snapshot)
     if server is None:

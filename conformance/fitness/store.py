@@ -58,7 +58,7 @@ class Inspected:
 
 
 class Store(Protocol):
-    """A store that can be looked at. Every method raises FitnessError."""
+    """A store that can be inspected. Every method raises FitnessError."""
 
     def rows(self, key: str) -> Rows:
         """The rows of the effect relation at this moment."""
@@ -89,7 +89,7 @@ def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> Store:
     if "database" in place:
         target = target_of(make_conninfo(target.dsn, dbname=place["database"]))
     if login is Login.AS_STATED:
-        # An adapter sees nothing of the user's passwords; naming a server of its own must not bring it one.
+        # An adapter knows nothing of the user's passwords; naming a server of its own must not bring it one.
         password = str(conninfo_to_dict(target.dsn).get("password") or "")
         target = target_of(make_conninfo(target.dsn, password=password, passfile=os.devnull))
     if not conninfo_to_dict(target.dsn).get("dbname"):

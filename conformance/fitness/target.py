@@ -23,7 +23,7 @@ _EXPECTED = "expected postgresql://USER@HOST/DATABASE, words such as `host=… d
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Target:
-    """A database on a server. `repr` tells nothing, so that no traceback does."""
+    """A database on a server. `repr` shows nothing, so that no traceback does."""
 
     dsn: str
     secrets: frozenset[str]
@@ -56,7 +56,7 @@ class Target:
         return self.scrubbed(" ".join(str(error).split()) or type(error).__name__)
 
 
-# A URL as it is, and as the path of a file that somebody made of it.
+# A URL as it is, and in the form of a path, which some programs make of it.
 _URL_WITH_PASSWORD = re.compile(r":/{1,2}[^\s/:@]*:[^\s@]+@")
 
 
@@ -66,7 +66,7 @@ def holds_secret(word: str) -> bool:
 
 
 def scrubbed(text: str, dsn: str) -> str:
-    """A text that may hold a DSN, or parts of one that nobody could read, without anything that resembles a secret."""
+    """A text that may hold a DSN, or parts of one that could not be read, without anything that resembles a secret."""
     known = Redactor.knowing(command=[dsn]).secrets
     try:
         known |= frozenset(_secrets(conninfo_to_dict(dsn).items()))
@@ -78,7 +78,7 @@ def scrubbed(text: str, dsn: str) -> str:
 def target_of(dsn: str) -> Target:
     """Read a DSN of PostgreSQL. Raises FitnessError, which never quotes it."""
     if "=" not in dsn and "://" not in dsn:
-        # libpq's own words for this one are about a missing "=", which helps nobody who mistyped the path of a file.
+        # libpq's own message for this one is about a missing "=", which does not help after a typing error in a path.
         raise FitnessError(f"{_EXPECTED}; got neither, and no file of that name is there")
     try:
         parts = conninfo_to_dict(dsn)
@@ -92,7 +92,7 @@ def target_of(dsn: str) -> Target:
             f"{_EXPECTED}; the {astray} of this one holds signs that belong elsewhere, so it is not shown: is there an "
             "@, a / or a : in the password? Write it as %40, %2F or %3A, or better leave it to ~/.pgpass"
         )
-    # Names and texts of the catalogue must come as text, whatever the database, the role or the environment says.
+    # Names and texts of the catalogue must come as text, under all settings of the database, the role or the machine.
     return Target(make_conninfo(dsn, client_encoding="UTF8"), frozenset(_secrets(parts.items())))
 
 

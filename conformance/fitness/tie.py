@@ -1,7 +1,7 @@
 """The schema by which a run and a fitness proof are tied: the rows of a catalogue that must be the same in both.
 
 A run is made in a laboratory and a proof on the live server; CI never runs on the live server. What they have in common
-is what they are of: the relations and what guards them, column for column. Owners, other roles, settings and whatever
+is what they are of: the relations and what guards them, column for column. Owners, other roles, settings and all that
 else belongs to a server are judged by the proof and have no part in this (`tied` in the contract's queries).
 """
 
@@ -74,7 +74,7 @@ def parts_of(surface: Surface, dialect: Dialect) -> dict[str, Relation]:
 
 
 def not_tied(assessed: Assessment, lines: Sequence[SurfaceLine]) -> Iterator[str]:
-    """Why a run that used the stores of `lines` does not speak of the surface that was looked at."""
+    """Why a run that used the stores of `lines` does not speak of the surface that was inspected."""
     if assessed.surface is None or assessed.evidence is None:
         yield "the proof is of no surface"
         return

@@ -29,7 +29,7 @@ class Expected:
     """What a caller of the gate expects a proof to be of.
 
     `surface` is the effect relation, schema.table; `server` the name of its server and database, None if the caller
-    did not say; `challenge` is what was to be given to `holdfast fitness --challenge`, None if nobody asks for one.
+    did not say; `challenge` is what was to be given to `holdfast fitness --challenge`, None if none is asked for.
     """
 
     surface: str

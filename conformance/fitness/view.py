@@ -46,7 +46,7 @@ SIDE_EFFECTS = (
 _LONGEST_VALUE = 300
 # A reason longer than a line is written once; the proof has it with each criterion.
 _LONG_REASON = 120
-# Enough rows to see what is meant.
+# Enough rows to understand what is meant.
 _ROWS_SHOWN = 6
 
 
@@ -115,7 +115,7 @@ def _notes(assessment: Assessment) -> Iterator[str]:
 
 
 def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
-    """Each relation that was looked at: its name, for what, and why it is not one."""
+    """Each relation that was inspected: its name, for what, and why it is not one."""
     return tuple(
         (str(each.relation), each.part.value, "; ".join(reason.text for reason in each.reasons) or "it is one")
         for each in assessment.candidates

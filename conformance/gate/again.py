@@ -1,7 +1,7 @@
 """Judging again: no verdict line is believed alone, the exchanges beside it must show it. Pure.
 
 A scripted case is judged by `conformance.cases.judge`, a suite test by `gate.suites`, a fault by `gate.faults`: each by
-the function that judged it in the run. What is believed all the same stands in `reports.evidence.believed`.
+the function that judged it in the run. `reports.evidence.believed` lists what the gate believes all the same.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def judged_again(
 
 
 def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
-    """What conforms has nothing beside it: no excuse, and no words but why it ended early or does not apply."""
+    """A conforming line has no other member: no excuse, and no text but why it ended early or does not apply."""
     if Verdict(line.verdict) is not Verdict.CONFORMS:
         return
     said = [line.silence, line.expected, line.received, line.advice, line.excused]
@@ -62,7 +62,7 @@ def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> I
 def _disputed(
     planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
 ) -> Iterator[GateReason]:
-    """The exchanges call for another verdict than the one that is recorded, or for one of another exchange."""
+    """The exchanges give another verdict than the recorded one, or a verdict on another exchange."""
     recorded = _recorded(line)
     if _agree(recorded, again):
         if _is_misplaced(recorded, sides):
@@ -86,7 +86,7 @@ def _inconclusive(
     *,
     not_claimed: Mapping[str, str],
 ) -> Iterator[GateReason]:
-    """That a suite test or a fault conforms is believed only beside a session, whatever else the exchanges show."""
+    """A conforming suite test or fault is believed only beside a session, no matter what else the exchanges show."""
     if recorded is not Verdict.CONFORMS:
         return
     records = tuple(map(Record.of, sides.get("main", ())))
@@ -103,7 +103,7 @@ def _inconclusive(
 
 
 def _recorded(line: VerdictLine) -> Judgement:
-    """What a verdict line says, as far as it is compared."""
+    """The members of a verdict line that are compared."""
     return Judgement(
         Verdict(line.verdict),
         None if line.silence is None else Silence(line.silence),
@@ -113,7 +113,7 @@ def _recorded(line: VerdictLine) -> Judgement:
 
 
 def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
-    """Whether a verdict names an exchange that is not there, or any at all though it conforms."""
+    """Whether a verdict names an exchange that is not there, or any exchange although it conforms."""
     if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
         return recorded.side is not None or recorded.n is not None
     return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
@@ -122,7 +122,7 @@ def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
 def _agree(recorded: Judgement, again: Judgement) -> bool:
     if again.verdict is recorded.verdict:
         return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
-    # The run may know better why nothing was shown (too few workers, a volatile disk); it holds the gate anyway.
+    # The run may know better why there is no proof (too few workers, a volatile disk); it holds the gate anyway.
     incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
     return recorded.verdict.is_incomplete and incomplete
 
@@ -145,5 +145,5 @@ def _judge(
             return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
         return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
     except Exception as error:
-        # The judge was written for what an adapter may say; a changed file may say anything, and must not open.
+        # The judge was written for the answers of an adapter. A changed file may hold anything; it must not open.
         return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")

@@ -16,7 +16,7 @@ from holdfast.specs.model import Level, Proof
 
 @dataclass(frozen=True, slots=True)
 class CaseFindings:
-    """What the cases of one contract come to."""
+    """The outcome of the cases of one contract."""
 
     reasons: tuple[GateReason, ...]
     notes: tuple[str, ...]
@@ -28,7 +28,7 @@ def of_cases(
 ) -> CaseFindings:
     """Every reason that the cases of the required contract give. `sides` are the exchanges of the run.
 
-    A case that `/core` leaves out may be missing or unproven. That it failed open is not overlooked all the same.
+    A case that `/core` leaves out may be missing or unproven. A fail-open result of it still holds the gate.
     """
     plan = plan_of(requirement.contract)
     left_out = tuple(case.id for case in plan if requirement.extent is Extent.CORE and case.provocations)
@@ -100,9 +100,9 @@ def _held(requirement: Requirement, verdict: Verdict, cases: tuple[str, ...], ex
 
 
 def _is_tolerated(requirement: Requirement, case: PlannedCase, line: VerdictLine, expected: Expected) -> bool:
-    """What is only noted: a SHOULD that is excused or not supported, and an excused MUST if the caller allows it.
+    """Notes only: a SHOULD that is excused or not supported, and an excused MUST if the caller allows it.
 
-    What failed open cannot be excused.
+    A case that failed open cannot be excused.
     """
     verdict = Verdict(line.verdict)
     if can_be_excused(verdict):

@@ -1,9 +1,9 @@
-"""The gate: whether what a run proved is enough to go on. Anything that is not proven holds.
+"""The gate: decides whether a run proves enough to ship. An unproven requirement holds it.
 
-The hash chain detects damage, not forgery. Against a forger who computes the chain anew, the plan, the digests and the
-judgement of the exchanges are derived again from what is installed; but a forger who makes up whole exchanges that a
-conforming adapter could have had makes up a conforming run (docs/evidence.md has the table of what can be forged).
-Against that, ask for a signature with `--key`.
+The hash chain detects damage, not forgery. Against a forger who computes a new chain, the gate derives the plan, the
+digests and the judgement of the exchanges from what is installed. A forger can still invent a conforming run: whole
+exchanges of a conforming adapter (docs/evidence.md has the table of what can be forged). Against that, ask for a
+signature with `--key`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
     "parse_requirement",
 ]
 
-# A week: a run older than that speaks of dependencies and machines that may be other ones by now.
+# A week: a run older than that may describe dependencies and machines that are no longer in use.
 DEFAULT_MAX_AGE = timedelta(days=7)
 _CORE_SUFFIX = "/core"
 _NOTHING_MORE = Expected()
@@ -90,8 +90,8 @@ def decide(
 ) -> GateDecision:
     """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
 
-    `now` is aware. `key` names the public key whose signature is asked for; `path` is where the run was read, if its
-    name counts. All reasons are given, the gravest first.
+    `now` is aware. `key` names the public key of the required signature; `path` is where the run was read, if its name
+    counts. All reasons are given, the gravest first.
     """
     header, installed = run.header, kit or installed_kit()
     reasons: list[GateReason] = [*of_file(run, key=key), *(() if path is None else of_name(path))]

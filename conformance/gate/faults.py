@@ -1,4 +1,4 @@
-"""A fault, judged again from the report of its layer by the function that judged it in the run. Pure."""
+"""Judges a fault again from the report of its layer, by the function that judged it in the run. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase
 
-# The session that makes the store and the one that inspects it; of a fault that is judged from recordings, the one that
-# is recorded while nothing goes wrong as well.
+# A fault has two sessions: one makes the store and one inspects it. A fault that is judged from recordings has a third,
+# which is recorded without a fault.
 _SESSIONS = 2
 
 
@@ -26,7 +26,7 @@ def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[Record | No
 
 
 def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
-    """Why these records cannot be those of a fault that struck and was withstood; None if they can."""
+    """Why these records cannot show a fault that struck and was survived; None if they can."""
     report, why = _report_of(fault, records)
     if report is None:
         return why
@@ -40,10 +40,10 @@ def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | Non
 def judge_fault(
     contract: Contract, fault: FaultCase, records: Sequence[Record], *, seed: str, environment: Mapping[str, str]
 ) -> Judgement:
-    """The judgement of a fault from its records. KIT_FAULT where they are not those of it."""
+    """The judgement of a fault from its records. KIT_FAULT where the records do not belong to it."""
     report, why = _report_of(fault, records)
     if report is None:
-        # Where the workload could not be prepared, the records show how the adapter failed.
+        # Where the workload could not be prepared, the records show the failure of the adapter.
         failure = failure_in(records) or Judgement(Verdict.NO_VERDICT, Silence.MISSING, why)
         return failure if failure.n is None else failure.placed(Side.MAIN, None)
     try:
@@ -55,7 +55,7 @@ def judge_fault(
     except ReportError as error:
         return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
     except Exception as error:
-        # A changed file may say anything, and must not open.
+        # A changed file may hold anything, and must not open the gate.
         return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
     able = environment.get(ABILITY, "nothing of it")
     if judgement.verdict is Verdict.CONFORMS and is_recorded(fault.layer) and not able.startswith(ABLE):

@@ -1,9 +1,9 @@
-"""What the gate asks of a fitness proof: that a named live surface was found fit, and still is judged so; and that
-the run was made on the same schema.
+"""What the gate asks of a fitness proof: a named live surface was found fit, and is still judged fit. The run must be
+of the same schema.
 
-The evidence in the proof is judged again by the function that judged it. A policy that asks for less than the contract
-holds the gate: other operations, a lower horizon. Its other changes open nothing and hold nothing;
-they stand in the notes, because the reader of a YES must know them.
+The function that judged the evidence of the proof judges it again. A policy that asks for less than the contract holds
+the gate: other operations, a lower horizon. Its other changes neither open nor hold the gate. They stand in the notes,
+because the reader of a YES must know them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoundFitness:
-    """What holds, and what must be seen."""
+    """What holds the gate, and what its reader must know."""
 
     reasons: tuple[GateReason, ...]
     notes: tuple[str, ...]
@@ -43,13 +43,13 @@ def of_fitness(
     now: datetime,
     surfaces: Sequence[SurfaceLine] = (),
 ) -> FoundFitness:
-    """Judge the proof that was given, and miss the one that was not. `now` is aware.
+    """Judge the given proof; a missing proof is a reason to hold. `now` is aware.
 
     `surfaces` are the stores that the run used, as its evidence says.
     """
     if fitness is None:
         return FoundFitness(tuple(_missing(required)), ())
-    # Judging a surface takes the drivers of its databases along, and most gates are asked without a proof.
+    # Judging a surface imports the drivers of its databases, and most gates have no proof to judge.
     from holdfast.conformance.fitness.proof import ProofError, read
     from holdfast.conformance.fitness.tie import not_tied
     from holdfast.conformance.fitness.verify import Expected, verify
@@ -73,7 +73,7 @@ def of_fitness(
 
 
 def _contract(required: Sequence[Requirement]) -> Contract:
-    # As it is required here: a caller may give it another digest.
+    # The digest that is required here: a caller may give it another one.
     named = (each.contract for each in required if each.contract.name == CONTRACT)
     return next(named, None) or load_contract(CONTRACT)
 

@@ -1,7 +1,7 @@
-"""What the gate asks of the identity of a run: which files ran, of which commit, for whom, when, and from which seed.
+"""What the gate asks of a run's identity: which files ran, of which commit, for whom, when, and from which seed.
 
-A run is known again by what the caller of the gate knows. Without `--nonce`, `--commit` and `--adapter-digest` it may
-be any run of that contract. What a forger of the file can still do stands in docs/evidence.md.
+The caller of the gate identifies a run by what he knows of it. Without `--nonce`, `--commit` and `--adapter-digest` it
+may be any run of that contract. docs/evidence.md says what a forger of the file can still do.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import Artefacts, Header, Run, SeedOrigin, seed_of_nonce
 from holdfast.specs.typed import instant_text
 
-# As `holdfast verify` draws one.
+# As `holdfast verify` generates one.
 _FRESH = re.compile(r"[0-9a-f]{32}\Z")
 
 
 def of_identity(run: Run, header: Header, expected: Expected) -> Iterator[GateReason]:
-    """Where the run is not the one that is asked for, or does not say which one it is."""
+    """Why the run is not the required one, or does not identify itself."""
     yield from _files(run.artefacts, expected)
     if expected.commit is not None and header.adapter.commit != expected.commit:
         text = f"commit {expected.commit} was asked for, the run says {header.adapter.commit or 'nothing of a commit'}"

@@ -1,4 +1,4 @@
-"""What the gate is asked, what it answers, and every reason it can give."""
+"""The question to the gate, its answer, and every reason that it can give."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Requirement:
 
     @property
     def name(self) -> str:
-        """As it is written on the command line."""
+        """The requirement in the form of the command line."""
         return self.contract.name + ("/core" if self.extent is Extent.CORE else "")
 
 
 @dataclass(frozen=True, slots=True)
 class FitnessProof:
-    """A fitness file and what it must speak of: the live effect relation, and the server and database it lies in.
+    """A fitness file and its required subject: the live effect relation, and the server and database it lies in.
 
     `server` is None if the caller did not say, which holds the gate. `challenge` is what the caller gave to
     `holdfast fitness --challenge`, None if it asks for none.

@@ -13,16 +13,16 @@ from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of,
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
 from holdfast.reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
 
-# Clocks of machines in one installation differ by seconds; by more, a run claims to be from the future.
+# Clocks of machines in one installation differ by seconds. With more difference a run claims to be from the future.
 CLOCK_TOLERANCE = timedelta(minutes=5)
-# What is wrong with a file is clear after so many findings.
+# So many findings show what is wrong with a file.
 _DEFECTS_SHOWN = 5
 
 _CODE_OF = {
     DefectKind.CUT_OFF: ReasonCode.CUT_OFF,
     DefectKind.UNKNOWN_VERDICT: ReasonCode.UNKNOWN_VERDICT,
 }
-# The reason of a run that ended so; its verdict lines do not change it.
+# The reason to hold a run with such an end; its verdict lines do not change it.
 _ENDED = {
     Exit.KIT: (ReasonCode.KIT_FAULT, "the run ended with a fault of the kit itself; see its console output"),
     Exit.ADAPTER: (ReasonCode.ADAPTER_FAILED, "the adapter failed before any case; try `holdfast doctor -- CMD…`"),
@@ -49,7 +49,7 @@ def of_file(run: Run, *, key: str | None) -> Iterator[GateReason]:
 
 
 def of_name(path: Path) -> Iterator[GateReason]:
-    """What the name of a file says: that a later run set it aside, or that its run has not come to its end."""
+    """The meaning of a file's name: a later run set the file aside, or its run did not end."""
     names = {str(path), os.path.realpath(path)}
     if any(name.endswith(PREVIOUS) for name in names):
         text = f"{path} is of an older run, which a later one set aside; give the evidence of the later one"
@@ -79,7 +79,7 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
 
 
 def _parts(run: Run, header: Header) -> Iterator[GateReason]:
-    """That the parts of a header, and the kinds of its lines, belong together."""
+    """Reasons where the parts of a header, and the kinds of its lines, do not belong together."""
     names = [pin.contract for pin in header.contracts]
     strange = [case for case in header.plan if case.partition("/")[0] not in names]
     if len(set(names)) != len(names) or list(header.selection.contracts) != names or strange:
@@ -110,7 +110,7 @@ def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iter
 
 
 def _last_us(run: Run) -> int:
-    """When the last exchange was over, in microseconds since the run began."""
+    """The end of the last exchange, in microseconds since the run began."""
     return max((line.received_us or line.sent_us or 0 for line in run.exchanges), default=0)
 
 
@@ -137,7 +137,7 @@ def _end(run: Run) -> Iterator[GateReason]:
 
 
 def _exit_due(run: Run) -> Exit:
-    """The exit status that the lines of a run call for by themselves."""
+    """The exit status that follows from the lines of a run alone."""
     exits = [
         exit_of(Verdict(line.verdict))
         for line in run.verdicts
@@ -151,7 +151,7 @@ def _exit_due(run: Run) -> Exit:
 
 
 def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason]:
-    """The contract as the run had it against the contract as it is installed, and the adapter's claim of it."""
+    """Compares the contract of the run with the installed one, and with the adapter's claim of it."""
     contract = requirement.contract
     pins = [pin for pin in header.contracts if pin.contract == contract.name]
     if len(pins) != 1:
@@ -177,7 +177,7 @@ def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason
 
 
 def _plan(header: Header, requirement: Requirement) -> Iterator[GateReason]:
-    """The plan is what the installed contract calls for: the run's own word for it counts nothing."""
+    """The plan must follow from the installed contract: the run's own plan counts nothing."""
     name = requirement.contract.name
     due = [case.id for case in plan_of(requirement.contract)]
     known = set(due)
@@ -206,7 +206,7 @@ def _claim(claims: Sequence[Claimed], requirement: Requirement) -> Iterator[Gate
 
 
 def foreign_results(run: Run, header: Header) -> Iterator[GateReason]:
-    """Results and exchanges of cases that stand in no plan."""
+    """Results and exchanges of cases that are in no plan."""
     planned = set(header.plan)
     cases = sorted(({line.case for line in run.verdicts} | {line.case for line in run.exchanges}) - planned)
     if cases:
@@ -215,7 +215,7 @@ def foreign_results(run: Run, header: Header) -> Iterator[GateReason]:
 
 
 def of_baseline(run: Run, header: Header, baseline: Run) -> Iterator[GateReason]:
-    """What the adapter claimed in an earlier run and claims no longer."""
+    """The claims of the adapter in an earlier run that it no longer makes."""
     before = baseline.header
     if baseline.defects or before is None:
         what = str(baseline.defects[0]) if baseline.defects else "it has no header"

@@ -1,9 +1,9 @@
-"""What the exchanges of a suite test show of its verdict. Pure.
+"""What the exchanges of a suite test prove about its verdict. Pure.
 
-A suite test depends on the seed, on the answers and on what the harness saw, all of which was written down, so it runs
-again, at a bench where the records take the place of an adapter. Only of one that is marked `drawn` can the gate see no
-more than whether an adapter was really met: a session that was opened fresh and closed in order, and answers in it that
-fit the contract.
+A suite test depends on the seed, the answers and the observations of the harness. The evidence holds all of them, so
+the gate runs the test again, at a bench where the records replace the adapter. A test that is marked `drawn` cannot run
+again. Of it the gate checks only that the run met an adapter: a session was opened fresh and closed in order, and its
+answers fit the contract.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.specs.schema import explain, published_validator
 if TYPE_CHECKING:
     from holdfast.conformance.cases.drive import Driver
 
-# More workers than any suite test asks for: what the adapter allowed is what the records show.
+# More workers than any suite test asks for: the records show how many the adapter allowed.
 _WORKERS = 1000
 
 
@@ -59,13 +59,13 @@ def judge_suite(
 
 
 def is_randomised(contract: Contract, planned: PlannedCase) -> bool:
-    """Whether it is a suite test that need not ask the same again."""
+    """Whether it is a suite test that may ask something else the second time."""
     marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
     return planned.id in marks and marks[planned.id].drawn
 
 
 def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
-    """Why these records cannot be those of a suite test that conforms; None if they can."""
+    """Why these records cannot belong to a suite test that conforms; None if they can."""
     opened: set[int] = set()
     awaited: defaultdict[int, deque[Mapping[str, Any]]] = defaultdict(deque)
     sessions = calls = 0
@@ -85,7 +85,7 @@ def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claime
         if request is None or answer is None:
             continue
         if request.get("op") == "open":
-            # What a worker owed before it was killed is not awaited any longer.
+            # An answer that a worker owed before it was killed is not awaited any longer.
             awaited[record.worker].clear()
         problem = explain(published_validator("protocol-answer"), {**answer, "id": "0"})
         if problem is not None:
@@ -103,7 +103,7 @@ def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claime
 
 
 def _unreadable(record: Record) -> str | None:
-    """Why a record cannot tell what the harness saw itself; None if it can, or tells of something else."""
+    """Why a record does not show what the harness observed; None if it does, or holds something else."""
     kind = kinds().get(record.action.partition(" ")[0])
     if kind is None or kind.report is None or record.request is not None or record.answer is not None:
         return None
@@ -118,7 +118,7 @@ def _unreadable(record: Record) -> str | None:
 
 
 def _ends(request: Mapping[str, Any], worker: int, opened: set[int]) -> int:
-    """Takes note of an open or close that went well; 1 where a session that began fresh ends."""
+    """Note an open or close that succeeded; 1 where a session that began fresh ends."""
     if request.get("op") == "open" and request.get("state") == "fresh":
         opened.add(worker)
     elif request.get("op") == "close" and worker in opened:

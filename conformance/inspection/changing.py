@@ -1,5 +1,5 @@
-"""Changing what lies in a workdir that an adapter shares: no link is followed, and no file that has another name
-elsewhere is written into.
+"""Changes files in a workdir that an adapter shares. It follows no link, and writes into no file that has another name
+elsewhere.
 
 Paths are relative to the workdir, with slashes. Everything raises OSError, FileNotFoundError where nothing is there.
 """
@@ -41,13 +41,13 @@ def target_of(path: str, target: str) -> str:
 
 
 def link(workdir: Path, path: str, target: str) -> None:
-    """Make a symbolic link where nothing is; folders are made."""
+    """Make a symbolic link at an empty place; parent folders are made."""
     with folder_of(workdir, path, make=True) as (folder, name):
         os.symlink(target_of(path, target), name, dir_fd=folder)
 
 
 def write(workdir: Path, path: str, content: bytes) -> None:
-    """Write a file, in place of one that is there; folders are made. Under its other names a file stays as it is."""
+    """Write a file, in place of an existing one; folders are made. A file with other names stays as it is there."""
     with folder_of(workdir, path, make=True) as (folder, name):
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | PLAIN, 0o666, dir_fd=folder)
         try:
@@ -64,7 +64,7 @@ def write(workdir: Path, path: str, content: bytes) -> None:
 def alter(workdir: Path, path: str, change: Mapping[str, Any]) -> str | None:
     """Delete a file, cut it, or turn the bits of one byte: {delete: true}, {truncate: LENGTH} or {flip: OFFSET}.
 
-    In words what kept it from that. Under its other names a file stays as it is.
+    Returns a text that says why it failed. Under its other names a file stays as it is.
     """
     try:
         with folder_of(workdir, path) as (folder, name):
@@ -136,7 +136,7 @@ def _fill(handle: int, content: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What is copied: its path below the one that was asked for (itself: empty), its mode, and what it holds.
+    """One copied entry: its path below the requested one (empty for itself), its mode, and its content.
 
     `content` are the bytes of a file, `target` is where a link leads; a folder has neither.
     """
@@ -148,7 +148,7 @@ class _Entry:
 
 
 def apart(path: str, to: str) -> None:
-    """Raises ValueError where one of two paths is the other, or lies in it."""
+    """Raises ValueError where one of two paths equals the other, or lies in it."""
     first, second = parts_of(path), parts_of(to)
     shorter = min(len(first), len(second))
     if first[:shorter] == second[:shorter]:
@@ -156,9 +156,9 @@ def apart(path: str, to: str) -> None:
 
 
 def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
-    """Put a copy of a file or folder in the place of what lies at `to`; how many files, and their bytes.
+    """Replace the entry at `to` with a copy of a file or folder; returns the number of files, and their bytes.
 
-    Modes are kept, links are copied as links. It is all read first: what cannot be read leaves what lies at `to`.
+    Modes are kept, links are copied as links. Everything is read first: an error in reading leaves the entry at `to`.
     """
     entries = list(_read_all(workdir, path))
     _clear(workdir, to)
@@ -170,7 +170,7 @@ def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
                 _make(folder, name, entry.mode, entry.content)
             else:
                 os.mkdir(name, 0o700, dir_fd=folder)
-    # Last of all and from the innermost: a folder that cannot be written to can still be filled before.
+    # Modes come last, from the innermost folder: until then a folder that will be read-only can be filled.
     for entry in reversed(entries):
         if entry.content is None and entry.target is None:
             with folder_of(workdir, f"{to}/{entry.path}".rstrip("/")) as (folder, name):
@@ -212,7 +212,7 @@ def _read_all(workdir: Path, path: str) -> Iterator[_Entry]:
 
 
 def _clear(workdir: Path, path: str) -> None:
-    """Remove what lies at a path."""
+    """Remove the entry at a path."""
     try:
         with folder_of(workdir, path) as (folder, name):
             if kind_of(os.stat(name, dir_fd=folder, follow_symlinks=False)) == "folder":

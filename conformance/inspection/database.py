@@ -1,4 +1,4 @@
-"""What is done with the database of an implementation: it is inspected, or a row is put into it. Standard library only.
+"""Work on the database of an implementation: it is inspected, or a row is put into it. Standard library only.
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
 input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
@@ -26,17 +26,17 @@ from typing import Any
 
 MAX_ROWS = 10_000
 MAX_OBJECTS = 1_000
-# Bytes of a cell that are shown as they are.
+# Bytes of a cell that are shown unchanged.
 MAX_CELL = 8192
-# Bytes of one look in all; with its quotes escaped it still fits into a line of evidence.
+# Bytes of one inspection in all; with its quotes escaped it still fits into a line of evidence.
 MAX_LOOK = 1_500_000
 _MAX_VALUE = 64 * 1024 * 1024
 _MEMORY = 1024 * 1024 * 1024
 _FILE = 256 * 1024 * 1024
 _MAX_SAFE = 2**53 - 1
-# So many instructions of SQLite's machine go by between two looks at the time.
+# So many instructions of SQLite's machine go by between two readings of the clock.
 _INSTRUCTIONS = 10_000
-# What the time limit inside SQLite cannot end is ended by a signal, so many seconds later.
+# A signal ends what the time limit inside SQLite cannot end, so many seconds later.
 _GRACE_S = 2
 
 
@@ -49,7 +49,7 @@ class _Text(bytes):
 
 
 def nothing(*, exists: bool, error: str | None, digest: str | None = None) -> dict[str, Any]:
-    """What a look shows that saw no database: it is not there, or `error` says why it cannot be read."""
+    """What an inspection shows without a database: it is not there, or `error` says why it cannot be read."""
     return {
         "exists": exists,
         "error": error,
@@ -72,7 +72,7 @@ def _opened(path: str, seconds: float, busy: float) -> Iterator[sqlite3.Connecti
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 50)
         connection.text_factory = _Text
-        # What the schema calls may have side effects or be made to mislead; only built-in, harmless functions run.
+        # Functions in a schema may have side effects or be replaced; only built-in, harmless functions run.
         connection.execute("PRAGMA trusted_schema=OFF")
         yield connection
     finally:
@@ -92,7 +92,7 @@ def cell(value: Any) -> Any:
     if isinstance(value, int):
         return value if abs(value) <= _MAX_SAFE else {"integer": str(value)}
     if isinstance(value, float):
-        # JSON would not tell 1.0 from 1, and has no infinity.
+        # JSON does not distinguish 1.0 from 1, and has no infinity.
         return {"real": repr(value)} if math.isinf(value) or value == int(value) else value
     if isinstance(value, bytes):
         kind = "text" if isinstance(value, _Text) else "blob"
@@ -122,7 +122,7 @@ def _stored(given: Any) -> tuple[str, Any]:
 
 
 def inspect(path: str, seconds: float) -> dict[str, Any]:
-    """All that the database at `path` holds, a copy that no other process uses."""
+    """The whole content of the database at `path`, a copy that no other process uses."""
     try:
         with _opened(path, seconds, busy=0.0) as connection:
             return _look(connection)
@@ -175,7 +175,7 @@ def _integrity(connection: sqlite3.Connection) -> str:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             raise
-        # A constraint may call what only its owner knows.
+        # A constraint may call a function that only its owner has.
         return f"not checked: {_words(error)}"
 
 
@@ -209,7 +209,7 @@ def _indexes(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]
 def _rows(
     connection: sqlite3.Connection, table: str, columns: Sequence[Mapping[str, Any]], left: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows in the order of their text, because a table has none; and how many bytes are left for others."""
+    """The rows in the order of their text, because a table has none; and how many bytes are left for other tables."""
     names = [column["name"] for column in columns if column["hidden"] != 1]
     wanted = ", ".join(map(_quoted, names))
     found: list[tuple[str, dict[str, Any]]] = []
@@ -232,7 +232,7 @@ def add(
     or_replace: bool,  # noqa: FBT001 - a member of a request
     seconds: float,
 ) -> dict[str, Any]:
-    """Put rows into a table, all or none. `inserted` is false where a constraint refused one, null where anything else.
+    """Put rows into a table, all or none. `inserted` is false if a constraint refused one, null for any other error.
 
     Foreign keys are enforced, and triggers run.
     """
@@ -257,13 +257,13 @@ def add(
 
 
 def switch(path: str, journal_mode: str, seconds: float) -> str | None:
-    """Put a database that no process has open into the journal mode `wal` or `delete`; why that could not be done."""
+    """Put a database that no process has open into the journal mode `wal` or `delete`; returns why it failed."""
     try:
         with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
             (found,) = connection.execute(f"PRAGMA journal_mode={_quoted(journal_mode)}").fetchone()
     except sqlite3.Error as error:
         return _words(error)
-    # SQLite answers with the mode that it has then, and raises nothing where it kept the old one.
+    # SQLite answers with its present mode, and raises no error where it kept the old one.
     return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
 
 

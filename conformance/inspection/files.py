@@ -1,4 +1,4 @@
-"""Reading from a workdir that an adapter shares: no link is followed, nothing but plain files is opened.
+"""Reads from a workdir that an adapter shares. It follows no link, and opens only plain files.
 
 Paths are relative to the workdir, with slashes. Everything raises OSError, FileNotFoundError where nothing is there.
 """
@@ -19,9 +19,9 @@ from typing import Any
 
 from holdfast.vectors.jcs.canaries import occurring
 
-# Beyond this a file is neither hashed nor copied.
+# A larger file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024
-# Beyond this its bytes are not shown.
+# The bytes of a larger file are not shown.
 MAX_SHOWN = 64 * 1024
 MAX_ENTRIES = 10_000
 # Bytes of all paths that a listing shows.
@@ -45,9 +45,9 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 
 def shown(path: str) -> str:
-    """A path as it is told: what in it is not UTF-8 stands as `\\xNN`, and so does a backslash, `\\x5c`.
+    """A path as it is reported: what in it is not UTF-8 stands as `\\xNN`, and so does a backslash, `\\x5c`.
 
-    So no two names are told alike.
+    So no two names are reported alike.
     """
     return os.fsencode(path).replace(b"\\", b"\\x5c").decode("utf-8", "backslashreplace")
 
@@ -76,7 +76,7 @@ def folder_of(workdir: Path, path: str, *, make: bool = False) -> Iterator[tuple
 
 
 def facts_of(workdir: Path, path: str) -> dict[str, Any]:
-    """What a file is: {exists, kind, mode, size, sha256, bytes}.
+    """A description of a file: {exists, kind, mode, size, sha256, bytes}.
 
     The last three are null for what is no plain file, sha256 for one of more than MAX_FILE bytes, and `bytes`
     (base64url) for one of more than MAX_SHOWN.
@@ -93,7 +93,7 @@ def facts_of(workdir: Path, path: str) -> dict[str, Any]:
                 found["size"] = state.st_size
                 if state.st_size <= MAX_FILE:
                     data = read_plain(folder, name, MAX_FILE)
-                    # It may have grown meanwhile; what is told must be of one moment.
+                    # It may have grown meanwhile; what is reported must be of one moment.
                     found["size"], found["sha256"] = len(data), hashlib.sha256(data).hexdigest()
                     if len(data) <= MAX_SHOWN:
                         found["bytes"] = base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
@@ -103,7 +103,7 @@ def facts_of(workdir: Path, path: str) -> dict[str, Any]:
 
 
 def kind_of(state: os.stat_result) -> str:
-    """What it is: file, folder, link or other."""
+    """The kind of an entry: file, folder, link or other."""
     return next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
 
 
@@ -115,7 +115,7 @@ def tree_of(workdir: Path, path: str) -> dict[str, Any]:
     """
     found: list[dict[str, Any]] = []
     length = 0
-    # As an empty path the workdir itself; any other is opened from it part by part.
+    # An empty path means the workdir itself; any other is opened from it part by part.
     ways = ["" if path == "." else path]
     top = ways[0]
     while ways:
@@ -126,7 +126,7 @@ def tree_of(workdir: Path, path: str) -> dict[str, Any]:
                     try:
                         state = os.stat(name, dir_fd=folder, follow_symlinks=False)
                     except FileNotFoundError:
-                        # It went between two looks.
+                        # It went between two inspections.
                         continue
                     below = f"{way}/{name}".lstrip("/")
                     kind = kind_of(state)
@@ -153,7 +153,7 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
 
     `wanted` are the spellings of each canary. All bytes of all plain files are read, the targets of links and every
     path as well; `which` is the number of the canary from 0, `files` and `bytes` how much was read. `error` says why
-    nothing can be told: no such folder, too much in it, a file that cannot be read.
+    nothing can be reported: no such folder, too much in it, a file that cannot be read.
     """
     nothing: dict[str, Any] = {"error": None, "files": 0, "bytes": 0, "found": []}
     listed = tree_of(workdir, path)
@@ -168,7 +168,7 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
         except FileNotFoundError:
             if "\\x" in at:
                 return {**nothing, "error": f"{at} cannot be read: its name is not UTF-8, or it went meanwhile"}
-            # It went between two looks; its name was there all the same.
+            # It went between two inspections; its name was there all the same.
             data = b""
         except OSError as error:
             return {**nothing, "error": f"{at} cannot be read: {error.strerror}"}
@@ -182,7 +182,7 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
 
 
 def _searched(workdir: Path, path: str, kind: str, most: int) -> bytes:
-    """What a file holds, one byte more than `most` at the most, or where a link leads. Raises OSError."""
+    """The content of a file, at most one byte more than `most`, or the target of a link. Raises OSError."""
     if kind not in {"file", "link"}:
         return b""
     with folder_of(workdir, path) as (folder, name):
@@ -212,7 +212,7 @@ def read_plain(folder: int, name: str, most: int) -> bytes:
 
 
 def rules_of(workdir: Path, path: str) -> dict[str, str]:
-    """The .gitignore files that may speak of `path`, by their folder; links and what is too long are left out."""
+    """The .gitignore files that may apply to `path`, by their folder, without links and files that are too long."""
     parts = parts_of(path)
     found: dict[str, str] = {}
     for depth in range(len(parts)):
@@ -249,7 +249,7 @@ def copy_database(workdir: Path, path: str, into: Path) -> Copied:
                 if not why:
                     return Copied(exists=True, digest=digest)
         except (FileNotFoundError, NotADirectoryError):
-            # Once is no proof: it may have been in the middle of being replaced.
+            # One look is no proof: the file may have been in the middle of a replacement.
             if attempt:
                 return Copied(exists=False)
         except OSError as error:
@@ -259,7 +259,7 @@ def copy_database(workdir: Path, path: str, into: Path) -> Copied:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A file as it is now. When it was last read is no part of it: copying changes that."""
+    """The state of a file now. Its last reading is no part of it: copying changes that."""
 
     mode: int
     number: int

@@ -1,4 +1,4 @@
-"""The process that opens databases: started when it is needed, waited for within a limit, replaced when it dies."""
+"""The process that opens databases: it starts when needed, has a time limit, and is replaced when it dies."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import threading
 import time
 from typing import Any
 
-# What an operation may take. All that an honest store holds is read in a fraction of a second.
+# The time limit of an operation. The whole content of an honest store is read in a fraction of a second.
 LIMIT_S = 8.0
-# How much later than the operation's own limit the process is given up, which is before its own alarm.
+# The kit gives the process up so much later than the operation's own limit, which is before the process's own alarm.
 _GRACE_S = 1.5
 
 
 class HelperError(Exception):
-    """The process died over a request, or did not answer it in time."""
+    """The process died during a request, or did not answer it in time."""
 
 
 class Helper:
@@ -49,14 +49,14 @@ class Helper:
                 status = self._end()
                 raise HelperError(_how(status) if not isinstance(error, TimeoutError) else str(error)) from error
             except BaseException:
-                # An answer that was not waited for would be taken for the next one's.
+                # A late answer would be taken for the answer to the next request.
                 self._end()
                 raise
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            # -P: the adapter's folder, or the user's, is no place to import from.
+            # -P: nothing must be imported from the adapter's folder, or the user's.
             argv = [sys.executable, "-P", "-m", "holdfast.conformance.inspection.database"]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(
@@ -80,7 +80,7 @@ class Helper:
         return b"".join(pieces)
 
     def _end(self) -> int:
-        """End the process; how it ended. A signal of ours does not hide one that it died of before."""
+        """End the process; returns how it ended. A signal of the kit does not hide one that ended it before."""
         process, self._process = self._process, None
         if process is None:
             return 0

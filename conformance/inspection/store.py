@@ -1,4 +1,4 @@
-"""What a driver does to look: each function carries one step out and returns its value (docs/case-language.md)."""
+"""The inspections of a driver: each function carries one step out and returns its value (docs/case-language.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def inspect(workdir: Path, path: str) -> dict[str, Any]:
-    """What is in the database at `path` in the workdir. Nothing there is touched: a copy is opened. Raises OSError."""
+    """The content of the database at `path` in the workdir. Only a copy is opened. Raises OSError."""
     with tempfile.TemporaryDirectory(prefix="look-", dir=workdir.parent) as folder:
         copy = Path(folder, "copy.db")
         copied = files.copy_database(workdir, path, copy)
@@ -35,7 +35,7 @@ def inspect(workdir: Path, path: str) -> dict[str, Any]:
 
 
 def facts(workdir: Path, path: str) -> dict[str, Any]:
-    """What the file at `path` in the workdir is, and whether git would ignore it. Raises OSError."""
+    """The description of the file at `path` in the workdir, and whether git would ignore it. Raises OSError."""
     found = files.facts_of(workdir, path)
     rules = files.rules_of(workdir, path)
     try:
@@ -48,18 +48,18 @@ def facts(workdir: Path, path: str) -> dict[str, Any]:
 
 
 def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
-    """Write a file of these bytes into the workdir. Raises OSError."""
+    """Write a file with these bytes into the workdir. Raises OSError."""
     changing.write(workdir, path, data)
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def tree(workdir: Path, path: str) -> dict[str, Any]:
-    """Everything below a folder of the workdir. Raises OSError."""
+    """A list of everything below a folder of the workdir. Raises OSError."""
     return files.tree_of(workdir, path)
 
 
 def search(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
-    """In which files below a folder of the workdir canaries can be read. Raises OSError."""
+    """The files below a folder of the workdir in which canaries can be read. Raises OSError."""
     return files.search(workdir, path, [spellings(canary) for canary in canaries])
 
 
@@ -70,13 +70,13 @@ def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
 
 
 def copy(workdir: Path, path: str, to: str) -> dict[str, Any]:
-    """Put a copy of a file or folder of the workdir to another place in it. Raises OSError."""
+    """Copy a file or folder of the workdir to another place in it. Raises OSError."""
     count, size = changing.copy(workdir, path, to)
     return {"to": to, "files": count, "size": size}
 
 
 def tamper(workdir: Path, path: str, change: Mapping[str, Any]) -> str | None:
-    """Change a file of the workdir; what kept it from that. Raises OSError."""
+    """Change a file of the workdir; returns why it failed. Raises OSError."""
     if "journal_mode" in change:
         return switch(workdir, path, change["journal_mode"])
     return changing.alter(workdir, path, change)
@@ -91,7 +91,7 @@ def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[st
 
 
 def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    """Put rows into a copy of the database that is thrown away. Raises OSError."""
+    """Put rows into a copy of the database, which is then removed. Raises OSError."""
     with tempfile.TemporaryDirectory(prefix="probe-", dir=workdir.parent) as folder:
         copy = Path(folder, "copy.db")
         copied = files.copy_database(workdir, path, copy)
@@ -101,7 +101,7 @@ def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_repla
 
 
 def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
-    """Put the database itself into a journal mode, as SQLite does it; what kept it from that. Raises OSError."""
+    """Let SQLite put the database itself into a journal mode; returns why it failed. Raises OSError."""
     if files.facts_of(workdir, path)["kind"] != "file":
         return f"there is no database at {path}"
     try:

@@ -1,8 +1,8 @@
-"""The identity of an adapter: which files it consists of, as far as that can be known, and what was not hashed.
+"""The identity of an adapter: its files, as far as they can be known, and what was not hashed.
 
-Counted are the files of its command line, those that the caller names, and those that its processes were seen to have
-outside of the folders of the system. A path is written so that it does not depend on where a checkout lies: below the
-folder of the program, else below the current folder, else as a bare name.
+It counts the files of the command line, those that the caller names, and those that the adapter's processes use outside
+of the folders of the system. A path is written so that it does not depend on the place of a checkout: below the folder
+of the program, else below the current folder, else as a bare name.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pathlib import Path
 
 from holdfast.reports.evidence import Artefact, Artefacts, NotHashed, Redactor, Source
 
-# By the file hierarchy standard these belong to the machine, not to what is built and deployed.
+# By the file hierarchy standard these folders belong to the machine, not to what is built and deployed.
 SYSTEM = tuple(map(Path, "/usr /lib /lib32 /lib64 /libx32 /bin /sbin /etc /proc /sys /dev".split()))
 _INTERPRETER = re.compile(
     r"(python|pypy|node|nodejs|deno|bun|ruby|jruby|perl|php|lua|luajit|java|dotnet|mono|Rscript|erl|elixir|escript|guile"
     r"|tclsh|sh|bash|dash|zsh|ksh|ash|busybox|env|nice|timeout|setsid|stdbuf|sudo|npx|npm|go|cargo|uv)[0-9.\-]*\Z"
 )
-# What makes the folder beside an interpreter's `bin` its library.
+# These mark the folder beside an interpreter's `bin` as its library.
 _LIBRARIES = ("python*", "pypy*", "node_modules", "ruby", "perl*", "php", "modules")
 _REFERENCE = "holdfast.reference_impl"
 _SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".svn"})
-# A folder with more files is not what somebody ships; the bound keeps `--adapter-file /` from never ending.
+# A folder with more files is no product; the bound keeps `--adapter-file /` from running without end.
 MAX_FILES = 50_000
-# As much is hashed in a few seconds.
+# So much is hashed in a few seconds.
 MAX_BYTES = 4 << 30
 
-# What is never hashed, of any adapter.
+# These files are never hashed, for any adapter.
 ALWAYS = (
     NotHashed("folders of the system", "interpreters and libraries there belong to the machine, not to the adapter"),
     NotHashed("what was read and closed again", "modules and settings above all; --adapter-file names them"),
@@ -61,7 +61,7 @@ class _Taken:
 
 
 class Identity:
-    """Collects what an adapter consists of: from the start of a run to its end."""
+    """Collects the files of an adapter: from the start of a run to its end."""
 
     def __init__(
         self,
@@ -90,18 +90,18 @@ class Identity:
             self._take_reference()
 
     def saw(self, paths: Iterable[str], *, scratch: Path | None = None) -> None:
-        """Count files that processes of the adapter were seen to have; those below `scratch` are of the run itself."""
+        """Count files that processes of the adapter use; those below `scratch` belong to the run itself."""
         if scratch is not None:
             self._beside.append(scratch)
         found = sorted({path for text in paths if (path := self._loaded(text)) is not None})
-        # An interpreter's library is known by its program, so programs go first.
+        # The program identifies an interpreter's library, so programs go first.
         programs = [path for path in found if self._is_interpreter(path)]
         for path in found:
             if path not in programs and not self._is_of_machine(path) and path not in self._taken:
                 self._take_loaded(path)
 
     def conclude(self) -> Artefacts:
-        """The line: every file once more, as it is now."""
+        """The line: every file a second time, as it is now."""
         changed = [taken.name for taken in self._taken.values() if _changed(taken)]
         files = [Artefact(taken.name, taken.sha256, taken.source) for taken in self._taken.values()]
         return Artefacts.of(files, not_hashed=self._not_hashed, changed=changed)
@@ -143,7 +143,7 @@ class Identity:
             return
         with contextlib.suppress(OSError):
             if source.stat().st_ctime_ns > self._started_ns:
-                # Unpacked or compiled at its start, under another name each time.
+                # A file that is unpacked or compiled at each start, under another name each time.
                 self._skip(source, "it was made or changed after the run began")
                 return
         self._take(source, Source.LOADED)
@@ -193,12 +193,12 @@ class Identity:
         bases = [*self._bases, *([] if base is None else [base])]
         relative = next((path.relative_to(each) for each in bases if path.is_relative_to(each)), Path(path.name))
         text = relative.as_posix()
-        # A name may hold a line end or bytes that are no text, which a line of the digest must not.
+        # A name may hold a line end or bytes that are no text; a line of the digest must not.
         return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _command_files(command: Sequence[str], redactor: Redactor, left_out: set[NotHashed]) -> Iterator[Path]:
-    """The files that stand on a command line: the program, and every word, or what follows its `=`, that is a path."""
+    """The files of a command line: the program, and every word, or the part after its `=`, that is a path."""
     for number, (word, shown) in enumerate(zip(command, redactor.command(command), strict=True)):
         if word != shown:
             left_out.add(NotHashed(f"word {number} of the command line", "it looks like a secret"))
@@ -213,7 +213,7 @@ def _command_files(command: Sequence[str], redactor: Redactor, left_out: set[Not
 
 
 def _real(path: Path) -> Path | None:
-    """Where the path leads, None if nowhere."""
+    """The target of the path, None if there is none."""
     try:
         return path.resolve(strict=True)
     except (OSError, ValueError, RuntimeError):
@@ -221,7 +221,7 @@ def _real(path: Path) -> Path | None:
 
 
 def _source_of(path: Path) -> Path:
-    """The module that a compiled one was made of, whose bytes do not depend on when it was checked out."""
+    """The source of a compiled module, whose bytes do not depend on the time of the checkout."""
     if path.suffix == ".pyc" and path.parent.name == "__pycache__":
         module = path.parent.parent / f"{path.name.partition('.')[0]}.py"
         return module if module.is_file() else path
@@ -265,7 +265,7 @@ def _sha256(path: Path) -> str:
 
 
 def _changed(taken: _Taken) -> bool:
-    """Whether a file has other bytes than at the start. The kernel sets the time of a change, so it is asked first."""
+    """Whether a file has other bytes than at the start. The time of the change, which the kernel keeps, comes first."""
     try:
         return _stamp(taken.path) != taken.stamp and _sha256(taken.path) != taken.sha256
     except OSError:

@@ -1,4 +1,4 @@
-"""The engine of a run: janitor, launcher, workers and workdirs, and the running of one case after the other."""
+"""The engine of a run: it has janitor, launcher, workers and workdirs, and runs one case after the other."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
-# A layer of faults goes on for so long if nothing else is said: the quick sweep of a store that restarts at once. What
-# a power loss leaves at each acknowledgement is tried without a limit of time.
+# The default time of a layer of faults: the quick sweep of a store that restarts at once. The states after a power loss
+# at each acknowledgement are tried without a limit of time.
 FAULT_SECONDS = 4.0
-# What a process of xdist has to say at its end: the files that its adapter was seen to have.
+# The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What a run needs to know in every process it has. Everything is JSON, so that it can be handed over."""
+    """The settings of a run that each of its processes needs. All values are JSON, so that they can be handed over."""
 
     adapter: tuple[str, ...]
     contracts: tuple[str, ...]
@@ -58,7 +58,7 @@ class RunSettings:
     workdir: str | None = None
     # Seconds for each layer of faults, beyond what is tried in any case.
     fault_seconds: float = FAULT_SECONDS
-    # Where the states of a disk go that broke a promise; nowhere if None.
+    # The folder for the states of a disk that broke a promise; None keeps none.
     keep: str | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """A case that ran: its judgement and everything that goes into the evidence."""
+    """A case that ran: its judgement and all that it adds to the evidence."""
 
     case: str
     clauses: tuple[str, ...]
@@ -102,7 +102,7 @@ class CaseResult:
 
 
 class Engine:
-    """Runs cases against one adapter. A context manager: leaving it ends every process and removes every folder."""
+    """Runs cases against one adapter. A context manager: its exit ends every process and removes every folder."""
 
     def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
@@ -127,7 +127,7 @@ class Engine:
             )
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
-            # What a look takes does not become less with shorter deadlines.
+            # Shorter deadlines do not shorten an inspection.
             HELPER.slow = max(1.0, self.settings.slow)
             stack.callback(HELPER.close)
             stack.callback(setattr, HELPER, "slow", 1.0)
@@ -138,24 +138,24 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            # Ctrl-C above all: the deadlines of an orderly end, times --slow, are not for someone who wants out.
+            # For Ctrl-C above all: a user who cancels does not wait for the deadlines of an orderly end, times --slow.
             self.pool.abort()
             for launcher in self._launchers:
                 launcher.hurry()
         self._stack.close()
 
     def greet(self) -> Greeting:
-        """What the adapter said of itself the first time it was asked. Raises StartError, GreetingError or Exhausted.
+        """What the adapter said of itself in its first hello. Raises StartError, GreetingError or Exhausted.
 
-        It holds for the whole run, as it stands in the evidence: what a worker says later cannot widen the excuses,
-        and a worker that no longer comes up is met by the case, once.
+        It holds for the whole run, as the evidence has it: a later hello of a worker cannot widen the excuses. The case
+        itself, once, meets a worker that no longer comes up.
         """
         if self._greeting is None:
             self._greeting = self.pool.get(0).greeting
         return self._greeting
 
     def loaded(self) -> frozenset[str]:
-        """The files that the adapter's processes were seen to have so far."""
+        """The files that the adapter's processes used so far."""
         return self.pool.loaded()
 
     def _workdir(self) -> Path:
@@ -165,7 +165,7 @@ class Engine:
         return folder
 
     def provision(self, contract: str) -> Mapping[str, str]:
-        """The config of every session of `contract`; its launcher is started the first time. Raises StartError."""
+        """The config of every session of `contract`. The first call starts its launcher. Raises StartError."""
         return self._provision(contract, Stores.ANYWHERE)
 
     def _provision(self, contract: str, stores: Stores) -> Mapping[str, str]:
@@ -175,8 +175,8 @@ class Engine:
         return self._configs[key]
 
     def _launch(self, contract: str, stores: Stores) -> Mapping[str, str]:
-        # Not below the others: the path of a server's socket must be short, and only what lies here is gone at the end
-        # even if the launcher is killed before it could say what it has made.
+        # Not below the others: the path of a server's socket must be short. And only what lies here is removed at the
+        # end even if the launcher is killed before it could report what it has made.
         folder = self._janitor.make_folder(parent=self.root.parent)
         launcher = Launcher(
             self.settings.launcher,
@@ -199,7 +199,7 @@ class Engine:
         return Driver(self.pool, self._workdir(), config=self.provision(contract))
 
     def not_claimed(self, contract: str) -> Mapping[str, str]:
-        """What of that contract the adapter says it lacks, with its reasons; nothing if it cannot be asked."""
+        """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
         try:
             claim = self.greet().claim(contract)
         except (StartError, GreetingError, Exhausted):
@@ -214,12 +214,12 @@ class Engine:
             return CaseResult(case.id, case.clauses, refused, (), (), 0.0)
         twin: tuple[Record, ...] = ()
         twin_judgement = Judgement(Verdict.CONFORMS)
-        # Which side comes first is up to the seed, so that an adapter cannot tell the two by their order.
+        # The seed decides which side comes first, so that an adapter cannot distinguish the two by their order.
         twin_first = case.twin is not None and twin_goes_first(case, self.settings.seed)
         if twin_first:
             twin_judgement, twin = self._side(contract, case, Side.TWIN)
             if self.pool.exhausted:
-                # No worker is left for the other side; what ended the last one is what there is to say.
+                # No worker is left for the other side; the end of the last one is the result.
                 return self._result(case.id, case.clauses, twin_judgement, (), twin, started)
         judgement, main = self._side(contract, case, Side.MAIN)
         if judgement.verdict is Verdict.CONFORMS and case.twin is not None and not twin_first:
@@ -229,7 +229,7 @@ class Engine:
         return self._result(case.id, case.clauses, judgement, main, twin, started)
 
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
-        """Run a suite test at a bench of its own. What it raises that is no finding is a fault of the kit."""
+        """Run a suite test at a bench of its own. An exception that is no finding is a fault of the kit."""
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
@@ -253,7 +253,7 @@ class Engine:
         )
 
     def surface(self, contract: Contract) -> SurfaceLine:
-        """Which store the sessions of `contract` use, seen in one of its own. What goes wrong is said in the line."""
+        """The store that the sessions of `contract` use, found in a session of its own. The line reports an error."""
         bench = self._bench(contract, f"{contract.name}/surface")
         try:
             self.provision(contract.name)
@@ -264,7 +264,7 @@ class Engine:
             return unseen(contract, judgement.detail)
 
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
-        """Let a fault strike during its workload. Faults of one workload share what was prepared and recorded."""
+        """Let a fault strike during its workload. Faults of one workload share its preparation and its recording."""
         started = time.monotonic()
         if self.pool.exhausted:
             return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
@@ -308,7 +308,7 @@ class Engine:
 
     @property
     def _volatile(self) -> str | None:
-        """The kind of file system that the workdirs lie on, if it keeps nothing."""
+        """The kind of file system below the workdirs, if it is volatile."""
         kind = filesystem_of(self.root)
         return kind if kind in VOLATILE else None
 
@@ -346,7 +346,7 @@ class Engine:
         try:
             greeting = self.greet()
         except (StartError, GreetingError, Exhausted):
-            # The case itself will meet the same end and say so.
+            # The case itself will meet the same end and report it.
             return None
         not_claimed = self.not_claimed(contract.name)
         lacking = {name: not_claimed[name] for name in case.needs & {*not_claimed}}
@@ -364,13 +364,13 @@ class Engine:
 
 
 def twin_goes_first(case: Case, seed: str) -> bool:
-    """Whether the twin of `case` runs before the case itself under `seed`; a coin fixed by both."""
+    """Whether the twin of `case` runs before the case itself; `seed` and `case` decide it."""
     coin = hashlib.sha256(f"{seed}\x1f{case.id}\x1forder".encode()).digest()
     return coin[0] % 2 == 1
 
 
 def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
-    """What an exception says. Hypothesis bundles several failures; the worst finding counts."""
+    """The text of an exception. Hypothesis bundles several failures; the worst finding counts."""
     findings = list(_findings_in(error))
     if findings:
         order = list(Verdict)

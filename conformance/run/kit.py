@@ -1,6 +1,6 @@
 """The identity of the kit: one digest over everything that can move a verdict.
 
-That is every file of the installed package, whatever its suffix, and the versions of the libraries that it requires.
+That is every file of the installed package, with any suffix, and the versions of the libraries that it requires.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from holdfast.specs import strictjson
 
 _PACKAGE = "holdfast"
-# The reference is judged and does not judge. What Python compiles for itself follows from the sources.
+# The reference is judged and does not judge. Files that Python compiles for itself follow from the sources.
 _LEFT_OUT = frozenset({"reference_impl", "__pycache__"})
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -64,5 +64,5 @@ def _installed(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        # A marker of its requirement excludes it here, or somebody removed it.
+        # A marker of its requirement excludes it here, or a user removed it.
         return "absent"

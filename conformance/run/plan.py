@@ -1,4 +1,4 @@
-"""The plan of a contract: every case it calls for, in order. Derived from what is installed, never from a run."""
+"""The plan of a contract: every case of it, in order. It is derived from the installed contract, never from a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The pytest plugin: collects the cases of contracts as items and hands their results on.
+"""The pytest plugin: collects the cases of contracts as items and passes their results on.
 
-`-k`, `-x` and xdist are pytest's. Only the controlling process sees `pytest_holdfast_result`, so
-only it writes evidence, whatever the number of workers.
+pytest provides `-k`, `-x` and xdist. Only the controlling process receives `pytest_holdfast_result`, so only it writes
+evidence, for any number of workers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Hooks:
 
     @pytest.hookspec(firstresult=True)
     def pytest_holdfast_engine(self) -> Engine | None:
-        """An engine that runs already, to be used in this process instead of a new one."""
+        """An engine that already runs, for use in this process instead of a new one."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_holdfast_excused(self, result: CaseResult) -> str | None:
@@ -91,7 +91,7 @@ class _Runner:
         return file
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Narrow to what is asked for; here, because under xdist only the workers collect."""
+        """Keep the cases that are asked for; here, because under xdist only the workers collect."""
         clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
         faults = not config.getoption(_FAULTS)
 
@@ -120,7 +120,7 @@ class _Runner:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """In the controlling process every report comes by here."""
+        """In the controlling process every report passes through here."""
         if hasattr(self._config, "workerinput"):
             return
         data = getattr(report, _ATTRIBUTE, None)
@@ -128,7 +128,7 @@ class _Runner:
             self._config.hook.pytest_holdfast_result(result=result_from(data))
 
     def pytest_sessionfinish(self) -> None:
-        """A process of xdist hands over what it saw of its adapter; it has an engine of its own."""
+        """A process of xdist hands over the files of its adapter; it has an engine of its own."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None and self._own is not None:
             output[LOADED] = sorted(self._own.loaded())
@@ -195,11 +195,11 @@ class CaseItem(pytest.Item):
             raise CaseFailure(self.result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
-        """One line: what there is to report of a case is drawn from the evidence."""
+        """One line: the report of a case is made from the evidence."""
         return excinfo.exconly()
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it stands."""
+        """The place of the case."""
         return self.path, None, self.planned.id
 
 
@@ -227,7 +227,7 @@ class FaultItem(CaseItem):
     """A fault that strikes during a workload."""
 
     def run_case(self) -> CaseResult:
-        """Run the layer and judge what it left."""
+        """Run the layer and judge its report."""
         fault = self.contract.fault(self.planned.id)
         assert fault is not None
         return self.runner.engine.run_fault(self.contract, fault)
@@ -247,7 +247,7 @@ def asdict_result(result: CaseResult) -> dict[str, Any]:
 
 
 def _shallow(value: CaseResult | Judgement | Record) -> dict[str, Any]:
-    """The members of a record. `asdict` copies all that is in them, which takes longer than some cases do."""
+    """The members of a record. `asdict` copies all values in them, which takes longer than some cases do."""
     return {member.name: getattr(value, member.name) for member in fields(value)}
 
 

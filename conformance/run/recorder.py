@@ -41,13 +41,13 @@ from holdfast.specs import Contract
 
 
 def pin_of(contract: Contract) -> ContractPin:
-    """The contract as a header names it."""
+    """The contract in the form of a header."""
     return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What the caller of a run says of it: where its seed came from, a nonce and a revision if there are any."""
+    """The caller's description of a run: the source of its seed, and a nonce and a revision if there are any."""
 
     seed_origin: SeedOrigin
     nonce: str | None = None
@@ -64,9 +64,9 @@ def header_of(
     expression: str | None,
     faults: bool,
 ) -> Header:
-    """The header of a run; `greeting` is None if the adapter did not come as far as hello. `started` is aware.
+    """The header of a run; `greeting` is None if the adapter did not reach its hello. `started` is aware.
 
-    `faults`: whether any are to strike; then the header says what can be tried here.
+    `faults` says whether any are to strike; then the header says which can be tried here.
     """
     said = None if greeting is None else greeting.implementation
     return Header(
@@ -93,7 +93,7 @@ def header_of(
 
 
 def environment() -> Mapping[str, str]:
-    """What may matter of this machine, for a header."""
+    """The properties of this machine that may matter, for a header."""
     return {
         "python": platform.python_version(),
         "system": platform.system(),
@@ -106,7 +106,7 @@ def environment() -> Mapping[str, str]:
 
 
 def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
-    """What of the faults that the contracts call for can be tried here, and why others not."""
+    """Which faults of the contracts can be tried here, and why the others cannot."""
     if not any(contract.faults for contract in contracts):
         return {}
     untested = not_tested()
@@ -155,11 +155,11 @@ class Recorder:
         )
 
     def surface(self, line: SurfaceLine) -> None:
-        """Say which store the run used. Raises EvidenceError."""
+        """Write which store the run used. Raises EvidenceError."""
         self._writer.write(line)
 
     def finish(self, artefacts: Artefacts, *, verdict: str, exit_status: int) -> None:
-        """Say what ran, and complete the run. Raises EvidenceError."""
+        """Write what ran, and complete the run. Raises EvidenceError."""
         self._writer.write(artefacts)
         self._writer.finish(verdict=verdict, exit_status=exit_status)
 
@@ -169,15 +169,15 @@ class Recorder:
         return self._writer.is_complete
 
     def reread(self) -> Run:
-        """The completed run, of the very bytes that were written. Raises EvidenceError."""
+        """The completed run, from the same bytes that were written. Raises EvidenceError."""
         return self._writer.reread()
 
     def confirm(self) -> None:
-        """That the completed run stands on the disk as it was written. Raises EvidenceError."""
+        """Check that the completed run stands on the disk as it was written. Raises EvidenceError."""
         self._writer.confirm()
 
     def close(self) -> None:
-        """Leave the run as it is; without `finish` it has no footer and not its name."""
+        """Leave the run as it is; without `finish` it has no footer and does not get its name."""
         self._writer.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The results of a run for other tools: what its evidence says, in the terms that JUnit and Allure share."""
+"""The results of a run for other tools: its evidence, in the terms that JUnit and Allure share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.specs.model import Level
 from holdfast.specs.strictjson import canonical
 from holdfast.specs.typed import written
 
-# A transcript is an attachment to read, not evidence; the evidence has all of it.
+# A transcript is an attachment for a reader, not evidence; the evidence has all of it.
 MAX_TRANSCRIPT = 256 * 1024
 MISSING = "missing"
 
@@ -138,7 +138,7 @@ def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
         return Outcome.PASSED
     if (verdict is Verdict.UNSUPPORTED and not binds) or (line.excused is not None and can_be_excused(verdict)):
         return Outcome.SKIPPED
-    # A missing result is no failure of the implementation either.
+    # A missing result is no failure of the implementation, either.
     if exit_of(verdict) in {Exit.INCOMPLETE, Exit.KIT} or line.silence == Silence.MISSING.value:
         return Outcome.ERROR
     return Outcome.FAILED
@@ -152,9 +152,9 @@ def _place(line: VerdictLine) -> str:
 
 
 def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> str:
-    """The exchanges of the side that failed, of both where none did; the one that was judged has the member `judged`.
+    """The exchanges of the failed side, or of both where none failed; the judged one has the member `judged`.
 
-    What is too long is cut at its beginning where that keeps the one that was judged.
+    A text that is too long is cut at its beginning if that keeps the judged exchange.
     """
     shown = [each for side, found in sides.items() for each in found if line.side in (None, side)]
     lines: list[str] = []

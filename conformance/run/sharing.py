@@ -1,7 +1,7 @@
 """The order in which several processes run the cases, so that all of them end at about the same time.
 
-A fault takes as long as many scripts, and the faults of one workload share one recording, which each process would make
-for itself. So the faults of a workload stay together, and each process begins with faults. Scripts come last: xdist's
+A fault takes as long as many scripts. The faults of one workload share one recording, and each process would have to
+make its own. So the faults of a workload stay together, and each process begins with faults. Scripts come last: xdist's
 `worksteal` gives each process an equal part of the list, and a process without work takes from the end of another part.
 """
 
@@ -14,7 +14,7 @@ _Item = TypeVar("_Item")
 
 
 def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_Item], Hashable | None]) -> list[_Item]:
-    """The items, reordered. `workload` names that of a fault, and is None for everything else."""
+    """The items in their new order. `workload` names the workload of a fault, and is None for every other item."""
     groups: dict[Hashable, list[_Item]] = {}
     others: list[_Item] = []
     for item in items:
@@ -25,7 +25,7 @@ def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_I
         min(parts, key=len).extend(group)
     ordered: list[_Item] = []
     for number, part in enumerate(parts):
-        # As `worksteal` cuts the list.
+        # `worksteal` cuts the list in the same way.
         size = (len(items) - len(ordered)) // (processes - number)
         room = max(0, size - len(part))
         ordered += [*part, *others[:room]]

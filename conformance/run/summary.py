@@ -1,4 +1,4 @@
-"""What a run amounts to: verdict, exit status, and the table of clauses. A projection of results, nothing more."""
+"""The summary of a run: verdict, exit status, and the table of clauses. A projection of results only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Summary:
 
 
 def missing_result(planned: PlannedCase) -> CaseResult:
-    """The result of a case that was to run and of which nothing came back."""
+    """The result of a planned case without a result."""
     judgement = Judgement(
         Verdict.NO_VERDICT, Silence.MISSING, "the case was planned and selected, and no result came back"
     )
@@ -59,8 +59,8 @@ def summarise(
 ) -> Summary:
     """Sum up. A narrowed run, an uncovered clause or no case at all is incomplete evidence.
 
-    `excused` are cases whose failure is expected: they do not bear on the exit status, unless something got
-    through or nothing was proven.
+    `excused` are cases whose failure is expected: they do not change the exit status, unless a case failed open or
+    proved nothing.
     """
     by_id = {result.case: result for result in results}
     missing = tuple(case for case in plan if case.id not in by_id)
@@ -115,7 +115,7 @@ def _opened(result: CaseResult) -> bool:
 
 
 def _counts(result: CaseResult, contracts: Sequence[Contract]) -> bool:
-    """Whether the result bears on the exit status: an unsupported SHOULD does not, everything else does."""
+    """Whether the result changes the exit status: an unsupported SHOULD does not, everything else does."""
     if result.judgement.verdict is not Verdict.UNSUPPORTED:
         return True
     clauses = [contract.clauses.get(name) for contract in contracts for name in result.clauses]

@@ -1,8 +1,8 @@
-"""Which store a run really used, for a contract with clauses that only a fitness proof of a live surface shows.
+"""Finds the store that a run used, for a contract with clauses that only a fitness proof of a live surface shows.
 
-The launcher or the adapter says where the store of a session is. It is believed after looking: in a session of its own
-the row of a request that the adapter accepts must appear there, and one that it refuses must add none. What cannot be
-said is written down as a problem; it fails no run, and the gate holds where a proof is to be tied to it.
+The launcher or the adapter names the store of a session. The harness checks that in a session of its own: the row of an
+accepted request must appear there, and a refused request must add none. A store that cannot be named is recorded as a
+problem. It fails no run, and the gate holds where a proof must be tied to the run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 # The member of a launcher's line, and of the value of an adapter's answer to `open`.
 MEMBER = "surface"
-# By these a store is found; each of them alone says where it is.
+# These members identify a store; each of them alone is enough.
 _WHERE = ("dsn", "database", "file")
 
 
 class _ProblemError(Exception):
-    """Why it cannot be said which store the run used."""
+    """Why it is unknown which store the run used."""
 
 
 def asks_for_one(contract: Contract) -> bool:
@@ -39,12 +39,12 @@ def asks_for_one(contract: Contract) -> bool:
 
 
 def unseen(contract: Contract, problem: str) -> SurfaceLine:
-    """The line of a run that cannot say which store it used."""
+    """The line of a run that does not know which store it used."""
     return SurfaceLine(contract.name, None, None, None, {}, None, {}, None, used=False, problem=problem)
 
 
 def observe(bench: Bench, launched: Mapping[str, Any] | None) -> SurfaceLine:
-    """Look at the store of a session of its own. `launched` is what the launcher says of it, if anything."""
+    """Inspect the store of a session of its own. `launched` is the launcher's description of it, if there is one."""
     found = unseen(bench.contract, "")
     try:
         with bench.session() as session:
@@ -80,7 +80,7 @@ def _placed(line: SurfaceLine, launched: Any, said: Any) -> tuple[SurfaceLine, d
 def _inspected(
     bench: Bench, session: SuiteSession, line: SurfaceLine, place: Mapping[str, Any], *, stated: bool
 ) -> SurfaceLine:
-    # The drivers of databases are heavy, and most runs need none.
+    # The drivers of databases are heavy, and most runs do not need them.
     from holdfast.conformance.fitness.errors import FitnessError, LostError
     from holdfast.conformance.fitness.server import server_of
     from holdfast.conformance.fitness.store import Login, store_at
@@ -108,7 +108,7 @@ def _inspected(
 
 def _used(bench: Bench, session: SuiteSession, store: Store) -> bool:
     """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
-    # With it comes what draws histories, which few commands need.
+    # This import brings the generator of histories along, which few commands need.
     from holdfast.conformance.suites.rs4a_replay.history import issue, request
 
     args = request(session, "lamp", nonce=issue(bench, session))

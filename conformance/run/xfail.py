@@ -1,4 +1,4 @@
-"""Expected failures: `xfail.toml` pins what is known to fail, by whom it is mended and until when it is excused.
+"""Expected failures: `xfail.toml` lists known failures, their owners and the day until which they are excused.
 
     [[expected]]
     id = "rs4a-replay/rp-02/a-fresh-nonce-does-not-buy-a-second-effect"
@@ -8,8 +8,8 @@
     issue = "https://example.org/issues/17"
     expires = 2026-03-31            # the last day
 
-An entry that no longer says the truth (its case passes, fails otherwise, is not in the plan), is past its day, or names
-a day more than 90 days away is a problem of its own: a list of excuses that is never pruned hides the next failure.
+An entry is a problem of its own if it is no longer true (its case passes, fails otherwise, is not in the plan), if its
+day is past, or if its day is more than 90 days away. A list of excuses that is never pruned hides the next failure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.specs.files import read_regular
 _ADVICE = "see specs/schemas/xfail.schema.json"
 # A list of excuses that is kept by hand is a few kilobytes.
 _LONGEST = 1024 * 1024
-# A quarter of a year: what is not mended by then is decided anew.
+# A quarter of a year: after that time an unsolved failure is decided again.
 MOST_DAYS = timedelta(days=90)
 
 
@@ -74,19 +74,19 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Expectations against results: excused cases with their entries, and what is wrong with the others."""
+    """Expectations against results: excused cases with their entries, and the problems of the other entries."""
 
     excused: Mapping[str, Expectation]
     problems: tuple[Problem, ...]
 
     @property
     def exit(self) -> Exit:
-        """EXPECTATION if any entry does not say the truth."""
+        """EXPECTATION if any entry is no longer true."""
         return Exit.EXPECTATION if self.problems else Exit.OK
 
     @property
     def listed(self) -> tuple[Expectation, ...]:
-        """What is excused, the gravest first; it stays on top of every report."""
+        """The excused cases, the gravest first; they stay at the top of every report."""
         order = list(Verdict)
         return tuple(sorted(self.excused.values(), key=lambda entry: order.index(entry.verdict)))
 
@@ -94,7 +94,7 @@ class Applied:
 def read_xfail(path: Path) -> tuple[Expectation, ...]:
     """Read an `xfail.toml`. Raises XfailError."""
     if path.exists() and not path.is_file():
-        # A pipe would be waited for, and a device may have no end.
+        # A pipe would make the reader wait, and a device may have no end.
         raise XfailError(f"{path}: expected a plain file of expected failures, got something else; check --xfail")
     try:
         raw = tomllib.loads(read_regular(path, limit=_LONGEST).decode("utf-8"))
@@ -142,7 +142,7 @@ def _expectation(entry: Mapping[str, Any], path: Path) -> Expectation:
 
 
 def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date | None = None) -> str | None:
-    """The issue under which `result` is excused in a run of the day `today` (in UTC; the present one if not given)."""
+    """The issue that excuses `result` in a run of the day `today` (in UTC; the present one if not given)."""
     day = today or datetime.now(UTC).date()
     return next((e.issue for e in expectations if _matches(e, result) and day <= e.expires <= day + MOST_DAYS), None)
 
@@ -154,10 +154,9 @@ def apply(
     *,
     not_run: Collection[str] = (),
 ) -> Applied:
-    """Hold `expectations` against `results`. Pure if `today` is given (in UTC; otherwise it is the present day).
+    """Compare `expectations` with `results`. Pure if `today` is given (in UTC; otherwise it is the present day).
 
-    Cases in `not_run` are in the plan but were left out by the user's own choice; their entries are not judged, but
-    for their day.
+    Cases in `not_run` are in the plan, but the user left them out. Of their entries only the day is judged.
     """
     day = today or datetime.now(UTC).date()
     by_case = {result.case: result for result in results}
@@ -173,7 +172,7 @@ def apply(
 
 
 def _matches(entry: Expectation, result: CaseResult) -> bool:
-    """Whether the result is the failure that is expected, whatever the day."""
+    """Whether the result is the expected failure, on any day."""
     judged = result.judgement
     if (entry.id, entry.verdict) != (result.case, judged.verdict):
         return False

@@ -1,8 +1,8 @@
-"""The kinds of steps of which cases are made: one file for each kind, found by its place in this folder.
+"""The kinds of steps of a case: one file for each kind, found by its place in this folder.
 
 A file `steps/<kind>.py` declares one `STEP`. It holds everything that is known of the kind: how it is written (its part
-of `cases.schema.json`), what it does on a live session (its acts), how its record is read back, and how it is judged.
-`python -m holdfast.conformance.steps` writes the published schemas anew.
+A file `steps/<kind>.py` declares one `STEP`, with everything about the kind: its form in `cases.schema.json`, its acts
+on a live session, how its record is read back, and how it is judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Step:
     """One kind of step.
 
     `form` is the schema of such a step (`cases/forms.py`). `read` asks for its actions, takes their records and raises
-    a Finding where they are not as they must be; the text is the note of its actions. `report` is its act, for a kind
+    a Finding where they are not as they must be; its text is the note of its actions. `report` is the act of a kind
     that reports what the harness observes or does. `observes_around` says whether the state is observed before and
     after such a step. `facts` are for the check of a contract's names (`holdfast.specs.consistency`).
     """
@@ -45,7 +45,7 @@ class Step:
 
 @cache
 def kinds() -> Mapping[str, Step]:
-    """Every kind of step by its name, in the order of the names."""
+    """Every kind of step by its name, in alphabetical order."""
     names = sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
     steps = [importlib.import_module(f"{__name__}.{name}").STEP for name in names]
     return {step.name: step for step in steps}

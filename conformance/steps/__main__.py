@@ -1,4 +1,4 @@
-"""Writes the published schemas of steps anew, from their parts: `python -m holdfast.conformance.steps [FOLDER]`.
+"""Writes the published schemas of steps again, from their parts: `python -m holdfast.conformance.steps [FOLDER]`.
 
 In `cases.schema.json` the kinds of steps, in `inspection.schema.json` the values that they report.
 """
@@ -35,7 +35,7 @@ def _cases() -> dict[str, Any]:
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What `holdfast.specs.consistency` checks of such a step beyond its form."""
+    """The facts about such a step that `holdfast.specs.consistency` checks beyond its form."""
     return {f"x-{name}": fact for name, fact in facts.items()}
 
 

@@ -1,4 +1,4 @@
-"""`call`: call an operation. Around a call that must be refused the state is observed: a refusal changes nothing."""
+"""`call`: call an operation. The state is observed around a call that must be refused: a refusal changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check`: compare values that earlier steps bound. Nothing is asked."""
+"""`check`: compare values that earlier steps bound. The step sends no request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     else:
         problem = mismatch(scope.resolve(step["matches"]), value)
     if problem is not None:
-        # The last of the answers that are compared.
+        # The last of the compared answers.
         bound_at = reading.state.bound_at
         at = max((bound_at[name] for name in names_in(dict(step)) & {*bound_at}), default=None)
         wrong = ex.wrong_value(reading.case.kind, step)

@@ -1,4 +1,4 @@
-"""`copy`: put a copy of a file or folder of the workdir in the place of what lies at another place in it."""
+"""`copy`: copy a file or folder of the workdir over another place in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`file`: what a file in the workdir is."""
+"""`file`: describe a file in the workdir."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`insert`: put a row into the contract's store itself, past the implementation."""
+"""`insert`: put a row into the contract's store directly, without the implementation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     record, value = yield from report_of(INSERT, _operand(reading, step), note)
-    # A twin that puts in another row is there to show that the store holds that one.
+    # A twin that puts in another row is there to show that the store accepts that one.
     if step.get("unstorable") == "ends" and value["inserted"] is False and not reading.is_twin_change(step):
         reading.state.ended = f"{note}: a constraint of the store refuses the row: {value['error']}"
         return

@@ -1,4 +1,4 @@
-"""`inspect`: what is in the contract's store, read by the harness itself from a copy."""
+"""`inspect`: read the contract's store; the harness itself reads it from a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kill`: SIGKILL to a worker's process group."""
+"""`kill`: send SIGKILL to a worker's process group."""
 
 from __future__ import annotations
 

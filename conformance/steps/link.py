@@ -1,4 +1,4 @@
-"""`link`: make a symbolic link in the workdir, where nothing is."""
+"""`link`: make a symbolic link at an empty place in the workdir."""
 
 from __future__ import annotations
 

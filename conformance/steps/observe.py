@@ -14,7 +14,7 @@ from holdfast.conformance.steps import Step
 
 
 def ask(reading: Reading, step: Mapping[str, Any], name: str, note: str) -> Talk[None]:
-    """Call a method that is no operation."""
+    """Call a method that is not an operation."""
     worker, scope = step.get("worker", 0), reading.state.scope
     method, request = reading.request(step, name, scope)
     (record,) = yield Action(EXCHANGE, note, ((worker, request),), worker=worker)

@@ -1,4 +1,4 @@
-"""`place`: write a file of given bytes into the workdir."""
+"""`place`: write a file with given bytes into the workdir."""
 
 from __future__ import annotations
 

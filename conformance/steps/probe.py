@@ -1,4 +1,4 @@
-"""`probe`: put rows into a copy of the contract's store, to learn which its constraints refuse."""
+"""`probe`: put rows into a copy of the contract's store, to learn which rows its constraints refuse."""
 
 from __future__ import annotations
 

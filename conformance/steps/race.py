@@ -1,4 +1,4 @@
-"""`race`: one call from every worker at once, behind a barrier. One may win."""
+"""`race`: one call from every worker at once, behind a barrier. At most one call may win."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.specs.model import Kind
 
 
 def _race(driver: Driver, action: Action) -> None:
-    # The barrier: workers are up and idle, every line is made beforehand, none runs until all have theirs.
+    # The barrier: workers are up and idle, every line is ready beforehand, and no worker runs until all have theirs.
     workers: list[Worker] = []
     for number, request in action.requests:
         worker = driver.live_worker(number)
@@ -70,7 +70,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
 
 @dataclass(frozen=True, slots=True)
 class RaceOutcome:
-    """A race that went as it must: one winner, and losers that answered as they may."""
+    """The outcome of a race: one winner, and losers that answered as they may."""
 
     winner: Record
     losers: tuple[Record, ...]
@@ -93,11 +93,11 @@ def judge_race(
         return Judgement(Verdict.FAIL_OPEN, None, detail, "exactly one winner", _tally(records), n=winners[1].n)
     lost = rest[0] if len(rest) == 1 else {"any": rest}
     if winners:
-        # What a loser is told of the winner can be compared with what the winner was told.
+        # So the winner's value that a loser reports can be compared with the winner's own answer.
         scope = scope.bind("winner", dict(winners[0].answer or {}))
     else:
         lost = {"any": [_without_details(option) for part in rest for option in ex.alternatives(part)]}
-    # Without a winner one of them stands for the missing one, and the others must still be proper losers.
+    # Without a winner one loser takes its place, and the others must still be proper losers.
     for loser in losers if winners else losers[1:]:
         problem = judged(loser, lost)
         if problem is not None:
@@ -114,12 +114,12 @@ def judge_race(
 
 
 def _without_details(expect: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What kind of answer is expected, without what it must hold: that may name the winner."""
+    """The kind of answer that is expected, without its content: the content may name the winner."""
     return {name: part for name, part in expect.items() if name not in {"value", "data"}}
 
 
 def _overlapped(records: Sequence[Record]) -> bool:
-    """Whether at least half of the calls, and two of them, were under way before the first answer came."""
+    """Whether at least half of the calls, and at least two, had started before the first answer came."""
     sent = [record.sent_us for record in records if record.sent_us is not None]
     received = [record.received_us for record in records if record.received_us is not None]
     if not (len(sent) == len(received) == len(records)):

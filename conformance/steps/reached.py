@@ -15,12 +15,12 @@ from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.session import Talk, must_be_done
 from holdfast.conformance.steps import Step
 
-# How often the failpoint's file is looked for.
+# How often the harness checks for the failpoint's file.
 POLL_S = 0.002
 
 
 def point_file(driver: Driver, action: Action, end: str) -> Path:
-    """The file by which adapter and harness tell each other of a failpoint."""
+    """The file by which adapter and harness signal a failpoint to each other."""
     return driver.workdir / "hold" / f"{action.operand['point']}.{end}"
 
 

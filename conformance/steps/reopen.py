@@ -14,13 +14,13 @@ from holdfast.conformance.steps import Step
 
 
 def config_of(reading: Reading, step: Mapping[str, Any]) -> dict[str, str]:
-    """What a step adds to the config of the session."""
+    """The members that a step adds to the config of the session."""
     config: dict[str, str] = reading.state.scope.resolve(step.get("config", {}))
     return config
 
 
 def judge_of(reading: Reading, step: Mapping[str, Any]) -> Callable[[Record], Judgement | None]:
-    """How the answer to the `open` of a step is judged."""
+    """The judgement on the answer to the `open` of a step."""
     expect = {**ex.OK, **step.get("expect", {})}
     return lambda record: ex.judge_answer(record, expect, reading.state.scope, step=step, kind=reading.case.kind)
 

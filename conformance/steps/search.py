@@ -1,4 +1,4 @@
-"""`search`: in which files below a folder of the workdir texts or bytes can be read."""
+"""`search`: find the files below a folder of the workdir in which texts or bytes can be read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wanted_of(wanted: Any) -> list[Any]:
-    """What is searched for: texts, or bytes as {bytes: base64url}. Raises CaseError."""
+    """The operand of a search: texts, or bytes as {bytes: base64url}. Raises CaseError."""
     if not wanted or not isinstance(wanted, list):
         raise CaseError(f"search: expected a list of what is searched for, got {wanted!r}")
     try:

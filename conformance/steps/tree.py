@@ -1,4 +1,4 @@
-"""`tree`: everything below a folder of the workdir."""
+"""`tree`: list everything below a folder of the workdir."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _contradiction(value: Mapping[str, Any]) -> str | None:
 
 
 def outside(entries: list[Mapping[str, Any]], operand: Mapping[str, Any]) -> str | None:
-    """That an entry does not lie below the folder of the operand; None if each does."""
+    """An error if an entry does not lie below the folder of the operand; None if each does."""
     under = "" if operand["path"] == "." else f"{shown(operand['path'])}/"
     if all(entry["path"].startswith(under) for entry in entries):
         return None

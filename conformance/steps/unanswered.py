@@ -13,9 +13,9 @@ from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 
-# How long a call that waits for another's outcome is watched. Long enough for one that was just released to come to
-# its database on a busy machine, and well below the patience that any implementation has with a lock. An answer that
-# comes sooner ends it, and --slow does not stretch it: the one that waits has no more time on a slow machine.
+# How long the harness watches a call that waits for another's outcome. Long enough that a released call reaches its
+# database on a busy machine, and well below the lock timeout of any implementation. An answer that comes sooner ends
+# the wait. --slow does not stretch it: the waiting call has no more time on a slow machine.
 UNANSWERED_S = 0.25
 
 
@@ -33,7 +33,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     worker, _ = started(reading, step["unanswered"])
     (record,) = yield Action(UNANSWERED, note, worker=worker)
     if record.event is None or record.event["kind"] != "done":
-        # By what it was answered is judged when it is finished.
+        # `finish` judges it by its answer.
         reading.state.hasty.add(step["unanswered"])
 
 

@@ -1,4 +1,4 @@
-"""Suites: what a script cannot say, as pytest tests marked with the clauses they prove."""
+"""Suites: what a script cannot express, as pytest tests marked with the clauses they prove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTRIBUTE = "__holdfast_clause__"
 class ClauseMark:
     """The clauses a suite test proves and the provocations it needs.
 
-    `drawn`: Hypothesis generates what it asks, and takes odd values from the modules that are loaded. So another
+    `drawn`: Hypothesis generates what the test asks, and takes odd values from the modules that are loaded. So another
     process may ask something else, and the test cannot be judged again from its exchanges.
     """
 

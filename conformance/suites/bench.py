@@ -1,4 +1,4 @@
-"""The bench a suite test works at: sessions against the adapter, with every exchange written down."""
+"""The bench of a suite test: sessions with the adapter, with a record of every exchange."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from holdfast.specs.strictjson import canonical
 if TYPE_CHECKING:
     from holdfast.conformance.cases.drive import Driver
 
-# So many of a test's findings are told in words; the others are counted.
+# So many of a test's findings are described; the others are counted.
 _SHOWN = 4
-# Of the arguments of the call that was judged, so many characters; all of them stand in its exchange.
+# So many characters of the judged call's arguments are shown; its exchange holds all of them.
 _SHOWN_ARGS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What this run cannot show: more workers than the adapter allows, durability on a volatile file system."""
+    """What this run cannot prove: more workers than the adapter allows, durability on a volatile file system."""
 
     max_workers: int
     volatile: str | None
 
 
 class Bench:
-    """What a suite test gets: sessions, and the way to state a non-conformance."""
+    """What a suite test receives: sessions, and the way to report a non-conformance."""
 
     def __init__(
         self,
@@ -106,10 +106,10 @@ class Bench:
     def fail(
         self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
     ) -> NoReturn:
-        """State what was found; `verdict` is a name such as `fail_open`.
+        """Report a finding; `verdict` is a name such as `fail_open`.
 
-        `at` is the record that shows it (`Answer.n`), the last one unless said otherwise; its call is named, so that
-        a generated test says which of its inputs it was.
+        `at` is the record that shows it (`Answer.n`), by default the last one. Its call is named, so that a generated
+        test identifies its input.
         """
         record = self.records[-1 if at is None else at] if self.records else None
         request = {} if record is None else record.request or {}
@@ -121,25 +121,25 @@ class Bench:
         raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=n))
 
     def must_be_durable(self) -> None:
-        """End the test as not reached if nothing in the workdir could survive anyway."""
+        """End the test as not reached if nothing in the workdir could survive."""
         if self._limits.volatile is not None:
             raise Finding(judge_volatile(self._limits.volatile))
 
     def conclude(self) -> Judgement:
-        """The judgement of a test that ran to its end: it must have had a session that went through."""
+        """The judgement of a test that ran to its end: it must have had a session that succeeded."""
         if self._sessions == 0:
             return Judgement(Verdict.NOT_REACHED, detail="the test ended without a single session")
         return Judgement(Verdict.CONFORMS)
 
     def tidy(self, judgement: Judgement) -> None:
-        """End what a failed test left open."""
+        """End the sessions that a failed test left open."""
         for driver in self._open_drivers:
             driver.finish(judgement)
         self._open_drivers.clear()
 
 
 def judge_volatile(kind: str) -> Judgement:
-    """What can be said of durability where the workdir lies on a file system of this kind."""
+    """The judgement on durability where the workdir lies on a file system of this kind."""
     return Judgement(
         Verdict.NOT_REACHED,
         detail=f"the workdir lies on {kind}, which keeps nothing; durability cannot be judged there",
@@ -148,6 +148,6 @@ def judge_volatile(kind: str) -> Judgement:
 
 
 def listed(findings: Sequence[str]) -> str:
-    """The first of a test's findings in words, and how many more there are."""
+    """A text with the first of a test's findings, and how many more there are."""
     more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
     return "; ".join(findings[:_SHOWN]) + more

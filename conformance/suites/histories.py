@@ -1,10 +1,10 @@
-"""How suites draw what they do: fixed by the code, so that two runs have the same plan."""
+"""How suites generate what they do: fixed by the code, so that two runs have the same plan."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, settings
 
-# Nothing is shrunk: a history is short, and each try costs a session.
+# Nothing is shrunk: a history is short, and each trial costs a session.
 DRAWN = settings(
     derandomize=True,
     database=None,

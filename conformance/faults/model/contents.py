@@ -1,4 +1,4 @@
-"""The bytes of a file as a value: a changed copy shares what did not change, and its digest costs what did."""
+"""The bytes of a file as a value: a changed copy shares the unchanged parts, and its digest costs only the changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHUNK = 16384
 
 @dataclass(frozen=True)
 class Chunk:
-    """Up to CHUNK bytes, without zeros at the end; what is missing up to CHUNK is zero."""
+    """Up to CHUNK bytes, without the zeros at the end: bytes that are missing up to CHUNK are zero."""
 
     data: bytes
 
@@ -62,13 +62,13 @@ class Content:
         return draft.content()
 
     def resize(self, size: int) -> Content:
-        """With this length; what is new is zero."""
+        """The content with this length; new bytes are zero."""
         draft = Draft(self)
         draft.resize(size)
         return draft.content()
 
     def pieces(self) -> Iterator[tuple[int, bytes]]:
-        """What is not zero, with its offset, in order."""
+        """The bytes that are not zero, with their offsets, in order."""
         for index in sorted(self.chunks):
             yield index * CHUNK, self.chunks[index].data
 
@@ -99,7 +99,7 @@ class Draft:
         self.size = max(self.size, end)
 
     def resize(self, size: int) -> None:
-        """Give it this length; what is new is zero."""
+        """Set its length; new bytes are zero."""
         if size < self.size:
             last = size // CHUNK
             for chunks in (self._chunks, self._changed):
@@ -110,7 +110,7 @@ class Draft:
         self.size = size
 
     def content(self) -> Content:
-        """What has become of it."""
+        """The finished content."""
         for index, raw in self._changed.items():
             data = bytes(raw.rstrip(b"\0"))
             if data:

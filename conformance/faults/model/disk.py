@@ -1,7 +1,7 @@
 """What is durable and what is pending after each operation of a recording.
 
-Nothing here touches a file or a process. A disk moves through the operations; a `Point` is how it stands between two
-of them, as a value that later operations do not change.
+Nothing here touches a file or a process. A disk moves through the operations. A `Point` is its state between two of
+them, as a value that later operations do not change.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """How the disk stands after operation `first` and up to `last`: those behind `first` did not change it.
+    """The state of the disk after operation `first` and up to `last`: those behind `first` did not change it.
 
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
     `durable_names` what surely survives; between them lie `moves` and, of each file, `units`, in order. `synced` is the
@@ -85,22 +85,22 @@ class Point:
 
     @cached_property
     def data(self) -> tuple[OfFile, ...]:
-        """What is pending of all files, in order."""
+        """The pending operations on all files, in order."""
         return tuple(sorted(chain.from_iterable(self.units.values()), key=lambda unit: unit.operation))
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """What is not durable, in the order in which it was done."""
+        """The operations that are not durable, in order."""
         return tuple(sorted((*self.moves, *self.data), key=lambda one: one.operation))
 
     @property
     def numbers(self) -> range:
-        """The operations after which the disk stood so."""
+        """The operations after which the disk was in this state."""
         return range(self.first, self.last + 1)
 
 
 def moments(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[tuple[Point, ...]]:
-    """How the disk stands, in order, in each way in which it may; together they cover each operation and 0.
+    """The states of the disk, in order, in each way that is possible; together they cover each operation and 0.
 
     A write that syncs by itself has two moments: while it was under way, its bytes pending, and after it. `idle` are
     the numbers of operations before which the program had waited for a request, for as long as that took.
@@ -138,11 +138,11 @@ def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
 
 
 def at(recording: Recording, number: int, profile: Profile, idle: Collection[int] = ()) -> tuple[Point, ...]:
-    """The points after operation `number`, one for each way in which it may stand. Raises LookupError if none is."""
+    """The points after operation `number`, one for each possible state. Raises LookupError if there is none."""
     found: tuple[Point, ...] = ()
     for moment in moments(recording, profile, idle):
         if number in moment[0].numbers:
-            # A write that syncs by itself has others from before it returned.
+            # A write that syncs by itself has other points from before it returned.
             found = moment
     if not found:
         raise LookupError(f"expected the number of an operation, got {number}")
@@ -156,7 +156,7 @@ def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
 
 
 def _same(one: Order, other: Order) -> bool:
-    """Whether the same names are durable, and the same operations pending, however they are divided."""
+    """Whether the same names are durable, and the same operations pending, in any division."""
     return _numbers(one) == _numbers(other) and one.durable.paths == other.durable.paths
 
 
@@ -165,7 +165,7 @@ def _numbers(order: Order) -> Collection[int]:
 
 
 class _Disk:
-    """A disk on its way through a recording. Mappings are replaced, never changed, as points hold on to them."""
+    """A disk on its way through a recording. Mappings are replaced, never changed, because points refer to them."""
 
     def __init__(self, snapshot: Sequence[Entry], profile: Profile) -> None:
         self._profile = profile
@@ -187,16 +187,16 @@ class _Disk:
         self._ways: Sequence[Order] = ()
         self._live: dict[int, Content] = contents
         self._durable: dict[int, Content] = contents
-        # Only files of which something is pending.
+        # Only files with pending operations.
         self._units: dict[int, Units] = {}
         self._spill = Spill()
         self._synced: dict[int, int] = {}
         self._doomed: dict[int, dict[int, int]] = {}
-        # The operation that last changed what fdatasync of a file cares for: that it exists, and its size.
+        # The operation that last changed what fdatasync of a file writes: its existence and its size.
         self._grown: dict[int, int] = {}
 
     def points(self, first: int, last: int) -> tuple[Point, ...]:
-        """How it may stand: once, or where file systems differ in the names that are durable, for each of them."""
+        """Its possible states: one, or one for each file system where these differ in the durable names."""
         if not self._ways:
             known: list[Order] = []
             for order in self._orders:
@@ -223,7 +223,7 @@ class _Disk:
         )
 
     def idled(self) -> None:
-        """Nothing was done for as long as a client likes."""
+        """The program was idle, for as long as a client may wait."""
         for order in self._orders:
             order.idled()
         self._ways = ()
@@ -260,7 +260,7 @@ class _Disk:
                 pass
 
     def sync_written(self, operation: Operation) -> None:
-        """A write has synced what it wrote."""
+        """A write has synced its own bytes."""
         write = operation.action
         assert isinstance(write, Write)
         end = write.offset + len(write.data)
@@ -289,7 +289,7 @@ class _Disk:
         end = offset + len(data)
         low, high = offset // SECTOR * SECTOR, sector_up(end)
         if doomed := self._doomed.get(file):
-            # A rewrite makes the whole page dirty again, and with it what a failed sync had given up there.
+            # A rewrite makes the whole page dirty again, and with it the bytes that a failed sync had given up there.
             first, last = offset // PAGE, (end - 1) // PAGE
             low = first * PAGE if first in doomed else low
             high = last * PAGE + PAGE if last in doomed else high
@@ -310,7 +310,7 @@ class _Disk:
             self._doomed = {**self._doomed, file: {page: by for page, by in doomed.items() if page * PAGE < size}}
 
     def _doom(self, number: int, sync: Sync) -> None:
-        """The pages that the sync was to write are clean now, and on no disk for sure."""
+        """The pages that the sync had to write are clean now, and it is not certain that any disk has them."""
         end = _end(sync.end)
         pages = {
             page

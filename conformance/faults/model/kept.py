@@ -1,4 +1,4 @@
-"""What of the pending operations on files is on disk after a crash, and the bytes that this makes."""
+"""The pending operations on files that a crash leaves on disk, and the bytes that they make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.conformance.faults.model.pending import SECTOR, Data, OfFile, Resi
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a pending write is on disk: these sectors, and whether its size is even where they end before it.
+    """The part of a pending write on disk: these sectors, and whether its size is there even where they end before it.
 
     `resizes` says whether the file may get another size by it: a journal has sizes and names in one order.
     """
@@ -33,10 +33,10 @@ class Rest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is on disk of the pending operations on files: those at these places in `Point.data`, and of the others.
+    """The part of the pending operations on files that is on disk: those at these places in `Point.data`, and a rule.
 
-    A rule and what departs from it, so that a state is small wherever ten thousand operations are pending. Of the
-    operations behind `sizes_until` no size is on disk, None if of all.
+    The rule covers the other operations, so that a state is small wherever ten thousand operations are pending. Of the
+    operations behind `sizes_until` no size is on disk; None means that every size is.
     """
 
     rest: Rest
@@ -44,7 +44,7 @@ class Kept:
     sizes_until: int | None = None
 
     def of(self, place: int, unit: OfFile) -> Part | None:
-        """What of the operation there is on disk; None: nothing."""
+        """The part of the operation there that is on disk; None: nothing."""
         part = self._ruled(place, unit)
         return replace(part, resizes=False) if part is not None and self.withholds(unit) else part
 
@@ -72,7 +72,7 @@ def whole_of(unit: OfFile) -> Part:
 def built(content: Content, units: Iterable[tuple[OfFile, Part | None]]) -> Content:
     """A file with these parts of its pending operations on disk.
 
-    Sizes go to disk in order: without a change of size alone there is none of the later ones, and what was written
+    Sizes go to disk in order: while one change of size is missing, no later one is there. Bytes that were written
     behind a cut that is not on disk went to blocks that nothing points to.
     """
     draft = Draft(content)
@@ -96,9 +96,9 @@ def built(content: Content, units: Iterable[tuple[OfFile, Part | None]]) -> Cont
 
 
 def cuts_of(unit: Data, *, ends: bool) -> list[int]:
-    """Where a write may end on disk: what overwrites at the ends of sectors, what appends at any byte.
+    """Where a write may end on disk: an overwrite at the ends of sectors, an append at any byte.
 
-    `ends` says that without it the file is no longer than it was before it: then it ends where the write does.
+    `ends` says that the file is no longer without the write than it was before it: then it ends where the write does.
     """
     begin, end = unit.begin, unit.end
     first, last = begin // SECTOR * SECTOR + SECTOR, (end - 1) // SECTOR * SECTOR

@@ -1,4 +1,4 @@
-"""What of the pending operations is lost, in words: bytes of which file and operations, and when they were synced."""
+"""Describes the lost pending operations: bytes of which file and operations, and when they were synced."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHOWN_NAMES = 4
 
 
 def losses(point: Point, lost: Sequence[Pending]) -> tuple[str, ...]:
-    """What was lost, the file with most of it first; what a failed sync gave up is lost in each state but one."""
+    """The losses, the file with most of them first. What a failed sync gave up is lost in each state but one."""
     return (*_bytes_lost(point, lost), *_given_up(point), *_names_lost(lost))
 
 
 def path_of(point: Point, file: int) -> str:
-    """A file as a person knows it."""
+    """The name of a file for a person."""
     return point.paths.get(file, b"a file without a name").decode("utf-8", "backslashreplace")
 
 

@@ -1,6 +1,6 @@
 """Names: which name is which file, and in which order changes of names reach the disk.
 
-File systems differ here. Each `Order` is what one kind of them was seen to do on a real disk (docs/crash-model.md);
+File systems differ here. Each `Order` is what one kind of them did on a real disk (docs/crash-model.md);
 a profile is one or more of them, and a store has to survive on each.
 """
 
@@ -14,23 +14,23 @@ from functools import cached_property
 from holdfast.conformance.faults.model.pending import Moved
 from holdfast.conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
 
-# Behind so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
+# After so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
 _MOST_LOGGED = 4096
-# What `Namespace.after` keeps of what it has made.
+# How many of its results `Namespace.after` keeps.
 _MOST_MADE = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Namespace:
-    """Which name is which file. `kinds` gives each file's type and a link's target, of files that are not named too."""
+    """Which name is which file. `kinds` gives each file's type and a link's target, of unnamed files too."""
 
     paths: Mapping[bytes, int]
     kinds: Mapping[int, tuple[Type, bytes]]
-    # What `after` has made: the same few moves are pending at many points.
+    # The results of `after`: the same few moves are pending at many points.
     _made: dict[tuple[Moved, ...], Namespace] = field(default_factory=dict, init=False, repr=False)
 
     def after(self, moves: Sequence[Moved]) -> Namespace:
-        """With these changes made. Keeps what it has made."""
+        """The names after these changes. Keeps its results."""
         if not moves:
             return self
         chosen = tuple(moves)
@@ -41,7 +41,7 @@ class Namespace:
         return self._made[chosen]
 
     def changed(self, steps: Iterable[Sequence[Change]]) -> Namespace:
-        """With the changes of each step made, and nothing of it is kept."""
+        """The names after the changes of each step. Keeps no results."""
         paths = dict(self.paths)
         for changes in steps:
             # A name may go and come in one operation, in either order.
@@ -57,7 +57,7 @@ class Namespace:
     def visible(self) -> tuple[tuple[bytes, int, bytes], ...]:
         """Path, file and the file's first path, in order of the paths, directories before what is in them.
 
-        A name in a directory that is not there is not there. Sockets, pipes and devices are left out.
+        A name in a directory that does not exist is left out, and so are sockets, pipes and devices.
         """
         found: list[tuple[bytes, int, bytes]] = []
         directories, first = {b""}, dict[int, bytes]()
@@ -73,7 +73,7 @@ class Namespace:
 
     @cached_property
     def heads(self) -> tuple[bytes, ...]:
-        """What a digest of the tree needs of each visible name before its content."""
+        """The part of the digest of the tree that each visible name adds before its content."""
         heads = []
         for path, file, first in self.visible:
             kind, target = self.kinds[file]
@@ -83,7 +83,7 @@ class Namespace:
 
     @cached_property
     def places(self) -> Mapping[int, Sequence[int]]:
-        """Where among the visible names each file with bytes stands."""
+        """The places of each file with bytes among the visible names."""
         places: dict[int, list[int]] = {}
         for place, (_, file, _) in enumerate(self.visible):
             if self.kinds[file][0] is Type.FILE:
@@ -93,7 +93,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """A sync of a file or a directory that succeeded, as names are concerned.
+    """The effect on names of a successful sync of a file or a directory.
 
     `grown` is the operation that made the file or last changed its size; `dirty` says whether the file had bytes or a
     size that were not on disk yet.
@@ -110,7 +110,7 @@ class Order(ABC):
 
     # How a report calls the file systems that do so.
     systems = ""
-    # Whether a change from one directory to another is two, of which a crash may keep either.
+    # Whether a move from one directory to another is two changes, of which a crash may keep either.
     halves = False
 
     def __init__(self, names: Namespace) -> None:
@@ -118,24 +118,24 @@ class Order(ABC):
         self.moves: tuple[Moved, ...] = ()
 
     def moved(self, number: int, changes: tuple[Change, ...], before: Namespace, after: Namespace) -> None:
-        """An operation has changed names, from `before` to `after` as processes see them."""
+        """An operation has changed names, from `before` to `after` in the view of processes."""
         self.moves = (*self.moves, *_parts(number, changes, before, after, halves=self.halves))
 
     @abstractmethod
     def synced(self, sync: Synced, live: Namespace) -> None:
-        """A file or a directory was synced; `live` is what processes see."""
+        """A file or a directory was synced; `live` is the view of processes."""
 
     def commit(self) -> None:
-        """All that is pending has reached the disk."""
+        """Everything that was pending has reached the disk."""
         self._keep(self.moves)
 
     def idled(self) -> None:
-        """Nothing was done for as long as a client likes. What only becomes durable by that is pending all the same."""
+        """The program was idle, for as long as a client may wait. Changes that only time makes durable stay pending."""
         return
 
     def _keep(self, moves: Sequence[Moved]) -> None:
         if moves:
-            # Made anew: the log of btrfs, which holds an older one, would hold all up to this one.
+            # A new one: the log of btrfs, which holds an older one, would hold all up to this one.
             self.durable = self.durable.changed(move.changes for move in moves)
             kept = {id(move) for move in moves}
             self.moves = tuple(move for move in self.moves if id(move) not in kept)
@@ -158,7 +158,7 @@ class Journal(Order):
     systems = "ext4 and xfs"
 
     def synced(self, sync: Synced, _live: Namespace) -> None:
-        """The journal is written as far as the file needs it.
+        """The journal is written up to the place that the file needs.
 
         A sync of a file needs its own names, and the operation that made it or last changed its size, which has a place
         in the journal behind all earlier changes of names, of any file. fdatasync needs the second only.
@@ -197,24 +197,24 @@ class TreeLog(Order):
         # Files and directories of which the log has something, and those that were made since the commit.
         self._logged: set[int] = set()
         self._new: set[int] = set()
-        # Changes that the log has in memory, for the next sync of anything to write.
+        # Changes that the log has in memory; the next sync of anything writes them.
         self._staged: list[Moved] = []
         # Files that got or lost a name while the log had nothing of them, and directories that such ones have left.
         self._relinked: set[int] = set()
         self._left: set[int] = set()
 
     def commit(self) -> None:
-        """All is on disk, and the log is empty."""
+        """Everything is on disk, and the log is empty."""
         super().commit()
         self._begun()
 
     def idled(self) -> None:
-        """For long enough that the clock has committed."""
+        """The program was idle so long that the clock has committed."""
         if self._idles:
             self.commit()
 
     def moved(self, number: int, changes: tuple[Change, ...], before: Namespace, after: Namespace) -> None:
-        """What the log has something of is changed there too."""
+        """A change of an entry that the log has changes the log, too."""
         if len(self.moves) + len(self._kept) > _MOST_LOGGED:
             self.commit()
         count = len(self.moves)
@@ -239,7 +239,7 @@ class TreeLog(Order):
                     self._left.add(from_folder)
 
     def _unlinked(self, number: int, file: int, path: bytes, parts: Sequence[Moved]) -> None:
-        """The log takes back a name that it has itself, even where it does not have what replaces it."""
+        """The log drops a name that it has itself, even where it does not have the entry that replaces it."""
         if file in self._logged and self._base.paths.get(path) != file:
             directories = frozenset(each for part in parts for each in part.directories)
             taken = Moved(number, (Unnamed(path, file),), directories, frozenset({file}), frozenset({file}))
@@ -249,7 +249,7 @@ class TreeLog(Order):
             self._relinked.add(file)
 
     def synced(self, sync: Synced, live: Namespace) -> None:
-        """What was synced goes into the log, and the log to disk."""
+        """The synced entry goes into the log, and the log to disk."""
         file = sync.file
         directory = file == ROOT or live.kinds.get(file, (Type.FILE, b""))[0] is Type.DIRECTORY
         own = [move for move in self.moves if file in move.own]
@@ -275,7 +275,7 @@ class TreeLog(Order):
         self._keep(kept)
 
     def _spread(self, wanted: set[int], inside: Sequence[Moved], files: set[int], live: Namespace) -> None:
-        """What has to be logged with it: new directories above it, all that is new below, files that had its names."""
+        """The entries to be logged with it: new directories above, all new ones below, files that had its names."""
         found = list(inside)
         while found:
             files |= {file for move in found for file in move.own if file in self._new}
@@ -320,7 +320,7 @@ class TreeLog(Order):
         self._last = max((move.operation for move in moves), default=self._last)
         super()._keep(moves)
         if late:
-            # What an earlier operation changed is no longer so where a later one has changed it again.
+            # The change of an earlier operation no longer counts where a later one has changed the entry again.
             self._kept.sort(key=lambda move: move.operation)
             self._last = self._kept[-1].operation
             self.durable = self._base.changed(move.changes for move in self._kept)
@@ -334,7 +334,7 @@ def parent(path: bytes) -> bytes:
 def _parts(
     number: int, changes: tuple[Change, ...], before: Namespace, after: Namespace, *, halves: bool
 ) -> Iterator[Moved]:
-    """What of an operation becomes durable as one."""
+    """The parts of an operation that become durable together."""
     groups = _by_directory(changes)
     tops = {(type(one), one.path) for group in groups.values() for one in group if parent(one.path) in groups}
 
@@ -356,7 +356,7 @@ def _parts(
 def _by_directory(changes: Sequence[Change]) -> Mapping[bytes, Sequence[Change]]:
     """The changes that each directory holds: a rename into another is two, and each may be on disk without the other.
 
-    What is below a renamed directory moves with it.
+    The entries below a renamed directory move with it.
     """
     moved = {(type(change), change.path) for change in changes}
     groups: dict[bytes, list[Change]] = {}

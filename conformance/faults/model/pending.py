@@ -1,4 +1,4 @@
-"""What of the operations on a file or on names is not durable yet, as values that are cheap to keep by the thousand."""
+"""The operations on a file or on names that are not durable yet, as values that are cheap to keep by the thousand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Spill:
-    """The bytes of all pending writes of a disk: memory does not grow with what was written."""
+    """The bytes of all pending writes of a disk: memory does not grow with their number."""
 
     def __init__(self) -> None:
         self._memory = bytearray()
@@ -46,7 +46,7 @@ class Spill:
         return held
 
     def read(self, begin: int, size: int) -> bytes:
-        """So many bytes from a place on."""
+        """So many bytes from a place onwards."""
         if self._file is None or begin < _IN_MEMORY:
             return bytes(self._memory[begin : begin + size])
         return os.pread(self._file.fileno(), size, begin - _IN_MEMORY)
@@ -81,11 +81,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Pending bytes of a file, in whole sectors as they stood after the operation.
+    """Pending bytes of a file, in whole sectors with their content after the operation.
 
-    A sector goes to disk whole, with what earlier operations wrote to it: `held`, from offset `low` on, has that, cut
-    at the file's size. `spans` are the sectors still pending; `begin` and `end` what the operation itself wrote;
-    `before` and `size` the file's size before and after it.
+    A sector goes to disk whole, with the bytes of earlier operations. `held` has these from offset `low` on, cut at
+    the file's size. `spans` are the sectors still pending. `begin` and `end` bound the bytes of the operation itself;
+    `before` and `size` are the file's size before and after it.
     """
 
     operation: int
@@ -125,9 +125,9 @@ class Units(Sequence[OfFile]):
         self._every, self._count = list(every), len(every)
 
     def plus(self, unit: OfFile) -> Units:
-        """With one more."""
+        """The list with one more operation."""
         if len(self._every) > self._count:
-            # Another one has gone on from here.
+            # Another point has already added to the shared list.
             return Units([*self, unit])
         more = Units.__new__(Units)
         self._every.append(unit)
@@ -135,7 +135,7 @@ class Units(Sequence[OfFile]):
         return more
 
     def since(self, before: Units) -> Sequence[OfFile] | None:
-        """What was added after an earlier point; None if more than that has changed."""
+        """The operations that were added after an earlier point; None if something else changed, too."""
         return self._every[before._count : self._count] if self._every is before._every else None
 
     def __len__(self) -> int:
@@ -167,12 +167,12 @@ def sector_up(offset: int) -> int:
 
 
 def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies in a range."""
+    """The parts of the spans inside a range."""
     return tuple((max(one, begin), min(two, end)) for one, two in spans if one < end and two > begin)
 
 
 def without(spans: Spans, begin: int, end: int) -> Spans:
-    """What of the spans lies outside of a range."""
+    """The parts of the spans outside of a range."""
     if begin >= end:
         return spans
     return tuple(

@@ -1,4 +1,4 @@
-"""In which order the states of a recording are worth a restart: what finds the common bugs comes first."""
+"""The order in which the states of a recording are restarted: states that find the common bugs come first."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _KINDS: Mapping[Stage, Collection[Kind]] = {
     Stage.SINGLE: (Kind.ALL_BUT_ONE, Kind.ONLY_ONE, Kind.PREFIX),
     Stage.RANDOM: (Kind.RANDOM,),
 }
-# Stages that a budget may end in the middle of: drawn all over the recording, for its end is worth as much.
+# Stages that a budget may end in the middle of: their states come from the whole recording, for its end counts as much.
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
-# So many trees are known again, at 200 bytes each.
+# So many trees are remembered, at 200 bytes each.
 _MOST_SEEN = 1 << 18
 
 
@@ -51,7 +51,7 @@ class Candidate:
         return tuple(sorted({number for state in self.states for number in state.point.numbers}))
 
     def at(self, number: int) -> State:
-        """The state whose words tell of a crash after this operation. Raises LookupError if none may leave the tree."""
+        """The state that describes a crash after this operation. Raises LookupError if none may leave the tree."""
         for state in reversed(self.states):
             if number in state.point.numbers:
                 return state
@@ -62,12 +62,12 @@ class Plan:
     """All candidates of a recording, in order, made as far as they are asked for. The same seed gives the same order.
 
     `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `idle`
-    are those of operations before which nothing was under way, for as long as a client liked. `check` is called often
-    while candidates are made, and may raise to end it.
+    are the numbers of operations before which nothing was under way, for as long as a client may wait. `check` is
+    called often while candidates are made, and may raise to end it.
 
     What it holds is bounded for any number of operations. Candidates are made for a window of moments at a time. Where
     the whole recording has room in one window, as small ones do, each tree of a stage comes once, with all its points.
-    Otherwise the windows are drawn from all over the recording, which is gone through again for each of them.
+    Otherwise the windows are chosen from all over the recording, which is gone through again for each of them.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Plan:
         self._recording, self._profile, self._check = recording, profile, check
         self._idle = frozenset(idle)
         self._named = None if acknowledgements is None else frozenset(acknowledgements)
-        # Of the stages that were gone through, how many different trees they have that no earlier one has.
+        # For each finished stage, how many of its different trees no earlier stage has.
         self._exact: dict[Stage, int] = {}
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -103,32 +103,32 @@ class Plan:
             self._exact[stage] = count
 
     def beginnings(self) -> Sequence[Candidate]:
-        """States that a recovery may begin with, each once: of a long recording a window of each of the two stages."""
+        """States for the begin of a recovery, each once: in a long recording, a window of each of the two stages."""
         seen = _Seen()
         stages = (Stage.ACKNOWLEDGED, Stage.ORDERED)
         firsts = (self._make(stage, window, seen) for stage in stages for window in islice(self._windows(stage), 1))
         return [one for one in chain.from_iterable(firsts) if not one.again]
 
     def everything(self) -> Candidate:
-        """What the recording ends with, nothing of it lost."""
+        """The end of the recording, without any loss."""
         (state,) = states(self._survey.last, kinds=[Kind.ALL])
         return Candidate(Stage.ORDERED, (state,), again=True)
 
     def count(self, last: Stage | None = None) -> int:
-        """How many different trees there are in all stages before this one, at most.
+        """The greatest number of different trees in all stages before this one.
 
-        Of a stage that was gone through it is how many there are; otherwise equal ones may be counted twice.
+        For a finished stage the number is exact; otherwise equal trees may be counted twice.
         """
         return sum(self._exact.get(stage, self._survey.most[stage]) for stage in _before(last))
 
     def tally(self, tried: int) -> str:
-        """How much was done, in the words of the evidence."""
+        """The amount of work done, in the terms of the evidence."""
         about = " at most" if self.is_estimated else ""
         return f"{tried} of {self.count()} states{about}, seed {self.seed}"
 
     @property
     def is_estimated(self) -> bool:
-        """Whether `count` is an upper bound: not all stages were gone through."""
+        """Whether `count` is an upper bound: not all stages are finished."""
         return len(self._exact) < len(Stage)
 
     @cached_property
@@ -144,7 +144,7 @@ class Plan:
             return
         order = array("Q", wanted)
         if stage is not Stage.ACKNOWLEDGED:
-            # Wherever the time ends, it ended all over the recording.
+            # A time limit then cuts the work evenly over the whole recording.
             random.Random(f"{self.seed}:{stage.name}:points").shuffle(order)  # noqa: S311
         for begin in range(0, len(order), size):
             yield sorted(order[begin : begin + size])
@@ -184,7 +184,7 @@ class _Seen:
         self._ranges: dict[str, Sequence[range]] = {}
 
     def add(self, tree: str, legal: Iterable[State]) -> Iterator[bool]:
-        """Whether it is one that was made before; nothing if all of its points are known as well."""
+        """Yields whether this tree was made before; yields nothing if all of its points are known as well."""
         known = self._ranges.get(tree, ())
         numbers = [state.point.numbers for state in legal]
         if all(any(one.start >= old.start and one.stop <= old.stop for old in known) for one in numbers):

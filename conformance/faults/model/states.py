@@ -1,4 +1,4 @@
-"""The states that a crash may leave at a point of a recording: a bounded set, each with words for what it lost."""
+"""The states that a crash may leave at a point of a recording: a bounded set, each with a text for its losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from holdfast.conformance.faults.model.names import Namespace
 from holdfast.conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
 from holdfast.conformance.faults.recording import Type
 
-# Of more pending operations than this at one point, the kinds that take them one by one try the last ones and a draw.
+# Of more pending operations than this at one point, the kinds that take them one by one try the last and a few others.
 MANY = 16
 TORN_FILES = 4
 RANDOM_STATES = 3
@@ -82,7 +82,7 @@ class State:
 
     @property
     def lost(self) -> tuple[Pending, ...]:
-        """What of the pending operations is not in it, or not all of it."""
+        """The pending operations that are not in it, or not completely."""
         if self.kind is Kind.ALL:
             return ()
         moves = (move for place, move in enumerate(self.point.moves) if place not in self.moves)
@@ -92,7 +92,7 @@ class State:
 
     @property
     def tree(self) -> dict[bytes, Content | bytes | None]:
-        """What stands under each path: bytes of a file, target of a link, None for a directory."""
+        """The entry under each path: bytes of a file, target of a link, None for a directory."""
         tree: dict[bytes, Content | bytes | None] = {}
         contents = self.contents()
         for path, file, _ in self.names.visible:
@@ -117,7 +117,7 @@ class State:
 
     @property
     def text(self) -> str:
-        """What was lost, as a person is told: whose bytes, of which operations, and when they were last synced."""
+        """What was lost, for a person: whose bytes, of which operations, and when they were last synced."""
         if self.kind is Kind.ALL:
             return self.kind.value
         said = [self.note] if self.note else []
@@ -125,7 +125,7 @@ class State:
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What of the pending operations is not in it, or not all of it: the file with most of it first."""
+        """The pending operations that are not in it, or not completely: the file with most of them first."""
         return losses(self.point, self.lost)
 
 
@@ -135,7 +135,7 @@ def states(point: Point, *, seed: int = 0, kinds: Collection[Kind] = tuple(Kind)
     maker = _Maker(point)
     for kind in Kind:
         if kind in kinds:
-            # Of its own, so that the states of a kind do not depend on which others are asked for.
+            # A generator of its own, so that the states of a kind do not depend on the other kinds.
             draw = random.Random(f"{seed}:{point.profile}:{point.first}:{kind.name}")  # noqa: S311
             for state in maker.make(kind, draw):
                 if state.hash not in seen:
@@ -160,7 +160,7 @@ class _Maker:
 
     @cached_property
     def _files(self) -> Mapping[int, Sequence[int]]:
-        """Where in `Point.data` the operations on each file stand. Not asked for where all is kept, or nothing."""
+        """The places in `Point.data` of each file's operations. Not needed where all is kept, or nothing."""
         files: dict[int, list[int]] = {}
         for place, unit in enumerate(self._point.data):
             files.setdefault(unit.file, []).append(place)
@@ -236,7 +236,7 @@ class _Maker:
         return content
 
     def _begun(self, file: int, places: Sequence[int], count: int) -> Content:
-        """A file with the first so many of its pending operations: most states depart from all of them at the last."""
+        """A file with the first so many of its pending operations: most states lack only the last ones."""
         if not count:
             return self._point.durable.get(file, EMPTY)
         if file not in self._prefixes:
@@ -296,7 +296,7 @@ class _Maker:
             unit = point.data[place]
             names: Iterable[int] = every
             if point.profile is Profile.LINUX:
-                # As many names as show the file, or as a change of its size brings along: those go in order.
+                # As many names as make the file visible, or as its change of size brings along: those go in order.
                 grows = isinstance(unit, Resized) or unit.size != unit.before
                 own = [
                     one

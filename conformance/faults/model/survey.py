@@ -1,4 +1,4 @@
-"""What a recording has in it: how many states at most, and for how many of its points there is room at once."""
+"""The size of a recording: its greatest number of states, and how many of its points fit into memory at once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Survey:
         return self.ordering if stage is Stage.ORDERED else range(self.count)
 
     def window(self, stage: Stage) -> int:
-        """How many moments of a stage are gone through at once: one or more."""
+        """How many moments of a stage are handled at once: one or more."""
         count = max(1, len(self.moments_of(stage)))
         by_work = _WORK * count // max(1, self.work[stage])
         if self.held is not None:
@@ -86,7 +86,7 @@ def surveyed(
     check: Callable[[], None],
     idle: Collection[int] = (),
 ) -> Survey:
-    """Go through a recording. Without `acknowledgements` every event is one. `check` may raise to end it."""
+    """Read a recording. Without `acknowledgements` every event is one. `check` may raise to end it."""
     most, work = dict.fromkeys(Stage, 0), dict.fromkeys(Stage, 0)
     acknowledged, ordering = array("Q"), array("Q")
     held: list[Sequence[Point]] | None = []
@@ -118,7 +118,7 @@ def surveyed(
             work[Stage.ACKNOWLEDGED] += ways * each
         orders = not place
         if action is not None and point.first and _orders(action):
-            # Just before a sync most is pending.
+            # Just before a sync most operations are pending.
             orders = True
             if place and ordering[-1] != place - 1:
                 ordering.append(place - 1)
@@ -155,7 +155,7 @@ def _orders(operation: Operation) -> bool:
 
 
 def _counts(point: Point, pending: int) -> Mapping[Stage, int]:
-    """How many states of the drawn stages there are at most."""
+    """The greatest number of states of the randomised stages."""
     moves, files = len(point.moves), min(len(point.units), TORN_FILES)
     if not (moves or pending):
         return {Stage.PARTED: 1}

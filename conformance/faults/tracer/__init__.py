@@ -1,7 +1,7 @@
-"""Records what a program does to its work directory and says to the outside, and makes it die or fail where told.
+"""Records what a program does to its work directory and says to the outside, and makes it die or fail at a given point.
 
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
-x86-64 Linux only: `amd64` is all that knows so. Run it as a process of its own, see `Fault.argv`:
+x86-64 Linux only: only `amd64` depends on that. Run it as a process of its own, see `Fault.argv`:
 
     python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
         [--short N] [--watch DEVICE:INODE]... WORKDIR -- CMD...
@@ -20,10 +20,10 @@ What a point N means:
   full disk does not stop a socket. A call fails that would have made several operations as one.
 - `short`: the first write of two bytes or more at N or later does half of what it was asked.
 
-`Ending.fired` says whether the point was reached. What could not be seen stands in `Ending.untraced`, a change of
-extended attributes in the work directory among it. Not seen at all are rights, owners and times of files. Of files
-outside the work directory is seen that they were written to; with `--watch DEVICE:INODE` also that they were opened so
-that they can be read, which stops at every file that is opened, and so takes longer. `Event.size` is what the call
+`Ending.fired` says whether the point was reached. `Ending.untraced` names what could not be observed, a change of
+extended attributes in the work directory among it. Rights, owners and times of files are not observed at all. Of files
+outside the work directory the tracer observes writes. With `--watch DEVICE:INODE` it also observes that they are opened
+so that they can be read. That stops at every file that is opened, and takes longer. `Event.size` is what the call
 asked to send: waiting for what it did send would hold up others.
 """
 

@@ -20,7 +20,7 @@ _TTY_MAJORS = {4, 5, *range(136, 144)}
 _APPEND, _DSYNC = os.O_APPEND, os.O_DSYNC
 _RWF_DSYNC, _RWF_SYNC, _RWF_APPEND, _RWF_NOAPPEND = 0x2, 0x4, 0x10, 0x20
 _MASK = 2**64 - 1
-# Of a task that has begun to end, and can no longer be looked into.
+# The flag of a task that has begun to end, and can no longer be inspected.
 _EXITING = 0x4
 # A list of more buffers than this is refused by the kernel.
 _MOST_BUFFERS = 1024
@@ -112,7 +112,7 @@ TOLD = {
 class Call:
     """A call at its entry. `restore` puts right at its exit what was changed to make it do less.
 
-    `ran`: it was let go, so that what it did has to be seen.
+    `ran`: it was let go, so that what it did has to be observed.
     """
 
     __slots__ = ("args", "name", "ran", "restore", "task")
@@ -148,7 +148,7 @@ def handle_of(call: Call, fd: int) -> str:
 
 
 def stat_fd(call: Call, fd: int) -> os.stat_result | None:
-    """What a descriptor of the task stands for, or None: nothing. Raises PermissionError if that cannot be seen."""
+    """What a descriptor of the task stands for, or None: nothing. Raises PermissionError if that cannot be observed."""
     try:
         return os.stat(handle_of(call, fd)) if fd >= 0 else None
     except PermissionError:

@@ -32,7 +32,7 @@ def become(command: Sequence[str], ready: int, out: int, *, reads: bool) -> None
 
 
 def let_go_of_inherited(own: set[int]) -> None:
-    """Close the pipes of the command, so that a reader of one sees its end when the command ends, not the tracer."""
+    """Close the pipes of the command, so that a reader of one finds its end when the command ends, not the tracer."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)

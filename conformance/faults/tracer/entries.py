@@ -145,7 +145,7 @@ class Entries(Files):
                 found = os.stat(self._whole(call, where), follow_symlinks=not call.name.startswith("l"))
             except OSError:
                 return False
-        # Lists of rights are rights, which are not looked at.
+        # Lists of rights are rights, which are not inspected.
         if (
             found is None
             or self._tree.number(found) is None

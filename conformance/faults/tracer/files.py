@@ -105,7 +105,7 @@ class Files(Tasks):
             yield Names(seen.changes)
 
     def _in_doubt(self, call: Call, number: int | None = None, path: str | None = None) -> bool:
-        """The task ended inside its call: look at all that it may have done. Returns that it is gone."""
+        """The task ended inside its call: inspect all that it may have done. Returns that it is gone."""
         actions: list[Action] = []
         if number is not None and path is not None:
             # A file without names that only this task had open is gone with it.

@@ -10,7 +10,7 @@ from holdfast.conformance.faults.recording import Action, Mapped, Truncate, Writ
 
 _SECTOR = 512
 _BLOCK = 1 << 16
-# How many looks pass before it is asked who still maps what: unmapping makes no stop of its own.
+# How many inspections pass before it is asked who still maps what: unmapping makes no stop of its own.
 _PRUNE_EVERY = 512
 
 
@@ -60,7 +60,7 @@ class Maps:
         replay(action, known.shadow)
 
     def look(self, tasks: Iterable[int]) -> Iterator[Mapped]:
-        """What has changed since the last look, in whole sectors. `tasks` are all that could map anything."""
+        """What has changed since the last inspection, in whole sectors. `tasks` are all that could map anything."""
         if not self._maps:
             return
         self._looks += 1

@@ -31,7 +31,7 @@ class UnseenError(OSError):
 
 
 class Outside:
-    """What was seen of it. `tree` is the work directory; `watched` are the files whose reading is noted."""
+    """What was observed of it. `tree` is the work directory; `watched` are the files whose reading is noted."""
 
     def __init__(self, tree: Tree, watched: Iterable[Key] = ()) -> None:
         self._tree = tree
@@ -41,7 +41,7 @@ class Outside:
         self._reads: dict[Key, None] = {}
         self._strangers: dict[str, None] = {}
         self._own_pipes: set[Key] = set()
-        # What was there before the program is its client's; what was looked at is not looked at again.
+        # What was there before the program is its client's. What was inspected once is not inspected again.
         self._known: set[str] = set(channels(os.getpid()))
 
     @property
@@ -132,7 +132,7 @@ class Outside:
         self._strangers[f"the message queue {name}"] = None
 
     def knows(self, channel: str) -> bool:
-        """Whether it was looked at who is there."""
+        """Whether the other end was inspected."""
         return channel in self._known
 
     def connected(self, task: int, fd: int, channel: str, tasks: Collection[int], family: Collection[int]) -> None:
@@ -145,7 +145,7 @@ class Outside:
     def talked(self, task: int, fd: int, channel: str, tasks: Collection[int], family: Collection[int]) -> None:
         """Something was sent by a descriptor. `tasks` are those that live, `family` all that ever did. Raises OSError.
 
-        UnseenError if whom it went to cannot be seen.
+        UnseenError if the other end cannot be observed.
         """
         if channel in self._known:
             return

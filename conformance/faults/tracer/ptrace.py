@@ -90,7 +90,7 @@ def go_to_exit(task: int) -> None:
 
 
 def stay_stopped(task: int) -> None:
-    """Leave a task that a job control signal stopped as it is, but see what comes of it. Raises OSError."""
+    """Leave a task that a job control signal stopped as it is, but observe what comes of it. Raises OSError."""
     _ptrace(_LISTEN, task, None, None)
 
 

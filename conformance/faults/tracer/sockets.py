@@ -22,7 +22,7 @@ _PIDFD_GETFD = 438
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LISTENS = "0A"
 _DNS = 53
-# Whom every program may talk to without keeping anything there: logs, and who looks up names of users and hosts.
+# Services with which every program may speak without a store there: logs, and lookups of users and hosts.
 _SYSTEM = (
     "/dev/log",
     "/run/systemd/journal/",
@@ -41,7 +41,9 @@ def is_stream(task: int, fd: int) -> bool:
 
 
 def other_end(task: int, fd: int, tasks: Collection[int], family: Collection[int]) -> str:
-    """Who is at the other end of a socket, in words; empty for one of the family, nobody, and whom anybody may talk to.
+    """Who is at the other end of a socket, in words; empty if it needs no report.
+
+    It needs none for a process of the program, for a socket without a peer, and for a service that every program uses.
 
     `tasks` are those that live, `family` all that ever did. Raises UnseenError.
     """

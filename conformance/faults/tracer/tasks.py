@@ -50,7 +50,7 @@ class Tasks(ABC):
         self._lives: dict[int, Life] = {}
         # Calls that nothing waits for, but whose result is of interest.
         self._awaited: dict[int, Call] = {}
-        # Tasks that ended before the call that started them was seen to return.
+        # Tasks whose end came before the return of the call that started them.
         self._early: set[int] = set()
         self._held: list[tuple[int, int]] = []
         self._untraced: dict[str, None] = {}
@@ -113,7 +113,7 @@ class Tasks(ABC):
         os.close(go)
         let_go_of_inherited({self._out})
 
-    # What waitpid tells.
+    # What waitpid reports.
 
     def _seen(self, task: int, status: int, *, waiting: bool = False) -> None:
         """Deal with one thing that happened to a task. `waiting`: an operation is under way, none may begin."""
@@ -126,7 +126,7 @@ class Tasks(ABC):
             kill(task)
             return
         event, number = status >> 16, os.WSTOPSIG(status)
-        # A task that is killed meanwhile answers with ESRCH; its end is told later.
+        # A task that is killed meanwhile answers with ESRCH; its end is reported later.
         with contextlib.suppress(ProcessLookupError):
             if event == ptrace.EVENT_SECCOMP:
                 self._stopped(task, status, waiting=waiting)
@@ -215,7 +215,7 @@ class Tasks(ABC):
         """Whether a call is no operation on the tree, so that it need not wait for one that is under way."""
 
     def _await(self, call: Call) -> bool:
-        """Let a call run that may wait for another task, and be told its result once it has one."""
+        """Let a call run that may wait for another task, and get its result once it has one."""
         self._awaited[call.task] = call
         ptrace.go_to_exit(call.task)
         return True
@@ -242,7 +242,7 @@ class Tasks(ABC):
         return True
 
     def _finish(self, call: Call, *, alone: bool = True) -> int | None:
-        """Let a call run to its exit. Returns its result, or None if its task did not live to see it.
+        """Let a call run to its exit. Returns its result, or None if its task ended before.
 
         `alone`: nothing else may happen meanwhile; the call does not wait for any other task.
         """
@@ -250,7 +250,7 @@ class Tasks(ABC):
         try:
             ptrace.go_to_exit(call.task)
             while True:
-                # The end of others is taken note of: that of a process is not told before those of all its threads.
+                # The end of others is taken note of: that of a process is not reported before those of its threads.
                 task, status = os.waitpid(-1, ptrace.ALL_KINDS)
                 if not os.WIFSTOPPED(status):
                     self._ended(task, status)

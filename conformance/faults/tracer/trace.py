@@ -273,7 +273,7 @@ class Tracer(Entries):
         if not self._begin(call, failed=action):
             return self._killed
         result = self._finish(call)
-        # Whether it was done is not known, and the program was not told either.
+        # It is not known whether the operation was done, and the program has no answer either.
         return True if result is None else self._done(call, [action(-result)])
 
     def _sync_all(self, call: Call) -> bool:

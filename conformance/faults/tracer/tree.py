@@ -14,14 +14,14 @@ _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIRECTORY, stat.S_IFLNK: T
 
 
 class Seen(NamedTuple):
-    """What a look found: changes of names, and files with bytes whose writing was not seen, with a path."""
+    """What an inspection found: changes of names, and files with bytes whose writing was not observed, with a path."""
 
     changes: tuple[Change, ...]
     arrived: tuple[tuple[int, bytes], ...] = ()
 
 
 class Tree:
-    """What stands in a directory, as last seen."""
+    """What stands in a directory, at the last inspection."""
 
     def __init__(self, root: bytes) -> None:
         """`root` is an absolute path without symbolic links. Raises OSError."""

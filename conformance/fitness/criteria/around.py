@@ -1,5 +1,5 @@
-"""The ways past guards and grants that no grant on the relation shows: ownership, rules elsewhere, what runs as
-somebody else whatever its text says, and what writes to the files of the server.
+"""The ways past guards and grants that no grant on the relation shows: ownership, rules elsewhere, code that runs
+with another role's rights under any text, and what writes to the files of the server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _rules_elsewhere(judging: Judging) -> None:
 
 
 def _definers(judging: Judging) -> None:
-    """A function with the rights of somebody who may write needs not name the surface to reach it."""
+    """A function with the rights of a role that may write can reach the surface without naming it."""
     described = {_key(row) for row in judging.catalogue.rows("mentions")}
     able, owners = _able(judging), _owners(judging)
     for row in judging.catalogue.rows("definers"):
@@ -52,7 +52,7 @@ def _definers(judging: Judging) -> None:
 
 
 def _beyond_grants(judging: Judging) -> None:
-    """Who gets at the files of the server can write the table's own; of the writer it is told already."""
+    """A role with access to the files of the server can write the table's own; the writer's case is reported before."""
     roles, writer, owners = judging.catalogue.roles, judging.evidence.surface.writer, _owners(judging)
     for beyond in guards.BEYOND_GRANTS:
         for role in guards.holders(roles, beyond):
@@ -96,7 +96,7 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 
 def _known(judging: Judging, row: Row) -> bool:
-    """Whether somebody answers for it, or for what it does to the surface as a trigger; or whether it only raises."""
+    """Whether a policy vouches for it, or for what it does to the surface as a trigger; or whether it only raises."""
     function = f"{row['schema']}.{row['name']}"
     if {str(row["name"]), function} & set(judging.policy.reviewed):
         return True
@@ -114,7 +114,7 @@ def _may_write(judging: Judging, row: Row, able: frozenset[str]) -> bool:
 
 
 def _able(judging: Judging) -> frozenset[str]:
-    """Everybody who owns something of the surface, writes to it, or writes everywhere."""
+    """All roles that own something of the surface, write to it, or write everywhere."""
     writer, audit = judging.evidence.surface.writer, judging.part(Part.AUDIT)
     owners = (row["owner"] for query in ("relations", "owners", "database") for row in judging.catalogue.rows(query))
     grantees = (
@@ -122,7 +122,7 @@ def _able(judging: Judging) -> frozenset[str]:
         for each in judging.catalogue.rows("grants")
         if each["privilege"] in (*guards.WRITES, "CREATE")
         and each["grantee"] is not None
-        # Whoever else appends to the audit does no harm.
+        # Another role that appends to the audit does no harm.
         and (each["privilege"] != "INSERT" or name_of(each) != audit)
     )
     everywhere = (*guards.WRITE_EVERYWHERE, *guards.BEYOND_GRANTS)

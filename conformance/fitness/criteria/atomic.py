@@ -118,7 +118,7 @@ def _is_off(row: Row) -> bool:
 
 
 def _waiting(judging: Judging) -> None:
-    """What ALTER SYSTEM or somebody's editor has written, and no reload has put into force."""
+    """What ALTER SYSTEM or an editor has written into the files, and no reload has put into force."""
     try:
         rows = judging.catalogue.rows("waiting")
     except UnreadError:
@@ -183,7 +183,7 @@ def _lost(judging: Judging, name: str, relation: RelationName, column: str) -> C
 
 
 def _outrun(probe: Probe, answer: Answer) -> bool:
-    """Above READ COMMITTED the loser may be told to try again; it has lost only if exactly one row is there."""
+    """Above READ COMMITTED the loser may have to try again; it has lost only if exactly one row is there."""
     there = [row[THERE] for each in probe.answers for row in each.rows if THERE in row]
     return answer.sqlstate == NOT_SERIALIZED and there == [1]
 

@@ -49,7 +49,7 @@ def audit(judging: Judging) -> None:
 
 
 def _writable(judging: Judging) -> None:
-    """The writer may append to it. Whoever else may does no harm: what is there stays."""
+    """The writer may append to it. Another role that appends does no harm: what is there stays."""
     writer, relation = judging.evidence.surface.writer, judging.part(Part.AUDIT)
     row = None if relation is None else judging.catalogue.relation(relation)
     if relation is None or row is None:
@@ -70,7 +70,7 @@ def _writable(judging: Judging) -> None:
 
 
 def _rigged(judging: Judging) -> None:
-    """Nobody but who owns it may put a trigger on it, which could drop every record without an error."""
+    """Only its owner may put a trigger on it, which could drop every record without an error."""
     writer, relation, roles = judging.evidence.surface.writer, judging.part(Part.AUDIT), judging.catalogue.roles
     if relation is None:
         return

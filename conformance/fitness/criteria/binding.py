@@ -29,7 +29,7 @@ def _columns(judging: Judging, relation: RelationName) -> None:
         name for name in map(judging.policy.column, BINDINGS) if judging.catalogue.column(relation, name) is None
     ]
     if missing:
-        # Section 2 of the source: the list is told as a whole, with the identities that the row lacks.
+        # Section 2 of the source: the list is reported as a whole, with the identities that the row lacks.
         identities = [judging.policy.column(word) for word in (KEYS[0], NONCE)]
         missing = [name for name in identities if judging.catalogue.column(relation, name) is None] + missing
         judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {', '.join(missing)}", part=Part.EFFECT)
@@ -250,7 +250,7 @@ def _never_empty(definition: str, column: str) -> bool:
 
 
 def _conjuncts(text: str) -> list[str]:
-    """The conditions that must all hold. Whatever is not plainly joined by AND is one condition."""
+    """The conditions that must all hold. A part that is not plainly joined by AND is one condition."""
     text = _stripped(text)
     parts: list[str] = []
     depth = start = place = 0

@@ -1,6 +1,6 @@
-"""Whether the text of a default gives a row an end. Read as pg_get_expr writes it, with pg_catalog alone to look in.
+"""Whether the text of a default gives a row an end. It reads what pg_get_expr writes with only pg_catalog in the path.
 
-What is known is listed: constants that are no time, the moment of making, infinity, and functions that tell no time.
+What is known is listed: constants that are no time, the moment of making, infinity, functions that read no clock.
 Everything else that moves along with the clock, or is not read here, is said to be so.
 """
 
@@ -46,7 +46,7 @@ _CAST = re.compile(rf"::({_TYPE})")
 _TIMES = re.compile(r"(?:timestamp|timestamptz|date|time|timetz)\b|(?:ts|tstz|date)(?:multi)?range\b")
 _CALL = re.compile(rf"(?<![\w$.\"])(?:(?P<schema>{_NAME})\.)?(?P<name>{_NAME})\(")
 
-# Rewritten until nothing changes any more. Whatever only says the moment of making in other words becomes `_NOW`.
+# Rewritten until nothing changes any more. Every other expression for the moment of making becomes `_NOW`.
 _MAKING = re.compile(
     r"\b(?:(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)"
     r"|(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP|CURRENT_TIME|LOCALTIME)(?:\(\d\))?|CURRENT_DATE)(?![\w$(])"
@@ -101,7 +101,7 @@ _SPEAKS = re.compile(
     r"\b(?:age|date_|isfinite|justify_|make_(?:date|time|interval)|to_timestamp|to_date|timezone|(?:ts|tstz|date)range"
     r"|pg_postmaster_start_time|pg_conf_load_time|pg_xact_commit_timestamp|EXTRACT)"
 )
-# pg_catalog's functions, and words before a parenthesis, by which nobody is told the time.
+# pg_catalog's functions, and words before a parenthesis, that do not give the time.
 _TIMELESS = frozenset(
     """
     nextval currval gen_random_uuid uuidv4 uuidv7 random random_normal md5 sha224 sha256 sha384 sha512 encode decode
@@ -118,7 +118,7 @@ _TIMELESS = frozenset(
 
 def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), reviewed: Collection[str] = ()) -> Ending:
     """What a default says. `timed`: the column is of a type of time. `moments`: columns that hold a moment, which the
-    expression of a generated column may name. `reviewed`: functions that somebody has read, by schema and name.
+    expression of a generated column may name. `reviewed`: functions that a person has reviewed, by schema and name.
     """
     if not text:
         return Ending(Sense.NO_TIME)
@@ -215,7 +215,7 @@ def like_time(described: str) -> bool:
 
 
 def _lasting(masked: str, said: list[str]) -> Ending | None:
-    """Whatever ends a while after now, and ranges from now on."""
+    """Every moment that lies a while after now, and ranges from now on."""
     if found := _AFTER.fullmatch(masked):
         return Ending(Sense.LATER, _length(said[int(found[1] or found[2])]))
     if found := _RANGE.fullmatch(masked):
@@ -244,7 +244,7 @@ def _length(described: str) -> timedelta | None:
 
 
 def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
-    """Neither constant nor moment: fine if nothing in it tells the time, or somebody has read what does."""
+    """Neither constant nor moment: fine if nothing in it reads the clock, or a person has reviewed what does."""
     types = _CAST.findall(masked)
     without_casts = _CAST.sub("", masked)
     calls = list(_calls(without_casts, types))
@@ -263,5 +263,5 @@ def _calls(without_casts: str, types: list[str]) -> Iterator[str]:
     for found in _CALL.finditer(without_casts):
         name = found["name"].strip('"')
         yield name if found["schema"] is None else f"{found['schema'].strip(chr(34))}.{name}"
-    # Casting to somebody's own type may run a function of his.
+    # A cast to a type that is not PostgreSQL's own may run a function of its owner.
     yield from (each for each in types if "." in each)

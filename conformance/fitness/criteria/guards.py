@@ -78,7 +78,7 @@ def _shared(judging: Judging, roles: Roles, writer: str) -> None:
 
 
 def privileges(judging: Judging, part: Part) -> None:
-    """The writer may read and append and nothing else, and nobody else may write."""
+    """The writer may read and append and nothing else, and no other role may write."""
     name = judging.part(part)
     row = None if name is None else judging.catalogue.relation(name)
     if name is None or row is None:
@@ -134,7 +134,7 @@ def _of_others(judging: Judging, part: Part, relation: RelationName, owner: str,
 
 
 def held_by_others(judging: Judging, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
-    """Refute by each of these grants that somebody has who is neither the writer nor the owner."""
+    """Refute by each of these grants to a role that is neither the writer nor the owner."""
     roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
     powers = frozenset[str]() if writer is None else roles.powers(writer)
     for each in grants:
@@ -244,7 +244,7 @@ def _functions(judging: Judging) -> None:
 
 
 def _trigger_function(judging: Judging, row: Row) -> None:
-    """A trigger of any other relation may run it, for whoever writes there: to fire it nobody needs EXECUTE."""
+    """A trigger of any other relation may run it for a role that writes there: to fire it needs no EXECUTE."""
     function = f"{row['schema']}.{row['name']}"
     own = [
         each for each in judging.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF
@@ -267,7 +267,7 @@ def _settings(judging: Judging) -> None:
     powers = frozenset[str]() if writer is None else roles.powers(writer)
     for each in judging.catalogue.rows("parameters"):
         grantee = each["grantee"]
-        # Whoever can become a superuser can do it anyhow: the notes name them.
+        # A role that can become a superuser can do it anyhow: the notes name these roles.
         if grantee is not None and roles.unbound(str(grantee)):
             continue
         text = f"{text_of(grantee)} has {each['privilege']} on the setting {each['parameter']}, which superusers have"

@@ -20,7 +20,7 @@ _SETS = "set_config"
 
 
 def called_on_insert(judging: Judging, part: Part) -> None:
-    """Whatever code of somebody's own an INSERT runs is reviewed, and no check may answer otherwise tomorrow."""
+    """All code of users that an INSERT runs is reviewed, and no check may answer otherwise tomorrow."""
     for relation in _relations(judging, part):
         for row in _constraints(judging, relation):
             if row["enforced"] and not reviewed(judging, relation, row):

@@ -26,11 +26,11 @@ from holdfast.conformance.fitness.reasons import Reasons
 _CONSTRAINT_CLASSES = ("23",)
 _TYPE_REFUSES = ("22P02", "22021", "22001", "22003")
 NO_PRIVILEGE = "42501"
-# What a session above READ COMMITTED is told when another one was first: try again.
+# The error of a session above READ COMMITTED when another one was first: try again.
 NOT_SERIALIZED = "40001"
-# Under this name a race counts the rows of the key, where its loser was told so.
+# Under this name a race counts the rows of the key, where its loser had that error.
 THERE = "there"
-# Errors that say nothing about the rows: the statement was wrong, the session or the server failed, somebody waited.
+# Errors that say nothing about the rows: the statement was wrong, the session or the server failed, or it waited.
 _SHOWS_NOTHING = ("08", "22", "25P", "26", "3D", "3F", "40", "42", "53", "55P", "57", "58", "XX")
 # Refusals by a rule that speaks of something else than of changes: what it lets pass tomorrow is not known.
 _BY_CHANCE = ("0A000", "23502", "23503", "23505", "23514")
@@ -65,14 +65,14 @@ class Judging(Reasons):
         return self.evidence.surface.parts.get(part)
 
     def check(self, inspect: Callable[[Judging], None]) -> None:
-        """Let one check look; what it cannot read leaves the criterion unproven."""
+        """Let one check read; what it cannot read leaves the criterion unproven."""
         try:
             inspect(self)
         except UnreadError as error:
             self.unproven(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
 
     def tried(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
-        """A probe with the answer that counts, on the clone and, where somebody consented, on the live table.
+        """A probe with the answer that counts, on the clone and, with the owner's consent, on the live table.
 
         A probe that is not there, or could not be tried, is remembered and leaves the criterion unproven.
         """
@@ -119,7 +119,7 @@ class Judging(Reasons):
         no_rows: NoRows = NoRows.NO_REFUSAL,
         staged: bool = False,
     ) -> None:
-        """What must not go through. Going through refutes with `code`; any answer that shows nothing is a doubt."""
+        """What must not go through. Going through refutes with `code`; an answer that shows nothing is inconclusive."""
         for probe, answer in self.staged(name) if staged else self.tried(name):
             if answer.sqlstate is None and (answer.affected != 0 or no_rows is NoRows.DONE):
                 self.refute(code, f"{text}: {_done(answer)}", part=part, probes=[probe.name])
@@ -209,8 +209,8 @@ def sound(judging: Judging, checks: Iterable[Row]) -> list[Row]:
     ]
 
 
-# The catalogue is read with nothing but pg_catalog on the search path: whatever is somebody's own has its schema before
-# it, a function as well as an operator or a type. Text in quotes is passed over, and so is the type of a constant.
+# The catalogue is read with nothing but pg_catalog on the search path: what is not PostgreSQL's own has its schema
+# before it, a function as well as an operator or a type. Text in quotes is skipped, and so is the type of a constant.
 _NAME = r'(?:"(?:[^"]|"")*"|(?!\d)[\w$]+)'
 _WORDS = re.compile(
     rf"'(?:[^']|'')*'(?:::{_NAME}\.{_NAME})?|(?P<schema>{_NAME})(?:\.(?P<name>{_NAME}|[-+*/<>=~!@#%^&|`?]+))?"
@@ -218,7 +218,7 @@ _WORDS = re.compile(
 
 
 def foreign_calls(judging: Judging, check: Row) -> list[str]:
-    """What a check uses beyond pg_catalog and nobody has reviewed: what that answers no text of the check says."""
+    """What a check uses beyond pg_catalog without a review: the text of the check does not show what that answers."""
     found = [
         f"{_bare(each['schema'])}.{_bare(each['name'])}"
         for each in _WORDS.finditer(str(check["definition"]))

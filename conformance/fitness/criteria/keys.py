@@ -135,7 +135,7 @@ def _collated(judging: Judging, part: Part, relation: RelationName, row: Row) ->
 
 
 def _canonical(judging: Judging, relation: RelationName, row: Row) -> None:
-    """A key is held to one spelling by its type, by the text of a check, or by a check that somebody answers for."""
+    """A key is held to one spelling by its type, by the text of a check, or by a check that a policy vouches for."""
     name = str(row["name"])
     if row["base_type"] == _UUID:
         return
@@ -205,7 +205,7 @@ def _attempts(judging: Judging, relation: RelationName) -> None:
         judging.unproven(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
     columns = {str(row["name"]) for row in judging.catalogue.of("columns", relation)}
     alone = {name for name in columns if sound_unique(judging, relation, name) is not None}
-    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.
+    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is reported above.
     harmless = {*alone, *map(judging.policy.column, KEYS)} - {attempt}
     for index in judging.catalogue.unique(relation):
         # What an exclusion constraint compares with, its index does not say.
@@ -236,7 +236,7 @@ def _bypassed(judging: Judging, relation: RelationName, index: Row) -> None:
 
 
 def _by_canonical_form(judging: Judging, word: str) -> None:
-    """Another spelling of a consumed key is refused, and by a check that looks at nothing but the key."""
+    """Another spelling of a consumed key is refused, and by a check that reads nothing but the key."""
     relation, name = judging.part(Part.EFFECT), judging.policy.column(word)
     if relation is None or (row := judging.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
         return
@@ -267,7 +267,7 @@ def _used_once(judging: Judging) -> None:
     text = f"the same {key} went in twice"
     judging.refused("same-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=twice, staged=True)
     text = f"the same {key} went in again with another attempt"
-    # The replay key has no attempt either, so it is the same too, and the database looks at the one or the other first.
+    # The replay key has no attempt either, so it is the same too, and the database checks the one or the other first.
     judging.refused(
         "same-key-new-attempt",
         Code.REPLAY_ATTEMPT_NO_BYPASS,

@@ -152,7 +152,7 @@ def _references(judging: Judging, part: Part, relation: RelationName) -> None:
 _TIMES = re.compile(
     r"pg_catalog\._?(?:timestamptz|timestamp|date|time|timetz|interval|(?:ts|tstz|date)(?:multi)?range)"
 )
-# Nobody reads an end from these, whatever function makes them.
+# These give no end, by any function that makes them.
 NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
 _MOMENTS = (Sense.MOMENT, Sense.LATER, Sense.INSTANT)
 

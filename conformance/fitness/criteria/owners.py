@@ -14,7 +14,7 @@ _DATABASE = "database"
 
 
 def owned(judging: Judging, part: Part) -> None:
-    """Everything that a part is made of belongs to whoever owns what is consumed, or to a superuser."""
+    """Every object of a part belongs to the owner of what is consumed, or to a superuser."""
     name = judging.part(part)
     if name is None or judging.catalogue.relation(name) is None:
         return
@@ -82,7 +82,7 @@ def _code(row: Row, otherwise: Code) -> Code:
 
 
 def _may(judging: Judging, relation: RelationName, row: Row) -> str:
-    """What an owner can do, and how it becomes somebody else's."""
+    """What an owner can do, and how the role becomes another's."""
     kind, name = str(row["kind"]), str(row["name"])
     to = next(str(each["owner"]) for each in judging.catalogue.of("relations", relation))
     if kind == _DATABASE:

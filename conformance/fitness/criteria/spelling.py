@@ -1,7 +1,7 @@
 """Conditions of a CHECK whose text shows that a key has one spelling only.
 
 Probes try a few other spellings; that there is no further one only a text can show. What is not one of the forms
-below may hold as well, and nobody can tell from here.
+below may hold as well; that cannot be decided from here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-# What a reason tells whoever has another form.
+# What a reason suggests for another form.
 WRITE_AS = "~ '^[0-9a-f]{64}$'"
 # Characters that mean themselves in a pattern, and those that do between brackets.
 _PLAIN = r"[A-Za-z0-9_:/@=-]"
@@ -24,7 +24,7 @@ _LENGTH = "(?:length|char_length|character_length|octet_length)"
 def one_spelling(conditions: Sequence[str], column: str, *, trusted: Collection[str] = ()) -> bool:
     """Whether conditions that all hold, as PostgreSQL writes them, leave each key one spelling.
 
-    `trusted` are functions (schema.name) that somebody answers for; one that is asked about the column alone will do.
+    `trusted` are functions (schema.name) that a policy vouches for; one that is asked about the column alone will do.
     """
     subject = _subject(column)
     if any(_is_fixed(pattern) for pattern in _found(rf"{subject} ~ '([^']*)'::text", conditions)):

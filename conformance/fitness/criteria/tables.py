@@ -61,7 +61,7 @@ def logged(judging: Judging, part: Part) -> None:
 
 
 def untouched_on_insert(judging: Judging, part: Part) -> None:
-    """No trigger and no rule comes between an INSERT and the row, unless somebody has reviewed it."""
+    """No trigger and no rule comes between an INSERT and the row, unless a person has reviewed it."""
     name = judging.part(part)
     if name is None:
         return
@@ -77,5 +77,5 @@ def untouched_on_insert(judging: Judging, part: Part) -> None:
 
 
 def reviewed(judging: Judging, relation: RelationName, row: Row) -> bool:
-    """Whether a policy says that a person has looked at a trigger or rule of a relation."""
+    """Whether a policy says that a person has reviewed a trigger or rule of a relation."""
     return str(row["name"]) in judging.policy.reviewed or f"{relation}.{row['name']}" in judging.policy.reviewed

@@ -1,1 +1,1 @@
-"""Fitness of a surface in PostgreSQL: its catalogue, its faithful clone, and what the clone does."""
+"""Fitness of a surface in PostgreSQL: its catalogue, its faithful clone, and the probes on the clone."""

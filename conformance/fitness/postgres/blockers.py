@@ -1,6 +1,6 @@
-"""Who is in the way of a statement that waits: asked on a connection of its own while it waits, as far as the role may.
+"""Finds the sessions that block a waiting statement: on a connection of its own, as far as the role may read.
 
-Afterwards nobody can say it: the error of a lock that did not come names neither the relation nor who holds it.
+Afterwards it cannot be known: the error of a lock that did not come names neither the relation nor the holder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 from holdfast.conformance.fitness.target import Target
 
-# Nobody waits long for the reason of a wait.
+# The search for the reason of a wait is short.
 _LONGEST_S = 3.0
 _SETTINGS = (
     "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY",
@@ -27,7 +27,7 @@ _SETTINGS = (
     "SET LOCAL TimeZone = 'UTC'",
     "SET LOCAL DateStyle = 'ISO, YMD'",
 )
-# A process 0 is a prepared transaction, which has none.
+# Process 0 stands for a prepared transaction, which has no process.
 _WAITS = """
 SELECT w.locktype AS kind, w.relation::regclass::text AS relation, w.mode, b.pid, a.usename AS role,
        a.application_name AS application, a.state, date_trunc('second', a.xact_start)::text AS since, a.query,
@@ -42,14 +42,14 @@ SELECT w.locktype AS kind, w.relation::regclass::text AS relation, w.mode, b.pid
 _BY_PROCESS = _WAITS.format(who="w.pid = %s")
 _BY_NAME = _WAITS.format(who="w.pid IN (SELECT pid FROM pg_stat_activity WHERE application_name = %s)")
 _SHOWN = 3
-# Statements hold secrets in what is quoted; their first words hold none.
+# Quoted parts of statements hold secrets; their first words hold none.
 _FIRST_WORDS = re.compile(r"\s*([A-Za-z_][\w.]*(?:\s+[A-Za-z_][\w.]*){0,3})")
 
 _BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected, WaitedError)
 
 
 def inquirer(target: Target, deadline: Deadline) -> Callable[[Connection], str]:
-    """For `Connection.inquire`: who is in the way of its statement."""
+    """For `Connection.inquire`: the sessions that block its statement."""
     return lambda waiting: holders(target, deadline, _BY_PROCESS, waiting.info.backend_pid)
 
 
@@ -59,7 +59,7 @@ def holders_of_program(target: Target, deadline: Deadline, application: str) -> 
 
 
 def holders(target: Target, deadline: Deadline, query: str, who: int | str) -> str:
-    """What it waits for and who holds that, in words; empty if it waits for nobody or nobody can say. Never raises."""
+    """What it waits for and who holds that, in words; empty if there is no holder or none is known. Never raises."""
     try:
         with (
             closing(
@@ -82,7 +82,7 @@ def holders(target: Target, deadline: Deadline, query: str, who: int | str) -> s
 
 
 def cause(error: psycopg.Error) -> str:
-    """What may be done about an error of locks or time, and what is known of its cause; empty for any other error."""
+    """What the user can do about an error of locks or time, with its known cause; empty for any other error."""
     if not isinstance(error, _BUSY):
         return ""
     if isinstance(error, psycopg.errors.DeadlockDetected):

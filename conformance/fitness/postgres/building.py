@@ -1,4 +1,4 @@
-"""Building probes: a surface, rows for it, and the sessions that send them."""
+"""Builds probes: a surface, rows for it, and the sessions that send them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY, REPLAY_KEY = "logical_request_key", "replay_key"
 
 
 class ProbeBuilder:
-    """Makes and sends the rows of one surface. `helper` inserts what rows refer to outside the surface."""
+    """Makes and sends the rows of one surface. `helper` inserts the rows that these refer to outside the surface."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ProbeBuilder:
         prefix: str = "",
         first: int = 1,
     ) -> None:
-        """Learn how rows look; theirs are the numbers from `first` on. Raises RowError."""
+        """Learn the form of rows; theirs are the numbers from `first` on. Raises RowError."""
         self.row_builder = row_builder
         self.policy = policy
         self.helper = helper
@@ -53,7 +53,7 @@ class ProbeBuilder:
         return self.attempt(name, evidence=evidence).failed(reason)
 
     def fresh(self, words: Mapping[str, int] | None = None) -> Sample:
-        """A row like no other, but for these words."""
+        """A row that differs from all others, except in these words."""
         return Sample(next(self._numbers), words or {})
 
     def like(self, known: Sample, *words: str) -> Sample:
@@ -86,7 +86,7 @@ class ProbeBuilder:
         return self._parts(part)[:-1]
 
     def select(self, part: Part, word: str, condition: str) -> str:
-        """A query for what the column of a word says, under the name of the word."""
+        """A query for the value of a word's column, under the name of the word."""
         column, table = quoted(self.policy.column(word)), relation_text(self.row_builder.relations[part])
         return f"SELECT {column} AS {word} FROM {table} WHERE {condition}"
 
@@ -133,7 +133,7 @@ class ProbeBuilder:
         return self.order[: self.order.index(upto) + 1]
 
     def value(self, part: Part, word: str, sample: Sample) -> str:
-        """What the column for a word says in the row of a sample."""
+        """The value of a word's column in the row of a sample."""
         return str(self.row_builder.insert(part, sample).values[self.policy.column(word)])
 
     def count(
@@ -141,7 +141,7 @@ class ProbeBuilder:
     ) -> tuple[str, tuple[str | None, ...]]:
         """A query that counts the rows of samples, each under its name; null where there is no such part.
 
-        Rows that cannot be told from those of a sample, and were there `before`, are not counted.
+        Rows that cannot be distinguished from those of a sample, and were there `before`, are not counted.
         """
         texts: list[str] = []
         parameters: list[str | None] = []
@@ -166,7 +166,7 @@ class ProbeBuilder:
 
 @contextmanager
 def rolled_back(*sessions: Session) -> Iterator[None]:
-    """A transaction in each of the sessions, and whatever happens in it is undone."""
+    """A transaction in each of the sessions; everything that happens in it is undone."""
     for session in sessions:
         session.begin()
     try:

@@ -1,4 +1,4 @@
-"""Looking for a surface: every relation of the database, held to what an effect and a nonce record cannot lack."""
+"""The search for a surface: every relation of the database, held to what an effect and a nonce record cannot lack."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def choose(candidates: Sequence[Candidate], *, named: Mapping[Part, RelationName
 def writer(connection: psycopg.Connection[Any], effect: RelationName) -> str | None:
     """The only role to which INSERT on a relation was granted, but for its owner and superusers; None if there is none.
 
-    PUBLIC is nobody: where everybody may insert, no role is the writer. Raises psycopg.Error.
+    PUBLIC is no role: where every role may insert, no role is the writer. Raises psycopg.Error.
     """
     with connection.transaction():
         rows = connection.execute(_WRITERS, (effect.schema, effect.name)).fetchall()

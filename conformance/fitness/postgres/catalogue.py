@@ -143,7 +143,7 @@ class Roles:
     def uses(self, role: str) -> frozenset[str]:
         """The same for a role other than the writer.
 
-        That who makes roles can let himself into those that he made is told in the notes, like what superusers can.
+        A role that makes roles can let itself into those that it made. The notes say so, as they do of superusers.
         """
         if not self.has(role, "create_role"):
             return self.powers(role)
@@ -166,7 +166,7 @@ class Roles:
         return bool(self.attributes.get(role, {}).get(attribute))
 
     def unbound(self, role: str) -> bool:
-        """Whether a role is or can become a superuser, whom no privilege binds: told in the notes, never a reason."""
+        """Whether a role is or can become a superuser, whom no privilege binds: a note, never a reason."""
         return any(self.has(each, "superuser") for each in self.becomes(role))
 
     def names(self) -> Iterator[str]:

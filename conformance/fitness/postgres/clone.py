@@ -44,7 +44,7 @@ _RESTORE = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=0", "--output=/dev/nu
 _SHORT_NAMES_SINCE = 160000
 _TEXTS = {name: frozenset({"definition"}) for name in ("relations", "views", "rules", "rules_elsewhere")}
 _LATE = "the server did not answer it, or it has much to do; look again later, or with a longer --timeout"
-# What of a difference is told: how many rows, and how much of each.
+# What is reported of a difference: how many rows, and how much of each.
 _SHOWN, _ROW_SHOWN = 6, 300
 
 
@@ -94,7 +94,7 @@ def clone(
             _people(keeper, household, stranger)
         yield made
     finally:
-        # Also when there is no time left: a server that somebody lent must not keep what was made on it.
+        # Also when there is no time left: a borrowed server must not keep what was made on it.
         with suppress(psycopg.Error), replace(scratch, deadline=Deadline.after(_TIDY_S)).connect() as keeper:
             roles.drop(keeper, household)
             keeper.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(stranger)))
@@ -144,7 +144,7 @@ _SERVICE = "holdfast"
 def discreet(dsn: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """The DSN without secrets, for the arguments of a program, and the environment by which it finds them.
 
-    Arguments are for everybody to see, the environment is not. libpq reads from it the password alone; the other
+    Every user can read arguments, but not the environment. libpq reads from it the password alone; the other
     secrets stand in a file for this user only, which goes with the block. Raises LostError.
     """
     parts = conninfo_to_dict(dsn)
@@ -164,7 +164,7 @@ def discreet(dsn: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         folder.chmod(0o700)
         path = str(folder / "pg_service.conf")
         lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in found.items()), ""]
-        # The folder is nobody else's either.
+        # The folder, too, is for this user only.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write("\n".join(lines))
         yield make_conninfo("", **{**parts, "service": _SERVICE}), {**environment, "PGSERVICEFILE": path}

@@ -1,7 +1,7 @@
-"""Connections on which nobody waits for ever: this side keeps the time, whatever the server does or does not do.
+"""Connections that never wait without end: this side keeps the time, even if the server does nothing.
 
-A server that is stopped, a network that swallows everything, a function that goes on when its time is over: the limits
-of the server itself end none of these waits.
+A stopped server, a network that drops everything, a function that continues after its time: the limits of the server
+itself end none of these waits.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from holdfast.conformance.fitness.deadline import NEVER, Deadline
 
 # For one host that is down, or behind a firewall that drops everything.
 _HOST_S = 10
-# For names that no server resolves; beside the hosts themselves.
+# For names that no server resolves; in addition to the time for the hosts themselves.
 _NAMES_S = 5.0
-# A request to cancel is a connection of its own, to a server that may be the one that does not answer.
+# A request to cancel needs a connection of its own, to a server that may be the one that does not answer.
 _CANCEL_S = 2.0
 _POLL_S = 0.1
-# How long a statement of the catalogue may take before somebody asks who is in its way, and how often it is asked.
+# How long a statement of the catalogue may take before the harness asks who is in its way, and how often it asks.
 SLOW_S = 2.0
 
 _T = TypeVar("_T")
@@ -39,7 +39,7 @@ class WaitedError(psycopg.OperationalError):
 
 
 def inquiry_of(error: BaseException) -> str:
-    """Who was in the way of the statement that ended with this error; empty if nobody is known."""
+    """Who was in the way of the statement that ended with this error; empty if none is known."""
     return "; ".join(getattr(error, "__notes__", ()))
 
 
@@ -55,7 +55,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     deadline = NEVER
     slow = SLOW_S
     inquire: Callable[[Connection], str] | None = None
-    # What is done about a statement that nobody can cancel, before the connection is closed.
+    # What is done about a statement that cannot be cancelled, before the connection is closed.
     end: Callable[[Connection], None] | None = None
 
     def wait(self, gen: PQGen[_T], interval: float = _POLL_S, timeout: float | None = None) -> _T:
@@ -72,7 +72,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     def _watched(self, gen: PQGen[_T], longest: float, inquiries: list[str]) -> PQGen[_T]:
-        """The same generator, asked for the time whenever something came, and when nothing did."""
+        """The same generator, with a check of the time after each event and each pause."""
         began = time.monotonic()
         ask_at = began + self.slow
         try:
@@ -85,7 +85,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                     over = " (the time of --timeout is over)" if not self.deadline.left() else ""
                     raise WaitedError(f"{self.purpose}: no answer within {longest:.3g} s{over}")
                 if self.inquire is not None and now >= ask_at:
-                    # What was in the way before counts, too, if nobody is any more.
+                    # A holder that was in the way before counts, too, if none is any more.
                     inquiries += filter(None, [self.inquire(self)])
                     ask_at = time.monotonic() + self.slow
         except StopIteration as end:
@@ -93,9 +93,9 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             return value
 
     def _give_up(self) -> None:
-        """End the statement, which nobody waits for, and then the connection. Never raises."""
+        """End the statement, for which no caller waits, and then the connection. Never raises."""
         if capabilities.has_cancel_safe():
-            # Older clients can only ask for it without a limit; they leave it to the server's own.
+            # Older clients can only send a cancel without a limit; they leave it to the server's own.
             with suppress(psycopg.Error, OSError):
                 self.cancel_safe(timeout=_CANCEL_S)
         if self.end is not None:
@@ -114,7 +114,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         slow: float = SLOW_S,
         inquire: Callable[[Connection], str] | None = None,
     ) -> Self:
-        """Connect, each statement being a transaction of its own. Nothing is set for the session.
+        """Connect; each statement is a transaction of its own. Nothing is set for the session.
 
         Raises psycopg.Error; WaitedError if no host answers in time.
         """
@@ -122,7 +122,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         patience = deadline.left(hosts * _HOST_S + _NAMES_S)
         if not patience:
             raise WaitedError(f"{purpose}: no time was left for it (--timeout)")
-        # Names are resolved, and tickets are fetched, in calls that nobody can interrupt: in a thread, which is left
+        # Names are resolved, and tickets are fetched, in calls that cannot be interrupted: in a thread, which is left
         # to itself if it does not come back.
         coming: Future[Self] = Future()
         Thread(target=_connected, args=(cls, dsn, min(_HOST_S, patience), coming), daemon=True).start()
@@ -143,7 +143,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 def _connected(kind: type[Connection], dsn: str, limit: float, coming: Future[Any]) -> None:
     try:
-        # No statement is prepared under a name: behind a pooler it would stay in somebody else's session.
+        # No statement is prepared under a name: behind a pooler it would stay in another client's session.
         coming.set_result(
             kind.connect(dsn, autocommit=True, prepare_threshold=None, connect_timeout=max(2, round(limit)))
         )
@@ -152,6 +152,6 @@ def _connected(kind: type[Connection], dsn: str, limit: float, coming: Future[An
 
 
 def _close(coming: Future[Any]) -> None:
-    """Nobody wants it any more."""
+    """No caller wants it any more."""
     if coming.exception() is None:
         coming.result().close()

@@ -1,7 +1,7 @@
-"""The probe on the live tables, for whoever asks for it: one transaction, which is always rolled back.
+"""The probe on the live tables, on request: one transaction, which is always rolled back.
 
-What a rollback does not undo: values drawn from sequences, and what functions do outside the database. While it lasts
-it holds locks on rows of its own, and whoever inserts the same keys waits for it; nobody else has such keys.
+A rollback does not undo values taken from sequences, and what functions do outside the database. While it lasts, it
+holds locks on rows of its own. A session that inserts the same keys waits for it; no other session has such keys.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from holdfast.conformance.fitness.postgres.tampering import gentle
 from holdfast.conformance.fitness.target import Target
 
 PREFIX = "live-"
-# Nobody is kept waiting for longer.
+# No session is kept waiting for longer.
 _STATEMENT_MS, _LOCK_MS = 2000, 500
-# Early enough to ask who holds a lock while it is waited for.
+# Early enough to ask for the holder of a lock while the probe waits for it.
 _SLOW_S = 0.2
-# Asked on a connection of its own, of a server that answers or does not.
+# Asked on a connection of its own, of a server that may not answer.
 _END_S = 3.0
 _TERMINATE = "SELECT pg_catalog.pg_terminate_backend(%s::pg_catalog.int4)"
 # Numbers of live rows begin low, and those of an integer end above two thousand million.
@@ -41,8 +41,8 @@ _LOW, _SPREAD = 1_000_000_000, 1_000_000_000
 def live_connection(target: Target, deadline: Deadline) -> Connection:
     """A connection for the probe. Raises psycopg.Error.
 
-    A function of the database can catch what ends a statement and go on, with the locks that the probe has. If that
-    happens its session is ended from outside, as its own role may; no function catches that.
+    A function of the database can catch the end of a statement and continue, with the locks that the probe has. Then
+    the session is ended from outside, as its own role may; no function catches that.
     """
 
     def end(stuck: Connection) -> None:
@@ -73,7 +73,7 @@ def probe_live(
     snapshot: Snapshot,  # noqa: ARG001 - as for the clone
     policy: Policy,
 ) -> tuple[Probe, ...]:
-    """What can be tried within a transaction on the live tables, as the writer. Nothing of it stays.
+    """The probes within a transaction on the live tables, as the writer. Nothing of them stays.
 
     The connection is a login of the writer (`gather` sees to that). Raises psycopg.Error if the connection is lost.
     """

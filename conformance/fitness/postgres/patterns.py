@@ -1,4 +1,4 @@
-"""Values of a pattern that says what may stand in each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives."""
+"""Values of a pattern that fixes the characters of each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _ATOM = re.compile(
     rf"(?:\[(?P<set>[^\\^\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<plain>{_PLAIN}))"
     r"(?:\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\}|(?P<many>[+*?]))?"
 )
-# Where a number of places is left open: enough to differ by, and not too long for a column.
+# The number of places where a pattern leaves it open: enough to differ by, and not too long for a column.
 _ENOUGH = 16
-# What has fewer values than this is a list of words rather than a form.
+# A pattern with fewer values than this is a list of words rather than a form.
 _ROOMY = 2**32
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """For each place of a value the characters that may stand there, in their order."""
+    """For each place of a value, its possible characters in their order."""
 
     places: tuple[str, ...]
 
@@ -32,13 +32,13 @@ class Pattern:
         return room >= _ROOMY
 
     def value(self, digits: Callable[[int], str]) -> str:
-        """The value whose open places say what `digits` say, as far as they may."""
+        """The value whose open places hold `digits`, as far as they can."""
         drawn = iter(digits(sum(len(place) > 1 for place in self.places)))
         return "".join(place if len(place) == 1 else _drawn(place, next(drawn)) for place in self.places)
 
 
 def pattern_of(text: str) -> Pattern | None:
-    """What a pattern with both anchors leaves open; None for one of another form."""
+    """The open places of a pattern with both anchors; None for a pattern of another form."""
     if not (text.startswith("^") and text.endswith("$")):
         return None
     inside, place, found = text[1:-1], 0, []

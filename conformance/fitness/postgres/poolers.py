@@ -1,7 +1,7 @@
-"""Is there PostgreSQL itself at the other end, or a pooler that hands sessions on from one client to the next?
+"""Decides whether the other end is PostgreSQL itself, or a pooler that passes sessions from one client to the next.
 
-Whatever somebody sets in the session of a pooler stays for others: they cannot write any more, or find no sequence.
-`fitness` sets nothing outside of its transaction, but pg_dump does. So nothing is looked at through a pooler. What is
+What one client sets in the session of a pooler stays for others: they cannot write any more, or find no sequence.
+`fitness` sets nothing outside of its transaction, but pg_dump does. So nothing is inspected through a pooler. What is
 asked here sets nothing: each question is one SELECT of functions of PostgreSQL's own, which needs no search_path.
 """
 
@@ -22,12 +22,12 @@ from holdfast.conformance.fitness.target import Target
 PURPOSE = "connecting, and asking whether a pooler is in between"
 # One row of functions takes no time.
 _ANSWER_S = 10.0
-# The clocks of both sides run at one speed, but a server's may be set; nobody is accused of so little.
+# The clocks of both sides run at one speed, but a server's may be set; so small a difference is no finding.
 _CLOCK_S = 1.0
-# A backend ends as soon as it reads that its client has gone; on a busy machine that takes a while.
+# A backend ends when it reads that its client has gone; on a busy machine that takes a while.
 _GONE_S = 10.0
 _POLL_S = 0.02
-# The session of this connection. Functions instead of operators, whatever search_path the role or the database has.
+# The session of this connection. Functions instead of operators: they do not depend on the search_path in force.
 _SELF = """
 SELECT pg_catalog.pg_backend_pid(), pg_catalog.date_part('epoch', session.backend_start)::text,
        pg_catalog.date_part('epoch', pg_catalog.timestamptz_mi(pg_catalog.clock_timestamp(), session.backend_start)),
@@ -38,7 +38,7 @@ _OTHER = (
     "SELECT pg_catalog.date_part('epoch', session.backend_start)::text "
     "FROM pg_catalog.pg_stat_get_activity(%s::pg_catalog.int4) session"
 )
-# What PgBouncer says to whoever sends `options` with the connection, and to statements in its own console.
+# The answers of PgBouncer to `options` in the connection, and to statements in its own console.
 _POOLERS_WORDS = ("unsupported startup parameter", "SHOW HELP")
 
 
@@ -66,7 +66,7 @@ def must_be_direct(target: Target, deadline: Deadline) -> Target:
     try:
         session, bound = _asked(target, deadline)
         if signs := list(_signs(session)):
-            # Once may be a clock that was set, or a machine that slept.
+            # One reading may be of a clock that was set, or of a machine that slept.
             session, bound = _asked(bound, deadline)
             signs = list(_signs(session))
         signs = signs or list(_outlives(bound, session, deadline))
@@ -88,7 +88,7 @@ def _asked(target: Target, deadline: Deadline) -> tuple[_Session, Target]:
             raise psycopg.OperationalError("the server does not know the session that it answers in")
         info = connection.info
         session = _Session(info.backend_pid, int(row[0]), row[1], float(row[2]), possible, _place(row[3], row[4]))
-        # Of several hosts each connection could reach another one.
+        # With several hosts each connection could reach another one.
         return session, target.bound(host=info.host, hostaddr=info.hostaddr, port=info.port)
 
 

@@ -1,4 +1,4 @@
-"""What is tried on the clone, by the roles themselves. A refusal counts only beside its accepted twin."""
+"""The probes on the clone, by the roles themselves. A refusal counts only beside its accepted twin."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _OTHERS = ("holdfast_probe_operation", "unregister_dot", "inbound")
 
 
 def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:  # noqa: ARG001
-    """Everything that can be tried on the clone of `surface`: what was sent and what came back.
+    """Everything that can be tried on the clone of `surface`: the statements and their answers.
 
-    Without a writer the owner of the effect acts in its place, and what only a writer can show has failed.
+    Without a writer the owner of the effect acts in its place, and a probe that only a writer can pass has failed.
     """
     made: list[Probe] = []
     try:
@@ -70,7 +70,7 @@ def _first(builder: ProbeBuilder, session: Session, first: Sample) -> Probe:
 
 
 def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
-    """What is admitted beside a row that is there, and what is not. Nothing of it stays."""
+    """The rows that are admitted beside an existing row, and those that are not. Nothing of them stays."""
     yield _one(builder, session, "second", builder.fresh())
     yield from _keys(builder, session, first)
     yield _attempt_again(builder, session, first)
@@ -112,7 +112,7 @@ def _keys(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Pr
 
 
 def _attempt_again(builder: ProbeBuilder, session: Session, first: Sample) -> Probe:
-    """A known attempt in rows that are fresh otherwise; what would be said at the commit only is asked for at once."""
+    """A known attempt in rows that are otherwise fresh; checks that are due only at the commit are made at once."""
     if reason := builder.lacks(Part.EFFECT, "attempt"):
         return builder.cannot("attempt-again", reason)
     attempt = builder.attempt("attempt-again")
@@ -249,7 +249,7 @@ def _strangers(builder: ProbeBuilder, clone: Clone) -> Iterator[Probe]:
         for part in (*builder.order, *builder.audit):
             suffix = "" if part is Part.EFFECT else f"-{part.value}"
             attempt, sample = builder.attempt(f"stranger-insert{suffix}"), builder.fresh()
-            # What the row refers to is there, so that only the right to insert can be missing.
+            # The rows that the row refers to are there, so that only the right to insert can be missing.
             for before in builder.before(part):
                 builder.send(attempt, builder.helper, builder.row_builder.insert(before, sample), sample)
             with rolled_back(stranger):

@@ -1,4 +1,4 @@
-"""Two sessions for one key, a backend that is killed, and an audit record that outlives what it speaks of."""
+"""Two sessions for one key, a backend that is killed, and an audit record that outlives its subject."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def races(builder: ProbeBuilder, clone: Clone, writer: str, first: Sample) -> It
 
 
 def _tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
-    """Run a probe that says why it failed, if it did."""
+    """Run a probe; the probe says why it failed, if it did."""
     attempt = builder.attempt(name, evidence=EvidenceClass.CONCURRENCY)
     try:
         reason = reason or run(attempt)
@@ -86,11 +86,11 @@ def _race(builder: ProbeBuilder, winner: Session, loser: Session, race: Race, at
         attempt.send(winner, race.ends)
         statement, answer = waiting.result()
         if answer.sqlstate == NOT_SERIALIZED:
-            # It is the loser's answer that counts, so that the rows are told before it.
+            # It is the loser's answer that counts, so that the rows are reported before it.
             attempt.send(builder.helper, *builder.count({THERE: (race.part, one)}))
         attempt.keep(statement, answer)
         if answer.sqlstate is None:
-            # What a constraint says only at the commit comes too late to be an answer, and is an answer nevertheless.
+            # A constraint that answers only at the commit answers too late, but that is an answer nevertheless.
             loser.send("COMMIT")
     return "" if met or answer.sqlstate is None else "the sessions did not meet"
 
@@ -98,7 +98,7 @@ def _race(builder: ProbeBuilder, winner: Session, loser: Session, race: Race, at
 def _meet(
     builder: ProbeBuilder, winner: Session, loser: Session, waiting: Future[tuple[Statement, Answer]], attempt: Attempt
 ) -> bool:
-    """Whether the second session was seen to wait for the first."""
+    """Whether the second session waited for the first, as an inspection showed."""
     deadline = time.monotonic() + _MEET_S
     while True:
         statement, answer = builder.helper.send(_BLOCKED, (winner.backend, loser.backend))
@@ -123,7 +123,7 @@ def _rollback(builder: ProbeBuilder, session: Session, attempt: Attempt) -> str:
 def _audit(builder: ProbeBuilder, session: Session, auditor: Session, attempt: Attempt) -> str:
     """Recorded by another session while the transaction is open, and found after it was rolled back."""
     sample = builder.fresh()
-    # What the server makes up tells nobody which record is which, and all else may be equal in two of them.
+    # Values that the server makes up do not identify a record, and all else may be equal in two of them.
     statement, answer = builder.helper.send(*builder.count({"audit": (Part.AUDIT, sample)}))
     attempt.keep(statement, answer)
     if answer.sqlstate is not None:
@@ -140,14 +140,14 @@ def _audit(builder: ProbeBuilder, session: Session, auditor: Session, attempt: A
 
 
 def _killed(builder: ProbeBuilder, clone: Clone, session: Session, first: Sample, attempt: Attempt) -> str:
-    """SIGKILL between insert and commit: the server restarts, and only what was committed is there."""
+    """SIGKILL between insert and commit: the server restarts, and only committed rows are there."""
     sample = builder.fresh()
     session.begin()
     if builder.put(attempt, session, sample).sqlstate is not None:
         session.rollback()
         return _NOT_ADMITTED
     os.kill(session.backend, signal.SIGKILL)
-    # Too late: there is nobody to hear it.
+    # Too late: there is no listener.
     session.send("COMMIT")
     wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
     statement, answer = _after_recovery(builder, clone, *builder.count(wanted))
@@ -158,9 +158,9 @@ def _killed(builder: ProbeBuilder, clone: Clone, session: Session, first: Sample
 def _after_recovery(
     builder: ProbeBuilder, clone: Clone, text: str, parameters: tuple[str | None, ...]
 ) -> tuple[Statement, Answer]:
-    """The answer of a new session of the superuser, once the old ones are gone. Raises psycopg.Error."""
+    """The answer of a new session of the superuser, after the old ones are gone. Raises psycopg.Error."""
     deadline = time.monotonic() + RECOVERY_S
-    # As long as this one answers, the server has not noticed yet.
+    # While this session answers, the server has not noticed the kill yet.
     while builder.helper.send("SELECT 1")[1].sqlstate is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     while True:

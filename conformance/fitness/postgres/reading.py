@@ -1,4 +1,4 @@
-"""Reading a live server: each time one read-only transaction, which sets what it needs for itself alone."""
+"""Reads a live server, each time in one read-only transaction, with settings for that transaction alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 
 @contextmanager
 def reading(target: Target, deadline: Deadline, purpose: str) -> Iterator[Connection]:
-    """A transaction that cannot write; whatever the database says against it becomes a FitnessError without secrets."""
+    """A transaction that cannot write. Each error of the database becomes a FitnessError without secrets."""
     with errors_described(target, purpose), closing(_reached(target, deadline, purpose)) as connection:
         _must_be_known(connection, target)
         with moment(connection):

@@ -1,4 +1,4 @@
-"""The roles of a live server, made again on a scratch server: attributes, memberships and settings, no passwords."""
+"""The roles of a live server, copied to a scratch server: attributes, memberships and settings, no passwords."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SELECT held.rolname AS role, member.rolname AS member, given.admin_option AS adm
  WHERE member.rolname !~ '^pg_'
  ORDER BY 1, 2
 """
-# pg_roles shows its own settings to everybody; those of all roles and of other databases do not reach this one.
+# pg_roles shows its own settings to every role; those of all roles and of other databases do not reach this one.
 _SETTINGS = """
 SELECT role.rolname AS role, kept.setdatabase <> 0 AS here, kept.setconfig AS settings
   FROM pg_catalog.pg_db_role_setting kept
@@ -43,7 +43,7 @@ SELECT CASE given.grantee WHEN 0 THEN NULL ELSE pg_catalog.pg_get_userbyid(given
   FROM pg_catalog.pg_database, pg_catalog.aclexplode(datacl) given
  WHERE datname = pg_catalog.current_database()
 """
-# 10 is the superuser that initdb made, on every server; what it has needs no grant.
+# 10 is the superuser that initdb made, on every server; its own rights need no grant.
 _PARAMETER_GRANTS = """
 SELECT parname AS parameter, given.privilege_type AS privilege, given.is_grantable AS grantable,
        CASE given.grantee WHEN 0 THEN NULL ELSE pg_catalog.pg_get_userbyid(given.grantee) END AS grantee
@@ -56,7 +56,7 @@ _KEEP_INSERT = "INSERT INTO pg_catalog.pg_db_role_setting (setdatabase, setrole,
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """What surrounds a database on its server and is in no dump of it. Rows as the queries above name them."""
+    """The surroundings of a database on its server, which are in no dump of it. Rows as the queries above name them."""
 
     roles: tuple[dict[str, Any], ...]
     memberships: tuple[dict[str, Any], ...]
@@ -79,7 +79,7 @@ class Household:
 def read(connection: psycopg.Connection[Any]) -> Household:
     """What the live server says; every role may read it. Raises psycopg.Error.
 
-    The transaction must look its names up in pg_catalog (`snapshot.moment`): else whoever owns the database says which
+    The transaction must look its names up in pg_catalog (`snapshot.moment`): else the database's owner decides which
     operators these are.
     """
     with connection.cursor(row_factory=dict_row) as cursor:
@@ -111,7 +111,7 @@ def open_for_login(connection: psycopg.Connection[Any], household: Household) ->
     for role in household.roles:
         if not role["rolcanlogin"]:
             connection.execute(sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(role["rolname"])))
-    # Who may connect to the live database is no matter of the surface; what else may be done there is.
+    # The right to connect to the live database is no matter of the surface; the other rights on it are.
     connection.execute(
         sql.SQL("GRANT CONNECT ON DATABASE {} TO PUBLIC").format(sql.Identifier(household.database_name))
     )

@@ -1,4 +1,4 @@
-"""Rows that a surface accepts: words of the contract have known values, the rest is learnt by trying, within bounds."""
+"""Rows that a surface accepts: words of the contract have known values, trials find the rest, within bounds."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Tabl
 
 # Values as text, by column; None is NULL.
 Values: TypeAlias = dict[str, str | None]
-# By then a table with a dozen checks has been satisfied, or a person must say how.
+# So many trials satisfy a table with a dozen checks; beyond that a person must name the values.
 _TRIES = 400
 # About as many rows as probes make.
 _ROWS = 200
-# The number of the rows that values are learnt with on a clone; nothing of them stays.
+# The number of the rows by which values are found on a clone; nothing of them stays.
 _TRIAL = 999
 # Of parents of parents; a cycle ends here too.
 _GENERATIONS = 5
-# How far the number that a replay key is made of is from that of the other key.
+# The distance between the number of a replay key and that of the other key.
 _APART = 5_000
 _NO_EQUALITY = frozenset({"json", "xml", "point"})
 
@@ -40,7 +40,7 @@ class Sample:
     words: Mapping[str, int] = field(default_factory=dict)
 
     def number(self, word: str) -> int:
-        """What the value of this word is made of."""
+        """The number of which the value of this word is made."""
         return self.words.get(word, self.base)
 
 
@@ -67,7 +67,7 @@ class Insert:
 
 
 class RowError(Exception):
-    """No row can be made that the surface accepts; the text says which rule stood in the way."""
+    """No row can be made that the surface accepts; the text names the rule that stood in the way."""
 
 
 def quoted(name: str) -> str:
@@ -76,7 +76,7 @@ def quoted(name: str) -> str:
 
 
 def relation_text(relation: RelationName) -> str:
-    """A relation as SQL, with its schema: a name alone may mean somebody's temporary table."""
+    """A relation as SQL, with its schema: a name alone may mean a temporary table."""
     return f"{quoted(relation.schema)}.{quoted(relation.name)}"
 
 

@@ -43,7 +43,7 @@ _POLL_S = 0.005
 class Scratch:
     """A running server. `dsn` is that of a superuser whose name no live role has, `programs` holds pg_dump and psql.
 
-    A process with `mark` in its environment ends with it, and nobody waits for it after `deadline`.
+    A process with `mark` in its environment ends with it, and is not awaited after `deadline`.
 
     Roles are the server's, so it holds one clone at a time.
     """
@@ -55,7 +55,7 @@ class Scratch:
     deadline: Deadline = NEVER
 
     def dsn_of(self, database: str, *, user: str | None = None) -> str:
-        """DSN of a database on it, as its superuser or as another role. Nobody is asked for a password."""
+        """DSN of a database on it, as its superuser or as another role. It needs no password."""
         return make_conninfo(self.dsn, dbname=database, user=user or self.superuser)
 
     def connect(self, dsn: str | None = None) -> psycopg.Connection[Any]:
@@ -99,8 +99,8 @@ def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> I
             patience=deadline.left(READY_S),
         )
         stack.callback(launcher.close)
-        # Said in full: what PGHOSTADDR, PGPORT or PGOPTIONS mean is somebody's own server.
-        # And what a clone says must come as text, as on the live server, whatever the encoding of its database.
+        # Said in full: PGHOSTADDR, PGPORT or PGOPTIONS of the environment mean the user's own server.
+        # And what a clone says must come as text, as on the live server, in every encoding of its database.
         dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="", client_encoding="UTF8")
         yield Bare(dsn, Path(launcher.config["programs"]), janitor.mark)
 

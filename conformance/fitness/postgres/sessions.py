@@ -15,10 +15,10 @@ from holdfast.conformance.fitness.model import Answer, EvidenceClass, Probe, Sta
 from holdfast.conformance.fitness.postgres.blockers import cause
 from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
-# A probe is one small row. Whatever takes this long waits for something that will not come.
+# A probe is one small row. A probe that takes this long waits for something that will not come.
 STATEMENT_MS = 8000
 LOCK_MS = 4000
-# How much longer this side waits than the server was told to: a function can catch what ends a statement, and go on.
+# How much longer this side waits than the limit of the server: a function can catch what ends a statement, and go on.
 GRACE_S = 3.0
 # What a connection that is gone counts as; SQLSTATE class 08.
 _GONE = "08006"
@@ -26,7 +26,7 @@ _SAVEPOINT = "holdfast_probe"
 
 
 class Session:
-    """One connection of one role. Every statement and its answer go to whoever listens."""
+    """One connection of one role. Every statement and its answer go to the listener, if there is one."""
 
     def __init__(self, label: str, role: str, dsn: str, deadline: Deadline = NEVER) -> None:
         """Connect. Raises psycopg.Error."""
@@ -58,11 +58,11 @@ class Session:
             return statement, _refusal(error)
 
     def begin(self) -> None:
-        """Begin what `rollback` undoes. Never raises: whatever follows says it."""
+        """Begin what `rollback` undoes. Never raises: the next statement reports the error."""
         self.send("BEGIN")
 
     def rollback(self) -> None:
-        """Undo whatever was not committed. Never raises."""
+        """Undo what was not committed. Never raises."""
         with contextlib.suppress(psycopg.Error):
             self._connection.rollback()
 
@@ -73,7 +73,7 @@ class Session:
 
 
 class Guest(Session):
-    """A role on somebody else's connection, within his transaction: nothing that it does is committed."""
+    """A role on a connection that another role has opened, in its transaction: nothing that it does is committed."""
 
     def __init__(self, label: str, role: str, connection: psycopg.Connection[Any]) -> None:
         self.label = label
@@ -90,7 +90,7 @@ class Guest(Session):
         self.send(f"RELEASE SAVEPOINT {_SAVEPOINT}")
 
     def close(self) -> None:
-        """Nothing: whoever made the connection closes it."""
+        """No-op: the owner of the connection closes it."""
 
 
 class Attempt:

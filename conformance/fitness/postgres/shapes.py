@@ -20,7 +20,7 @@ from holdfast.conformance.fitness.postgres.tables import Check, Column
 # From a number to the text of a value.
 Shape: TypeAlias = Callable[[int], str]
 
-# Whoever looks at a live table, or at a log, can tell these rows from others.
+# By these a reader of a live table, or of a log, can distinguish these rows from others.
 PREFIX = "holdfast-probe-"
 _HASHES = (*KEYS, "deployed_artifact_hash")
 # What is shorter than this cannot hold the prefix and be unique.
@@ -31,7 +31,7 @@ _SOME_DIGITS = re.compile(r"\{hex:([1-9]|[1-5][0-9]|6[0-4])\}")
 
 
 def digest_of(number: int) -> str:
-    """64 lower-case hexadecimal digits that nobody else has; there are letters among them."""
+    """64 random lower-case hexadecimal digits; there are letters among them."""
     return hashlib.sha256(f"{PREFIX}{number}".encode()).hexdigest()
 
 

@@ -20,7 +20,7 @@ from holdfast.specs.fitness import Kind, Query, in_order, load_queries, paramete
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # What the role may not read, what this server does not know, and what is no text: a database without an encoding holds
-# whatever bytes it was given.
+# all bytes that it was given.
 _UNREADABLE = (
     errors.InsufficientPrivilege,
     errors.UndefinedTable,
@@ -33,7 +33,7 @@ _UNREADABLE = (
 
 
 class StrangerError(Exception):
-    """A relation that an extension should have made belongs to somebody else."""
+    """A relation that an extension should have made belongs to another owner."""
 
 
 def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001
@@ -76,9 +76,9 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
 
 @contextmanager
 def moment(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """One transaction that sees one state of the database, cannot write, and is rolled back.
+    """One transaction that reads one state of the database, cannot write, and is rolled back.
 
-    Whatever is set is set for this transaction alone: it ends with it, however it ends and whosever session it was.
+    Each setting is for this transaction alone: it ends with it, in every session and however it ends.
     """
     with connection.transaction(force_rollback=True):
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -88,7 +88,7 @@ def moment(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def _rows(connection: psycopg.Connection[Any], query: Query, given: Mapping[str, Any]) -> tuple[Row, ...]:
-    """The rows of a query. Raises StrangerError where reading could run somebody's functions."""
+    """The rows of a query. Raises StrangerError where reading could run a user's functions."""
     for schema, name in query.needs:
         trusted = _made_by_a_superuser(connection, schema, name)
         if trusted is None:

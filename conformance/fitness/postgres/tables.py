@@ -18,7 +18,7 @@ SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) AS owner
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = %s AND c.relname = %s
 """
-# A domain is looked through to what it is made of; a length is the domain's or the column's own.
+# A domain is resolved to the type it is made of; a length is the domain's or the column's own.
 _COLUMNS = """
 WITH RECURSIVE depth AS (
   SELECT a.attnum, t.oid AS domain, t.oid AS type, a.atttypmod AS modifier

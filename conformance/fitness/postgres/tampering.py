@@ -160,14 +160,14 @@ def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try
         made.append((_gravity(answer), statement, answer))
         if answer.sqlstate is None and answer.affected:
             break
-    # Each was alone in its transaction, so that the order tells nothing, and sorting keeps it otherwise.
+    # Each was alone in its transaction, so that the order means nothing, and sorting keeps it otherwise.
     for _, statement, answer in sorted(made, key=lambda entry: entry[0]):
         attempt.keep(statement, answer)
     return attempt.done()
 
 
 def _gravity(answer: Answer) -> int:
-    """How much an answer weighs: refused by chance, refused for good, nobody knows, done to nothing, done."""
+    """How much an answer weighs: refused by chance, refused for good, unknown, done to no row, done."""
     if answer.sqlstate is None:
         return 4 if answer.affected else 3
     return 2 if gone(answer) or answer.sqlstate in _UNKNOWN else 0 if answer.sqlstate in _BY_CHANCE else 1

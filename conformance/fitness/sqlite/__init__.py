@@ -1,10 +1,10 @@
-"""Fitness of surfaces in SQLite files: a snapshot of the catalogue, probes on a copy, and what both amount to.
+"""Fitness of surfaces in SQLite files: a snapshot of the catalogue, probes on a copy, and the judgement of both.
 
-What SQLite cannot show, and what stands in for it:
+What SQLite cannot show, and what replaces it:
 
-* There are no roles and no grants. Whoever may write the file may do everything with it, so "only the proven
+* There are no roles and no grants. A user who may write the file may do everything with it, so "only the proven
   registrar writes" (f) rests on the system's rights: a policy names the account of the registrar, and the file, what
-  SQLite keeps beside it and their folder belong to it and are closed to writing by everybody else. Without that
+  SQLite keeps beside it and their folder belong to it and are closed to writing by all others. Without that
   declaration (f) is not proven; with rights that contradict it (f) is refuted.
 * Half of what matters belongs to the connection, and no file holds it: `synchronous` (e), `recursive_triggers`,
   without which REPLACE deletes a row and fires no delete trigger (f), `foreign_keys`, `ignore_check_constraints`. A

@@ -60,7 +60,7 @@ class Bench:
         return contextlib.closing(Session(self.copies[place], name, self.settings))
 
     def subjects(self) -> Iterator[Subject]:
-        """The parts that are there, once it is found out what they accept."""
+        """The parts that exist, after trials have found which rows they accept."""
         for which in Part:
             relation = part(self.snapshot, self.surface, which)
             if relation is None:
@@ -83,14 +83,14 @@ class Bench:
         subject.first = subject.row_builder.row(self.number)
 
     def insert(self, transcript: Transcript, session: Session, subject: Subject, values: Values) -> Answer:
-        """Store a row, and before it whatever its foreign keys ask for. The answer is the row's own."""
-        # One after the other: what is stored already is no parent that is missing.
+        """Store a row, and before it the rows that its foreign keys ask for. The answer is the row's own."""
+        # One after the other: a row that is stored already is no missing parent.
         for statement in list(subject.parents.of(session.connection, subject.relation, values)):
             transcript.run(session, statement)
         return transcript.run(session, insert(subject.relation.name, values))
 
     def attempt(self, name: str, subject: Subject, values: Values, *, verb: str = "INSERT", behind: str = "") -> Probe:
-        """Try one row, and look what came of it."""
+        """Try one row, and inspect what came of it."""
         transcript = Transcript()
         if subject.problem:
             return made(name, transcript, failed=subject.problem)
@@ -108,7 +108,7 @@ class Bench:
         return place_of(self.surface.parts[subject.which])
 
     def lacking(self, name: str, subject: Subject, *words: str) -> Probe | None:
-        """A probe that cannot be made for want of columns."""
+        """A probe that cannot be made because columns are missing."""
         gone = [self.policy.column(word) for word in words if not subject.row_builder.has(word)]
         if not gone:
             return None
@@ -125,7 +125,7 @@ class Bench:
         return subject.first.get(self.policy.column(word), self.words.value(word, self.number))
 
     def fresh_rows(self, subjects: list[Subject]) -> dict[Part, Values]:
-        """Rows of one request that there was not before."""
+        """Rows of one new request."""
         number = self.words.fresh()
         return {each.which: each.row_builder.row(number) for each in subjects}
 
@@ -152,17 +152,17 @@ def inspect(rows: Mapping[str, tuple[Relation, Values]]) -> Sql:
 
 
 def _inspect_after(subject: Subject, values: Values) -> Sql:
-    """Whether a row that was tried is there, and that of the first request."""
+    """Whether a tried row is there, and the row of the first request."""
     if values != subject.first:
         return inspect({TRIED: (subject.relation, values), FIRST: row_of(subject)})
-    # A relation of one column has no other row with its key: of two that are equal one was there before.
+    # A relation of one column has no other row with its key: one of two equal rows was there before.
     condition, parameters = same(values)
     count = f"SELECT count(*) FROM {quoted(subject.relation.name)} WHERE {condition}"
     return Sql(f"SELECT max(({count}) - 1, 0) AS {TRIED}, min(({count}), 1) AS {FIRST}", (*parameters, *parameters))
 
 
 def all_there(answer: Answer) -> bool:
-    """Whether a look found each row once."""
+    """Whether an inspection found each row once."""
     return bool(answer.rows) and all(count == 1 for count in answer.rows[0].values())
 
 

@@ -1,4 +1,4 @@
-"""Which relations of a file can be the parts of a surface, by their columns and never by their names."""
+"""Finds the relations of a file that can be the parts of a surface, by their columns and never by their names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.sqlite.catalogue import Relation, database
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import take
 
-# An audit lies in another file, which nobody can find from here: it has to be named.
+# An audit lies in another file, which cannot be found from here: the caller has to name it.
 _SEARCHED = (Part.EFFECT, Part.NONCE)
 _COLUMNS = {Part.EFFECT: (*KEYS, *BINDINGS), Part.NONCE: (NONCE, KEYS[0])}
 _CRITERION = {Part.EFFECT: Criterion.SINGLE_USE, Part.NONCE: Criterion.NONCE}

@@ -39,7 +39,7 @@ class Column:
 
     @property
     def affinity(self) -> str:
-        """What SQLite makes of the declared type: the rules of its documentation, section 3.1 of Datatypes."""
+        """The affinity of the declared type: the rules of SQLite's documentation, section 3.1 of Datatypes."""
         said = self.type.upper()
         if "INT" in said:
             return "INTEGER"
@@ -115,7 +115,7 @@ class Relation:
         return checks(self.sql) if self.is_table else ()
 
     def conditions(self, column: str) -> tuple[tuple[Token, ...], ...]:
-        """What its CHECKs ask of this column whatever the others hold."""
+        """What its CHECKs ask of this column for all values of the others."""
         parts = (part for check in self.checks for part in check.conjuncts)
         others = [name for name in self.columns if name != column]
         return tuple(
@@ -127,7 +127,7 @@ class Relation:
 
     @property
     def conflict_clauses(self) -> tuple[str, ...]:
-        """What its constraints do about a conflict unless the statement says otherwise."""
+        """The reaction of its constraints to a conflict, unless the statement says otherwise."""
         return conflict_clauses(self.sql) if self.is_table else ()
 
     def refuses_null(self, column: Column) -> bool:
@@ -145,7 +145,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """What one file holds, and how it lies in the system."""
+    """The content of one file's catalogue, and the file's place in the system."""
 
     relations: Mapping[str, Relation]
     foreign_keys: tuple[ForeignKey, ...]
@@ -271,7 +271,7 @@ def _indexes(
 
 
 def _key_of(sql: str) -> tuple[Token, ...]:
-    """What stands in a CREATE INDEX behind the names of the index and its table."""
+    """The part of a CREATE INDEX after the names of the index and its table."""
     found = tokens(sql)
     return found[next((place for place, token in enumerate(found) if token.says("(")), len(found)) :]
 

@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.sqlite.rows import Sql
 from holdfast.conformance.fitness.sqlite.session import DEFAULTS, ROLE, Transcript
 
 _PATIENCE_S = 10.0
-# A trigger that never ends is interrupted, by the process itself: it may outlive whoever reads its lines.
+# The process itself interrupts a trigger that never ends: it may outlive the reader of its lines.
 _INSTRUCTIONS = 100_000
 # The process has nothing of ours: what it needs it reads. It says one line for each statement, then waits to be killed.
 _PROGRAM = """

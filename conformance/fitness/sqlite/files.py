@@ -10,7 +10,7 @@ from holdfast.conformance.fitness.sqlite.rights import ROOT, of_somebody_else, o
 
 # Nothing written here survives a power cut.
 _VOLATILE = ("tmpfs", "ramfs")
-# Locks or syncs are somebody else's promise there; SQLite's own documentation warns of them.
+# There another system keeps the promise of locks and syncs; SQLite's own documentation warns of it.
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "vboxsf", "fuse")
 _DURABLE = ("full", "extra")
 _JOURNALS = ("delete", "truncate", "persist", "wal")
@@ -53,7 +53,7 @@ def _connection(judging: Judging, database: Database) -> None:
 
 
 def rights(judging: Judging, database: Database, beside: list[Row], which: Part | None) -> None:
-    """Whether nobody but the declared writer can write the file."""
+    """Whether only the declared writer can write the file."""
     judging.rows += [database.file, *database.folders[:1]]
     for hole in open_to_others(database, beside):
         judging.refute(Code.OTHERS_MAY_WRITE, hole.text, which, rows=(hole.row,))

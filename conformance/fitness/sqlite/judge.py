@@ -37,7 +37,7 @@ def _judged(judging: Judging) -> Finding:
 
 
 def _without_echoes(finding: Finding) -> Finding:
-    """That a probe failed says nothing new where the evidence of its kind is lost altogether."""
+    """A failed probe says nothing new where the evidence of its kind is lost altogether."""
     if not any(reason.code == Code.EVIDENCE_MISSING.value for reason in finding.reasons):
         return finding
     kept = tuple(reason for reason in finding.reasons if reason.code != Code.PROBE_FAILED.value)

@@ -1,4 +1,4 @@
-"""What a criterion is judged from, and how its reasons are put together."""
+"""The basis on which a criterion is judged, and the way in which its reasons are put together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 
-# What each criterion needs, and nothing is proven without.
+# The evidence that each criterion needs; nothing is proven without it.
 NEEDS: dict[Criterion, tuple[EvidenceClass, ...]] = {
     **dict.fromkeys(Criterion, (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)),
     Criterion.ATOMIC: (EvidenceClass.CATALOGUE, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY),
@@ -39,7 +39,7 @@ class Judging(Reasons):
         return part(self.evidence.snapshot, self.evidence.surface, which)
 
     def named(self, which: Part) -> str:
-        """How texts call a part."""
+        """The name of a part in texts."""
         name = self.evidence.surface.parts.get(which)
         return which.value if name is None else name.name
 
@@ -77,7 +77,7 @@ class Judging(Reasons):
         self.shown(which, found)
 
     def shown(self, which: Part, found: dict[str, Outcome]) -> None:
-        """What could not be tried proves nothing."""
+        """A probe that could not be tried proves nothing."""
         for name, outcome in found.items():
             if outcome in (Outcome.FAILED, Outcome.NOT_SHOWN):
                 self.inconclusive.setdefault((which, came_to(self.evidence.probe(name))), []).append(name)
@@ -107,7 +107,7 @@ class Judging(Reasons):
         return relation
 
     def finding(self) -> Finding:
-        """The criterion with all that was said about it."""
+        """The criterion with all its reasons."""
         for (which, cause), names in self.inconclusive.items():
             self.unproven(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
         self._miss(NEEDS[self.criterion])

@@ -1,13 +1,13 @@
-"""Opening a live SQLite file so that neither it nor anything beside it is written, made or changed.
+"""Opens a live SQLite file so that neither it nor anything beside it is written, made or changed.
 
-SQLite writes more than one expects when it reads: a reader of a database in WAL mode makes the log and its index where
-they are missing, and writes its mark into the index where it is there. So the way in depends on what is found:
+SQLite may write when it reads. A reader of a database in WAL mode makes the log and its index where they are missing,
+and writes its mark into the index where it exists. So the way to open the file depends on what is found:
 
 * no WAL mode: `mode=ro`; locks are taken, nothing is written
 * WAL mode, log and index there: `mode=ro` with `readonly_shm=1`
-* WAL mode, no log or an empty one: the file alone is the whole database; `immutable=1`, and the files are looked at
+* WAL mode, no log or an empty one: the file alone is the whole database; `immutable=1`, and the files are inspected
   again afterwards, because such a reader takes no locks
-* anything else is a crash that nobody has recovered from: refused, for recovering is writing
+* anything else is a crash without a recovery so far: refused, for recovering is writing
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 _READ_VERSION = 19
 _WAL = 2
-# A reader that takes no locks looks again when somebody wrote meanwhile.
+# A reader that takes no locks reads again when another process wrote meanwhile.
 _LOOKS = 5
 _BUSY_S = 2.0
 # Of an extended result code, the result.
@@ -75,7 +75,7 @@ def file_of(relation: RelationName, path: Path) -> Path:
 def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
     """What `reading` finds in one read transaction of the file. Raises FitnessError.
 
-    It may run again when somebody wrote meanwhile.
+    It may run again when another process wrote meanwhile.
     """
     path = path.resolve()
     for _ in range(_LOOKS):
@@ -110,7 +110,7 @@ def _holders(path: Path) -> str:
     held = set[str]()
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():
-            # «1: POSIX  ADVISORY  WRITE 1234 08:01:5678 0 EOF», with «->» before the kind where somebody waits for it.
+            # «1: POSIX  ADVISORY  WRITE 1234 08:01:5678 0 EOF», with «->» before the kind where a process waits for it.
             words = line.split()
             if words[1] == "->":
                 continue
@@ -133,7 +133,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 
 def _state(path: Path) -> tuple[tuple[int, ...] | None, ...]:
-    """What changes when somebody writes, of the file and of all that lies beside it."""
+    """What changes when a process writes, of the file and of all that lies beside it."""
 
     def one(each: Path) -> tuple[int, ...] | None:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the probes of `probes` amount to, one by one."""
+"""The outcomes of the probes of `probes`, one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome(Enum):
 
 
 def of_attempt(probe: Probe | None) -> Outcome:
-    """A row that was tried: the last two answers are the attempt's and the look's."""
+    """A row that was tried: the last two answers are the attempt's and the inspection's."""
     if probe is None or probe.answer is None or len(probe.answers) < 2 or not probe.answers[-1].rows:
         return Outcome.NOT_SHOWN
     attempt, inspect = probe.answers[-2], probe.answers[-1].rows[0]
@@ -37,7 +37,7 @@ def of_attempt(probe: Probe | None) -> Outcome:
 
 
 def of_change(probe: Probe | None) -> Outcome:
-    """A change of the stored row: it was admitted if the statement says that it found rows, whatever they hold now."""
+    """A change of the stored row: it was admitted if the statement says that it found rows, even if nothing differs."""
     found = of_attempt(probe)
     if found is Outcome.SILENT and probe is not None and probe.answers[-2].affected:
         return Outcome.ADMITTED
@@ -53,14 +53,14 @@ def of_addition(probe: Probe | None) -> Outcome:
 
 
 def counts(probe: Probe | None, place: int = -1) -> dict[str, int] | None:
-    """What a look found, None where it was not had."""
+    """What an inspection found, None where there was none."""
     if probe is None or probe.answer is None or len(probe.answers) < abs(place) or not probe.answers[place].rows:
         return None
     return {name: int(count) for name, count in probe.answers[place].rows[0].items()}
 
 
 def came_to(probe: Probe | None) -> str:
-    """What the attempt was answered with, in words."""
+    """A text for the answer to the attempt."""
     if probe is None:
         return "it was not tried"
     if probe.failed:

@@ -1,9 +1,9 @@
-"""What is tried on a copy of a surface in SQLite files.
+"""The probes on a copy of a surface in SQLite files.
 
-The copy is made by SQLite's own backup, pages and all, in a folder of its own; whoever looks needs the right to read
+The copy is made by SQLite's own backup, pages and all, in a folder of its own; the harness needs the right to read
 the file. Each attempt has a transaction that is rolled back afterwards; what is stored for all of them is `first`.
 
-An attempt's last two statements are what was tried, and a look at what came of it: how many rows there are with the
+An attempt's last two statements are the trial, and an inspection of what came of it: how many rows there are with the
 values that were tried, and whether the row of `first` is as it was. SQLite's count of changed rows is not enough: an
 INSTEAD OF trigger reports none, and RAISE(IGNORE) reports no error.
 """
@@ -63,7 +63,7 @@ def gather_evidence(path: Path, surface: Surface, policy: Policy, *, within: Pat
 def probe_copy(
     path: Path, surface: Surface, snapshot: Snapshot, policy: Policy, *, within: Path | None = None
 ) -> tuple[Probe, ...]:
-    """Everything that is tried. Raises LostError if there is no copy, FitnessError if a file cannot be read."""
+    """All probes. Raises LostError if there is no copy, FitnessError if a file cannot be read."""
     with tempfile.TemporaryDirectory(prefix="holdfast-fitness-", dir=within) as folder:
         copies = {
             name: _copied(file, Path(folder) / f"{name}.sqlite3") for name, file in files_of(surface, path).items()
@@ -76,7 +76,7 @@ def probe_copy(
 
 def _copied(file: Path, to: Path) -> Path:
     def back_up(connection: sqlite3.Connection) -> None:
-        # A second look would find the first one's copy.
+        # A second inspection would find the first one's copy.
         to.unlink(missing_ok=True)
         with contextlib.closing(sqlite3.connect(to)) as copy:
             connection.backup(copy)
@@ -181,7 +181,7 @@ class _Probing(Bench):
                 yield self.having(name, effect, "operation", operation)
 
     def _omitted(self, name: str, subject: Subject, word: str) -> Probe:
-        """Try a row that does not name the column at all, so that a default would fill it."""
+        """Try a row that does not name the column, so that a default would fill it."""
         row = without(subject.row_builder.word_row(self.words.fresh()), self.policy.column(word))
         return self.lacking(name, subject, word) or self.attempt(name, subject, row)
 
@@ -197,7 +197,7 @@ class _Probing(Bench):
                     yield self._composite(f"composite-{index.name}-{column}", effect, kept, column)
 
     def _composite(self, name: str, effect: Subject, kept: Values, column: str) -> Probe:
-        """Try what the column may hold until a row goes in that is otherwise the same."""
+        """Try values of the column until a row that is otherwise the same goes in."""
         probe = made(name, Transcript(), failed=effect.problem or f"no other value is known for {column}")
         for guess in [] if effect.problem else effect.row_builder.guesses[column]:
             number = self.words.fresh()
@@ -284,7 +284,7 @@ class _Probing(Bench):
         rows = self.fresh_rows(subjects)
         statements: list[Sql] = []
         if not problem:
-            # Rehearsed here, so that each finds what those before it have made.
+            # Rehearsed here, so that each statement finds the rows that earlier ones have made.
             rehearsal = Transcript()
             with self.session() as session:
                 session.run(BEGIN)
@@ -314,7 +314,7 @@ class _Probing(Bench):
         return made("audit-first", transcript, failed=problem)
 
     def _audit_again(self, audit: Subject) -> Probe:
-        """A second record that is like the first in all but what makes a record itself, and how many there are."""
+        """A second record, with only the columns changed that make it a record of its own, and how many there are."""
         transcript = Transcript()
         if audit.problem:
             return made("audit-again", transcript, failed=audit.problem)

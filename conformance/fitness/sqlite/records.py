@@ -1,4 +1,4 @@
-"""What makes a record of the audit itself, and whether a second one of the same refusal goes in."""
+"""The columns that make a record of the audit unique, and whether a second one of the same refusal goes in."""
 
 from __future__ import annotations
 

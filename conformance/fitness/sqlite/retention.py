@@ -1,7 +1,7 @@
 """Whether a default or a generated column gives a row an end, read from tokens: SQLite has no types of time.
 
-As in PostgreSQL what is known is listed, and the rest is doubted. SQLite has no infinity: a text for a year from 3000
-on says that a row is kept for ever.
+As in PostgreSQL, known forms are listed, and the rest is inconclusive. SQLite has no infinity: a text for a year from
+3000 on means that a row is kept for ever.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def endings(relation: Relation) -> Iterator[tuple[Column, Ending]]:
     }
     for name, column in relation.columns.items():
         if column.generated:
-            # One that nobody finds in the text is doubted.
+            # One that is not found in the text is inconclusive.
             body = expressions.get(name.casefold())
             found = Ending(Sense.UNCLEAR, why="its expression is not found") if body is None else _said(body, moments)
             yield column, found
@@ -76,7 +76,7 @@ def endings(relation: Relation) -> Iterator[tuple[Column, Ending]]:
 
 
 def is_endless(found: Ending | None, horizon: timedelta | None) -> bool:
-    """Whether a row that does not say how long it is kept is kept for the horizon; None is for ever."""
+    """Whether a row without a given end is kept for the horizon; None is for ever."""
     if found is None or found.sense is not Sense.LATER:
         return found is not None and found.sense is Sense.FOR_EVER
     return horizon is not None and found.length is not None and found.length >= horizon
@@ -162,7 +162,7 @@ def _with_length(found: Ending, default: str) -> Ending:
     return found if days is None else Ending(found.sense, timedelta(days=days))
 
 
-# Between these a number is a Julian day, seconds or milliseconds since 1970, for anybody who lives now.
+# Between these a number is a Julian day, seconds or milliseconds since 1970, for moments of this age.
 _UNITS: Mapping[str, tuple[float, float]] = {
     "? - julianday('now')": (2.4e6, 2.6e6),
     "(? - strftime('%s', 'now')) / 86400.0": (1e9, 1e11),

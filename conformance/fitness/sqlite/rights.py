@@ -1,4 +1,4 @@
-"""Who can write a file, as far as the system tells: owner and mode of it, of what lies beside it and of its folders."""
+"""Who can write a file, as far as the system shows: owner and mode of it, of what lies beside it and of its folders."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A way in for somebody who is not the writer; `row` shows it."""
+    """A way in for a user who is not the writer; `row` shows it."""
 
     text: str
     row: Row
 
 
 def open_to_others(database: Database, beside: list[Row]) -> Iterator[Hole]:
-    """What groups or everybody may write. A folder may be shared (sticky) only if the file does not lie in it."""
+    """What groups or all users may write. A folder may be shared (sticky) only if the file does not lie in it."""
     for what, row in _all(database, beside):
         mode = int(str(row["mode"]), 8)
         above = row.get("height", 0) > 0
@@ -31,7 +31,7 @@ def open_to_others(database: Database, beside: list[Row]) -> Iterator[Hole]:
 
 
 def of_somebody_else(database: Database, beside: list[Row], writer: int) -> Iterator[Hole]:
-    """What belongs neither to the writer nor, where folders above are concerned, to root."""
+    """Files and folders that belong neither to the writer nor, for folders above, to root."""
     for what, row in _all(database, beside):
         allowed = {writer, ROOT} if row.get("height", 0) > 0 else {writer}
         if row["owner"] not in allowed:

@@ -1,4 +1,4 @@
-"""Rows that a surface in a SQLite file accepts: the contract's words are known, the rest is found by trying."""
+"""Rows that a surface in a SQLite file accepts: the contract's words are known, trials find the rest."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Guess: TypeAlias = Callable[[int], Value]
 
 
 class NoRowError(Exception):
-    """No row was found that a relation accepts; the text says what stood in the way."""
+    """No row was found that a relation accepts; the text names the obstacle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def quoted(name: str) -> str:
 
 
 def spelled(values: Sequence[Value]) -> tuple[list[str], tuple[str | int | float | None, ...]]:
-    """Values as they stand in a statement, and the parameters that go with it."""
+    """Values in the form of a statement, and its parameters."""
     places = [f"x'{value.hex}'" if isinstance(value, Blob) else "?" for value in values]
     return places, tuple(value for value in values if not isinstance(value, Blob))
 
@@ -111,7 +111,7 @@ class Words:
 def guesses(
     column: Column, literals: Sequence[Value], *, known: Sequence[Guess], given: Sequence[Value], differs: bool = False
 ) -> list[Guess]:
-    """What a column may hold, the likeliest first; each by the number of the request.
+    """The possible values of a column, the likeliest first; each by the number of the request.
 
     One that is unique by itself `differs`: what is the same each time is the last that is tried.
     """
@@ -144,7 +144,7 @@ def guesses(
 
 
 class RowBuilder:
-    """Makes rows of one relation, once it has found out by trying what the relation accepts."""
+    """Makes rows of one relation, after trials have found which rows it accepts."""
 
     def __init__(self, database: Database, relation: Relation, words: Words) -> None:
         self.database = database
@@ -174,7 +174,7 @@ class RowBuilder:
         values = self.words.policy.values
         given = [values[key] for key in (f"{self.relation.name}.{column.name}", column.name) if key in values]
         if word in (*KEYS, NONCE, "decision", "attempt"):
-            given = []  # one sample cannot stand for what must differ each time
+            given = []  # one sample cannot take the place of values that must differ each time
         numbers = word in _NUMBERED and column.affinity not in ("TEXT", "BLOB")
         known: list[Guess] = [] if word is None or numbers else [self._known(word)]
         literals = [value for c in self.relation.checks if c.mentions(column.name) for value in c.literals]
@@ -201,7 +201,7 @@ class RowBuilder:
         return self.row(number, by_name)
 
     def learn(self, connection: sqlite3.Connection, before: Callable[[Values], Iterator[Sql]]) -> None:
-        """Find out what the relation accepts, in transactions that are rolled back. Raises NoRowError.
+        """Find rows that the relation accepts, in transactions that are rolled back. Raises NoRowError.
 
         `before` gives what must stand there first. Each try is a request of its own.
         """
@@ -220,7 +220,7 @@ class RowBuilder:
         )
 
     def _other(self, problem: str) -> bool:
-        """Choose another value where the refusal says that one is wrong. False if there is none left."""
+        """Choose another value where the refusal names one as wrong. False if there is none left."""
         columns = list(self._blamed(problem))
         for name in columns:
             if name not in self.included and not self.relation.columns[name].generated:
@@ -234,7 +234,7 @@ class RowBuilder:
         return False
 
     def _blamed(self, problem: str) -> Iterator[str]:
-        """The columns of which a refusal speaks, those first that the contract does not know."""
+        """The columns that a refusal names, those first that the contract does not know."""
         columns = sorted(self.relation.columns, key=lambda name: (name in self.by_column, name))
         if problem.startswith("CHECK constraint failed"):
             meant = [check for check in self.relation.checks if check.is_meant(problem)]
@@ -245,7 +245,7 @@ class RowBuilder:
 
 
 def _try(connection: sqlite3.Connection, statements: Sequence[Sql]) -> str | None:
-    """What refuses these statements in a transaction of their own, which is rolled back; None if nothing does."""
+    """The error that refuses these statements in a transaction of their own, which is rolled back; None without one."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         for statement in statements:

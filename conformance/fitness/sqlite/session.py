@@ -1,4 +1,4 @@
-"""Connections to the copy of a surface, and what was said on them."""
+"""Connections to the copy of a surface, and a record of their statements and answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from holdfast.conformance.fitness.model import Answer, Statement
 from holdfast.conformance.fitness.sqlite.rows import Sql
 
-# Whoever may write the file: SQLite knows nobody else.
+# The user who may write the file: SQLite knows no other.
 ROLE = "whoever may write the file"
-# A trigger that never ends must not keep us; the check of all pages may take longer.
+# A trigger that never ends must not block the kit; the check of all pages may take longer.
 _STATEMENT_S = 10.0
 _INSTRUCTIONS = 100_000
 # Results that this Python has no name for.
@@ -38,7 +38,7 @@ class Session:
         self.connection.set_progress_handler(lambda: int(time.monotonic() > self._deadline), _INSTRUCTIONS)
 
     def run(self, sql: Sql) -> Answer:
-        """Send one statement. What it is refused with is an answer like any other."""
+        """Send one statement. A refusal is an answer like any other."""
         self._deadline = time.monotonic() + _STATEMENT_S
         try:
             cursor = self.connection.execute(sql.text, sql.parameters)
@@ -49,7 +49,7 @@ class Session:
             return Answer(_name_of(error), str(error))
 
     def end(self) -> None:
-        """Roll back what is open."""
+        """Roll back the open transaction."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
@@ -67,13 +67,13 @@ def _name_of(error: sqlite3.Error) -> str:
 
 
 def refused(answer: Answer) -> bool:
-    """Whether a constraint, a guard or a column's type said no; whatever else goes wrong is no refusal."""
+    """Whether a constraint, a guard or a column's type said no; any other error is no refusal."""
     state = answer.sqlstate or ""
     return state.startswith("SQLITE_CONSTRAINT") or state == "SQLITE_MISMATCH"
 
 
 class Transcript:
-    """What was said, in order, and by which session."""
+    """The statements and answers, in order, and their sessions."""
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []

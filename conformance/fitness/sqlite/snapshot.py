@@ -1,4 +1,4 @@
-"""What the catalogue of SQLite files says, and what the system says of the files. Nothing is written."""
+"""The catalogue of SQLite files, and the system's description of the files. Nothing is written."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Catalogue:
 
 
 def catalogue(connection: sqlite3.Connection) -> Catalogue:
-    """What one file says. Raises sqlite3.Error."""
+    """The catalogue of one file. Raises sqlite3.Error."""
     broken = dict(_broken(connection))
     given = {"broken": json.dumps(list(broken))}
     return Catalogue({name: tuple(lines(connection, sql, given)) for name, sql in queries().items()}, broken)
@@ -112,7 +112,7 @@ def _file(file: Path, *, like: Path) -> Row:
 
 
 def _folders(file: Path) -> Iterator[Row]:
-    """The folder of a file, and those above it: whoever may rename one puts another file in the place."""
+    """The folder of a file, and those above it: a user who may rename one can put another file in the place."""
     for height, folder in enumerate(file.parents):
         yield {"height": height, **_rights(os.stat(folder))}
 

@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.criteria.spelling import is_of_one_case
 from holdfast.conformance.fitness.sqlite.catalogue import Relation
 from holdfast.conformance.fitness.sqlite.sqltext import Kind, Token
 
-# What a reason tells whoever has another form; {0} is the column.
+# What a reason suggests for another form; {0} is the column.
 WRITE_AS = "typeof({0}) = 'text' AND length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
 # AND between the words of these is none between conditions.
 _NOT_PARTED = ("CASE", "BETWEEN")
@@ -23,7 +23,7 @@ _NUMBER, _TEXT = "[1-9][0-9]*", "'[^']*'"
 
 
 def one_spelling(relation: Relation, column: str) -> bool:
-    """Whether the CHECKs of a relation leave each key in the column one spelling, whatever stands in other columns."""
+    """Whether the CHECKs of a relation leave each key in the column one spelling, for all values of other columns."""
     parts = [_written(part, column) for part in _parts(relation)]
     strict = relation.strict and relation.columns[column].affinity == "TEXT"
     if not (strict or _found(parts, "typeof ( {c} ) =", "'text'")):
@@ -64,7 +64,7 @@ def _found(parts: Sequence[str], before: str, value: str) -> list[str]:
 
 
 def _is_of_one_set(text: str) -> bool:
-    """Whether whatever is NOT GLOB this pattern has characters of one set only."""
+    """Whether a text that is NOT GLOB this pattern has characters of one set only."""
     inside = re.fullmatch(r"'\*\[\^([^\]]+)\]\*'", text)
     return inside is not None and is_of_one_case(inside.group(1))
 

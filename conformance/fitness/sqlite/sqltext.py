@@ -1,6 +1,6 @@
-"""What SQLite keeps as text only: conflict clauses, CHECK constraints and the heads of triggers, read from tokens.
+"""The parts that SQLite keeps as text only: conflict clauses, CHECK constraints and heads of triggers, read as tokens.
 
-Text says what to try and what to show; that a constraint holds is shown by trying.
+The text says what to try and what to show; only a trial shows that a constraint holds.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _generated(body: Sequence[Token]) -> Iterator[tuple[str, tuple[Token, ...]]]
 
 
 def unique_constraints(sql: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The named UNIQUE and PRIMARY KEY constraints of a CREATE TABLE, with their columns. No pragma tells the names."""
+    """The named UNIQUE and PRIMARY KEY constraints of a CREATE TABLE, with their columns. No pragma gives the names."""
     found = tokens(sql)
     return tuple(_unique_constraints(found))
 
@@ -196,7 +196,7 @@ def _unique_constraints(found: Sequence[Token]) -> Iterator[tuple[str, tuple[str
 
 
 def _inside(found: Sequence[Token]) -> tuple[Token, ...]:
-    """What stands between the parenthesis that `found` begins with and the one that closes it."""
+    """The part between the parenthesis that `found` begins with and the one that closes it."""
     depth = 0
     for place, token in enumerate(found):
         depth += token.says("(") - token.says(")")
@@ -219,12 +219,12 @@ class Trigger:
 
     @property
     def unconditional(self) -> bool:
-        """Whether it fires for every row, whatever is changed in it."""
+        """Whether it fires for every row and every change in it."""
         return not self.only and not self.conditional
 
     @property
     def only_raises(self) -> bool:
-        """Whether it refuses whatever comes: nothing but SELECT RAISE(ABORT, text), without a condition."""
+        """Whether it refuses every change: nothing but SELECT RAISE(ABORT, text), without a condition."""
         said = [token.text.upper() for token in self.body]
         raised = len(said) == 10 and said[:4] == ["BEGIN", "SELECT", "RAISE", "("] and said[5] == ","
         return raised and said[4] in ("ABORT", "FAIL", "ROLLBACK") and said[7:] == [")", ";", "END"]
@@ -244,7 +244,7 @@ class Trigger:
 
 
 def trigger(name: str, relation: str, sql: str) -> Trigger:
-    """What a CREATE TRIGGER says."""
+    """The description of a CREATE TRIGGER."""
     found = tokens(sql)
     event = next(place for place, token in enumerate(found) if _is_event(found, place, token))
     timing = next((w for w in ("BEFORE", "AFTER", "INSTEAD") if any(t.says(w) for t in found[:event])), "BEFORE")

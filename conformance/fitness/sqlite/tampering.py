@@ -1,4 +1,4 @@
-"""Attempts to change or remove what is stored, in every way that SQLite has."""
+"""Attempts to change or remove stored rows, in every way that SQLite has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tampering(bench: Bench, subject: Subject) -> Iterator[Probe]:
 
 
 def _updates(subject: Subject, other: Values) -> Iterator[Sql]:
-    """Each column by itself, with a value that only a guard can refuse: a trigger may look at some columns only."""
+    """Each column by itself, with a value that only a guard can refuse: a trigger may check some columns only."""
     condition, parameters = same(subject.first)
     for column, value in other.items():
         place, given = (f"x'{value.hex}'", ()) if isinstance(value, Blob) else ("?", (value,))

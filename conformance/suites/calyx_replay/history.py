@@ -45,7 +45,7 @@ OPENING = (Step("send"), Step("again", worker=1), Step("send", seconds=300, work
 
 @dataclass(slots=True)
 class _Sent:
-    """An envelope: its bytes, its timestamp, and when it was first seen if it was delivered."""
+    """An envelope: its bytes, its timestamp, and when it first arrived if it was delivered."""
 
     data: str
     at: datetime
@@ -54,7 +54,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class _Model:
-    """What the mailbox has to have: when each key that is still recorded was seen, and what was delivered."""
+    """What the mailbox has to have: when each key that is still recorded arrived, and what was delivered."""
 
     seen: dict[str, datetime] = field(default_factory=dict)
     delivered: list[str] = field(default_factory=list)

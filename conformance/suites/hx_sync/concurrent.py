@@ -38,7 +38,7 @@ def test_a_tombstone_beside_a_segment_forgets_whichever_is_first(bench: Bench) -
             answers = session.race([("import_object", {"node": "a", "key": each.key}) for each in turn])
             for each, answer in zip(turn, answers, strict=True):
                 if answer.outcome != "accepted":
-                    # One of two that meet may be told to come again.
+                    # One of two that meet may be asked to come again.
                     import_one(bench, session, "a", each.key)
             left = session.observe("status", {"node": "a"})["events"]
             if left:
@@ -99,7 +99,7 @@ def test_of_many_writers_of_one_segment_one_content_stays(bench: Bench) -> None:
 
 @clause("HX-P6", "HX-STO-3", "HX-LAY-4")
 def test_who_looks_while_an_object_is_written_never_sees_part_of_it(bench: Bench) -> None:
-    """The harness looks at the key again and again, and a device imports, while another one writes megabytes."""
+    """The harness inspects the key again and again, and a device imports, while another one writes megabytes."""
     with bench.session(workers=2) as session:
         dice = random.Random(13)  # noqa: S311 - nothing is kept secret with it
         looks = 0
@@ -135,7 +135,7 @@ _PUBLISHED = 200
 def test_objects_of_all_types_in_two_stores_have_keys_and_nonces_of_their_own(bench: Bench) -> None:
     """The same segments, blobs, tombstones and manifests, published by the same devices in two stores that begin alike.
 
-    What is drawn from a clock, a count, a seed, an id or the content is the same in both.
+    What is made from a clock, a count, a seed, an id or the content is the same in both.
     """
     apart(bench, "xchacha20-poly1305")
 

@@ -23,7 +23,7 @@ class _Published:
 
 
 def apart(bench: Bench, algorithm: str) -> None:
-    """Two sessions publish alike; of all objects no two have anything in common that is to be drawn for each."""
+    """Two sessions publish alike; of all objects no two share anything that must be random for each."""
     found: list[_Published] = []
     for store in ("one store", "another store"):
         with bench.session(workers=2, config={"algorithm": algorithm}) as session:

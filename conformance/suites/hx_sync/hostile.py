@@ -18,7 +18,7 @@ from holdfast.vectors.hx_sync.objects.format import parts_of
 
 # So many bytes of text that does not repeat; two of these make a large object.
 _LARGE = 150_000
-# So often is looked for an object that is being written.
+# How often the harness checks for an object that is being written.
 _LOOKS = 400
 _YEAR = re.compile(r'("created_at"\s*:\s*")(\d{4})')
 
@@ -121,7 +121,7 @@ def flipped(data: bytes, number: int, bits: int) -> bytes:
 
 
 def one_is_new(bench: Bench, answers: Sequence[Answer], what: str) -> str:
-    """The key that all writers of the same content were told, of whom one was the first."""
+    """The key that all writers of the same content received, of whom one was the first."""
     effects = sorted(str(answer.effect or answer.reason) for answer in answers)
     keys = {answer.value["key"] for answer in answers if answer.outcome == "accepted"}
     if effects != ["new", *["prior"] * (len(answers) - 1)]:
@@ -136,7 +136,7 @@ def one_is_new(bench: Bench, answers: Sequence[Answer], what: str) -> str:
 
 
 def early_looks(bench: Bench, session: SuiteSession, key: str, method: str, args: dict[str, Any]) -> int:
-    """How many looks at a key found nothing yet while worker 0 wrote there; none may find, or import, part of it."""
+    """How many inspections of a key found nothing while worker 0 wrote there; none may find, or import, part of it."""
     handle = session.start(method, args)
     seen: list[dict[str, Any]] = []
     while len(seen) < _LOOKS and not (seen and seen[-1]["exists"]):

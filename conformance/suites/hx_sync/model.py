@@ -91,7 +91,7 @@ def _key(triple: Triple) -> str:
 
 
 def model(objects: Sequence[Object]) -> Model:
-    """The state of a device that has seen these and nothing else. Repeated ones count once."""
+    """The state of a device that has these and nothing else. Repeated ones count once."""
     segments = [each for each in objects if isinstance(each, Segment)]
     tombstones = {each.tombstone_id: each for each in objects if isinstance(each, Tombstone)}
     windows = list(tombstones.values())

@@ -28,7 +28,7 @@ def shown(state: Row, node: str) -> dict[str, list[Row]]:
 
 
 def published(bench: Bench, session: SuiteSession, made: Iterable[Made], worker: int = 0) -> None:
-    """Have devices publish the same objects themselves; each tells the key that is due."""
+    """Have devices publish the same objects themselves; each reports the key that is due."""
     for each in made:
         answer = session.call(each.method, each.args, worker)
         if answer.outcome != "accepted":

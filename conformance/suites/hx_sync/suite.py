@@ -120,7 +120,7 @@ def test_any_set_in_any_order_comes_to_the_state_of_the_model(bench: Bench) -> N
     """Random sets; three devices, each with its order, with repetitions, late objects and restarts in between."""
     for number in range(3):
         with bench.session(workers=2) as session:
-            # Of the run's seed, so that each run draws others, and the gate the same again.
+            # Of the run's seed, so that each run has others, and the gate the same again.
             dice = random.Random(session.rand(f"dice {number}"))  # noqa: S311 - nothing is kept secret with it
             made = World(bench, session, f"any {number}").any_objects(dice, 14)
             early = dice.sample(made, len(made) // 2)

@@ -1,6 +1,6 @@
 """Documents for suites: constructed ones, any JSON value, and legal disguises that change no canonical form of jcs.
 
-All are drawn from a seed: an adapter that knows the committed vectors does not know them.
+All are generated from a seed: an adapter that knows the committed vectors does not know them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLANES = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 _SLICE = 512
 # Characters of a long string, and at most so many zeros in a long number.
 _LONG = 20_000
-# Levels of containers above the scalars of a drawn value, at the most.
+# Levels of containers above the scalars of a generated value, at the most.
 _LEVELS = 4
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
@@ -208,7 +208,7 @@ def value_of(canonical: bytes) -> Any:
 
 
 def depth_of(document: bytes) -> int:
-    """How deep `document` nests at its deepest, as far as its brackets tell."""
+    """How deep `document` nests at its deepest, as far as its brackets show."""
     depth = deepest = 0
     inside = escaped = False
     for byte in document:

@@ -37,8 +37,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.record import Canonical, Refused, Vector, load
 from holdfast.vectors.taxonomy import Category, Profile
 
-# Documents that are drawn in one run, from the seed of the run: the committed ones are public, and whoever looks them
-# up knows nothing else.
+# Documents that are generated in one run, from the seed of the run: the committed ones are public, and an adapter
+# that only knows those knows nothing else.
 _DRAWN, _ACCEPTED = 80, 320
 
 
@@ -50,7 +50,7 @@ def test_committed_vectors_of_bytes(bench: Bench) -> None:
 
 @clause("JCS-GRAM-01", "JCS-GRAM-02", "JCS-GRAM-03", "JCS-GRAM-04", "JCS-GRAM-05", "JCS-TOP-01")
 def test_committed_vectors_of_grammar(bench: Bench) -> None:
-    """What is JSON and what only looks like it."""
+    """What is JSON and what only resembles it."""
     run(bench, "GRAM", "TOP")
 
 
@@ -211,7 +211,7 @@ def test_constructed_defects_of_bytes(bench: Bench) -> None:
 
 @clause("JCS-GRAM-01", "JCS-GRAM-02", "JCS-GRAM-03", "JCS-GRAM-04", "JCS-GRAM-05")
 def test_constructed_defects_of_grammar(bench: Bench) -> None:
-    """What only looks like JSON, in documents of any form."""
+    """What only resembles JSON, in documents of any form."""
     _run_defects(bench, 40, lambda category, reason: reason == "SYNTAX" and category is not Category.ENCODING)
 
 
@@ -280,7 +280,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(bench: Bench) -> None:
                  for profile in Profile]  # fmt: skip
     known: dict[tuple[str, str, Profile], Answer] = {}
     for seed in range(2):
-        # Twice each, so that what a session remembers of a question is seen too.
+        # Twice each, so that what a session remembers of a question shows too.
         order = Random(f"{bench.seed} {seed}").sample(2 * questions, 2 * len(questions))  # noqa: S311 - no secret
         with bench.session() as session:
             for method, record, profile in order:

@@ -25,7 +25,7 @@ _METAS, _LARGE = 80, 12
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
 _MOST_BYTES = 12_000
 _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
-# So many characters of a request are told.
+# So many characters of a request are reported.
 _TOLD = 400
 
 
@@ -69,7 +69,7 @@ def _run(bench: Bench, *clauses: str) -> None:
             if record.key == _KEY and record.clause in clauses:
                 found += _recorded(session, record)
     if found:
-        # An open door is told before a wrong digest.
+        # An open door is reported before a wrong digest.
         found.sort(key=lambda one: one[0] != "fail_open")
         bench.fail(found[0][0], listed([text for _, text, _ in found]), at=found[0][2])
 
@@ -112,7 +112,7 @@ def test_committed_fingerprints_without_meta(bench: Bench) -> None:
 
 @clause("MESH-4.4-F9", "MESH-4.4-F10")
 def test_committed_fingerprints_of_bodies(bench: Bench) -> None:
-    """Bytes that are no text, and texts that look like fields."""
+    """Bytes that are no text, and texts that resemble fields."""
     _run(bench, "MESH-4.4-F9", "MESH-4.4-F10")
 
 
@@ -203,7 +203,7 @@ def test_large_fields_count_whole(bench: Bench) -> None:
     """Versions, names, metas and bodies of any size, each changed in one place anywhere."""
     with bench.session() as session:
         for number in range(_LARGE):
-            # What is drawn is no secret.
+            # What is generated is no secret.
             way = Random(f"{bench.seed} {number}")  # noqa: S311
             version, size = way.randint(1, 2**53 - 2), way.randrange(1, _MOST_BYTES)
             body, at = bytearray(way.randbytes(size)), way.randrange(size)

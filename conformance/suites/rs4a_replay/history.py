@@ -40,7 +40,7 @@ def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, 
 
 
 def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
-    """A fresh nonce, bound to the principal unless told otherwise."""
+    """A fresh nonce, bound to the principal unless the call says otherwise."""
     window = {"not_before": session.now, "not_after": window_end(bench, session)}
     bound = binding or {"principal": f"agent-{session.rand('principal')}"}
     answer = session.call("issue_nonce", {"binding": bound, "window": window}, worker)
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Nonce:
-    """A nonce as the model sees it. `target` is the key it is bound to, None if bound to the principal only."""
+    """A nonce in the model. `target` is the key it is bound to, None if bound to the principal only."""
 
     value: str
     target: int | None

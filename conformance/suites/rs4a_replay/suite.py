@@ -203,7 +203,7 @@ def test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed(bench
 
 @clause("RS4A-S4-3")
 def test_rivals_with_nonces_of_their_own_have_one_effect_at_repeatable_read(bench: Bench) -> None:
-    """The same where a row that was committed meanwhile cannot be seen, and conflicts all the same."""
+    """The same where a row that was committed meanwhile is invisible, and conflicts all the same."""
     _race_with_own_nonces(bench, "repeatable_read", rounds=1)
 
 
@@ -259,7 +259,7 @@ def test_a_second_process_never_samples_half_a_registration(bench: Bench) -> Non
 
 @clause("RS4A-S1-1", "RS4A-S2-3", "RS4A-RP-06", "RS4A-S1-2")
 def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
-    """SIGKILL at moments that no stop point chose; the status is true, and sending again has one effect."""
+    """SIGKILL at moments that no failpoint chose; the status is true, and sending again has one effect."""
     with bench.session(workers=2) as session:
         for number, delay_s in enumerate((0.0, 0.003, 0.006)):
             args = request(session, f"lamp-{number}", nonce=issue(bench, session, worker=1))

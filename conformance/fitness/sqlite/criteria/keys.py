@@ -11,7 +11,7 @@ from holdfast.conformance.fitness.sqlite.judging import Judging
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, of_attempt
 from holdfast.conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
 
-# What a conflict clause of the table may not be: both keep the error to themselves.
+# Conflict clauses that a table must not have: both hide the error.
 _SWALLOWED = ("IGNORE", "REPLACE")
 _STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key"}
 
@@ -64,7 +64,7 @@ def _unique(judging: Judging, relation: Relation, which: Part, word: str) -> Non
 
 
 def _not_unique(judging: Judging, relation: Relation, which: Part, column: str) -> None:
-    """Say why no index on the column will do."""
+    """Say why no index on the column is enough."""
     near = [index for index in relation.indexes if index.unique and _is_near(index, column)]
     for index in near:
         code, text = _shortcoming(index)
@@ -117,7 +117,7 @@ def _attempts(judging: Judging, effect: Relation) -> None:
             judging.unproven(Code.MISSING_COLUMNS, text, Part.EFFECT, rows=(effect.row,))
         return
     alone = {name for name in effect.columns if effect.unique_on(name)}
-    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is told above.
+    # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is reported above.
     harmless = {*alone, *map(judging.policy.column, KEYS)} - {column}
     for index in effect.indexes:
         if index.unique and index.mentions(column) and not harmless & set(index.columns):
@@ -170,7 +170,7 @@ def _spelled(judging: Judging, relation: Relation, column: str) -> None:
 
 
 def _bypassed(judging: Judging, effect: Relation, there: tuple[str, ...]) -> None:
-    """Where nothing makes the key unique by itself: what is unique together can be had again with another part."""
+    """Where nothing makes the key unique by itself: a composite key admits it again with another part."""
     if KEYS[0] in there and effect.unique_on(judging.policy.column(KEYS[0])):
         return
     for index in effect.indexes:
@@ -187,7 +187,7 @@ def _bypassed(judging: Judging, effect: Relation, there: tuple[str, ...]) -> Non
 
 
 def sound(judging: Judging, name: str, which: Part) -> None:
-    """What a file holds fits its schema: an index that lacks entries admits what it does not know."""
+    """The content of a file fits its schema: an index that lacks entries admits keys that it does not know."""
     probe = judging.probe(name)
     if probe is None or probe.answer is None:
         judging.shown(which, {name: Outcome.NOT_SHOWN})

@@ -1,4 +1,4 @@
-"""What proves nothing about a surface in SQLite files, and has to be known."""
+"""What proves nothing about a surface in SQLite files, but its reader must know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.conformance.fitness.model import Evidence
 
 
 def notes(evidence: Evidence) -> tuple[str, ...]:
-    """What proves nothing and has to be known. From the evidence alone, so that everybody has the same."""
+    """What proves nothing, but the reader must know. From the evidence alone, so that every reader has the same."""
     return tuple(_notes(evidence))
 
 
