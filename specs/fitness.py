@@ -1,4 +1,4 @@
-"""What a fitness proof reads from a database: queries as data, for whoever has to read the very same rows."""
+"""The queries of a fitness proof as data, so that each reader of a proof reads the very same rows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def parameters(relations: Iterable[tuple[str, str]], writer: str | None) -> dict
 
 
 def in_order(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Rows in the order of their RFC 8785 forms: the same on every server, whatever its collation."""
+    """Rows in the order of their RFC 8785 forms: the same on every server, for every collation."""
     return tuple(sorted((dict(row) for row in rows), key=strictjson.canonical))
 
 

@@ -34,7 +34,7 @@ def kept(path: Path, read: Callable[[Path], Any]) -> Any:
 
 
 def _keep(place: Path, found: dict[str, Any]) -> None:
-    """Write it so that another process sees all of it or nothing."""
+    """Write it so that another process reads all of it or nothing."""
     place.parent.mkdir(exist_ok=True)
     written = place.with_name(f"{place.name}.{os.getpid()}")
     try:

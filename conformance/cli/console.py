@@ -26,8 +26,8 @@ class Format(Enum):
 class PlainConsole(Console):
     """A console on which every string is one line that can play no tricks; its own colours are rich's.
 
-    Strings are made plain wherever rich takes one: printed, in the cells of a table, in titles. So a line break that
-    is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
+    Strings are made plain at each place where rich takes one: printed, in the cells of a table, in titles. So a line
+    break that is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
     """
 
     def render_str(self, text: str, **options: Any) -> Text:

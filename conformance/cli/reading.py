@@ -1,4 +1,4 @@
-"""How a command reads the words of its line."""
+"""Reads the arguments of a command line."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
 from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
 
-# The baseline adapters reach no stop point; waiting for it in full would only take time.
+# The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
 
 

@@ -16,7 +16,7 @@ from holdfast.specs.strictjson import canonical, loads
 
 MEMBERS = frozenset({"protocol_version", "header", "ciphertext", "signature"})
 _SENDER_KEY_BYTES = 32
-# An object in an object, and one level more so that what is wrong is said of the member and not of the depth.
+# Two levels of objects are allowed. One level more lets the error name the member and not the depth.
 _MAX_DEPTH = 3
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -96,7 +96,7 @@ class Codec:
         return value
 
     def check_members(self, value: Mapping[str, Any]) -> None:
-        """Exactly the four members, of their types and of this protocol version. Raises EnvelopeError."""
+        """Check for exactly the four members, of their types and of this protocol version. Raises EnvelopeError."""
         if value.keys() != MEMBERS:
             raise EnvelopeError(f"expected the members {', '.join(sorted(MEMBERS))}, got {', '.join(sorted(value))}")
         if value["protocol_version"] != self._protocol_version:

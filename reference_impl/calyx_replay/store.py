@@ -1,7 +1,7 @@
 """The database: connections that are proven before they are trusted, one transaction each, and the statements.
 
-Whatever SQLite does not answer is StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not
-in WAL mode. None of these is ever "not seen", and nothing here makes a database.
+Every failure of SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL
+mode. None of these ever means "not received before". No function here makes a database.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, ver
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
-# How many steps of SQLite's machine lie between two looks at the deadline.
+# How many steps of SQLite's virtual machine lie between two checks of the deadline.
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
@@ -116,7 +116,7 @@ class Store(ProvenDatabase):
             raise StoreError("expected one row in mailbox_state")
 
     def waits(self) -> timedelta:
-        """How long a statement may wait for somebody's lock: never beyond the operation's deadline."""
+        """How long a statement may wait for a lock: never beyond the operation's deadline."""
         return min(self.settings.busy_timeout, timedelta(seconds=self.patience.left()))
 
     def drop(self, purpose: Purpose) -> None:
@@ -164,7 +164,7 @@ class Store(ProvenDatabase):
             self._settle(purpose)
 
     def _settle(self, purpose: Purpose) -> None:
-        """What a commit of ours did to the files is no reason to open them anew."""
+        """Note the files after our own commit, so that its changes do not cause a new connection."""
         with contextlib.suppress(StoreError):
             self._held[purpose].identity = self.location.identity()
 

@@ -55,7 +55,7 @@ class Aes256Gcm:
 
     def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
-        # Only who uses it waits for it to be loaded.
+        # Imported here, so that only its users wait for the import.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(key).encrypt(nonce, data, associated)

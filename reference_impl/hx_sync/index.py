@@ -1,7 +1,7 @@
 """The index of one node: connections that are proven before they are trusted, and one transaction each.
 
-Whatever SQLite does not answer is StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not
-in WAL mode. None of these is ever "nothing there", and nothing here makes a database.
+Every failure of SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL
+mode. None of these ever means "absent". No function here makes a database.
 """
 
 from __future__ import annotations
@@ -126,13 +126,13 @@ class Index(DatabaseFiles, ProvenDatabase):
             self._settle()
 
     def _settle(self) -> None:
-        """What we did to the files is no reason to open them anew."""
+        """Note the files after our own change, so that it does not cause a new connection."""
         with contextlib.suppress(OSError, StoreError):
             if self._held is not None:
                 self._held.identity = self.identity()
 
     def purge(self) -> None:
-        """What was deleted leaves the log too, as far as nobody is reading it. Never raises: it is not lost again."""
+        """Remove deleted rows from the log too, if no reader uses it. Never raises: the deletion itself is durable."""
         with contextlib.suppress(StoreError), self._asked() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             self._settle()

@@ -57,7 +57,7 @@ class Schema:
         )
 
     def applied_tombstones(self) -> str:
-        """What was forgotten: never emptied."""
+        """Forgotten windows: this table is never emptied."""
         return (
             "CREATE TABLE applied_tombstones (\n"
             "  tombstone_id TEXT PRIMARY KEY NOT NULL,\n"
@@ -69,7 +69,7 @@ class Schema:
         )
 
     def counters(self) -> str:
-        """What the status counts, kept up in the same transactions."""
+        """The counters of the status, updated in the same transactions."""
         return "CREATE TABLE counters (\n  name TEXT PRIMARY KEY NOT NULL,\n  value INTEGER NOT NULL\n) STRICT"
 
     def imports(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class Schema:
         )
 
     def forgotten(self) -> tuple[str, ...]:
-        """What never comes back: keys of events and hashes of blobs, nothing of their contents."""
+        """Keys of forgotten events and hashes of their blobs, without any content."""
         return (
             "CREATE TABLE forgotten_events (\n"
             "  node_id TEXT NOT NULL,\n"
@@ -152,7 +152,7 @@ class Schema:
         )
 
     def last_import(self) -> tuple[str, ...]:
-        """What the last import of everything refused, found out of place, and missed."""
+        """The keys that the last import of everything refused, found out of place, and missed."""
         return (
             "CREATE TABLE complaints (\n  object_key TEXT PRIMARY KEY NOT NULL,\n  reason TEXT NOT NULL\n) STRICT",
             "CREATE TABLE foreign_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
@@ -183,7 +183,7 @@ class Schema:
             return self.catalogue(made)
 
     def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
-        """Every object of a database that somebody made, by type and name, with its statement. Raises sqlite3.Error."""
+        """Every object of a database but SQLite's own, by type and name, with its statement. Raises sqlite3.Error."""
         rows = connection.execute(
             "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
         )

@@ -23,7 +23,7 @@ class SeenRelation:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceReport:
-    """What is known about a surface, with the first thing that is wrong."""
+    """The state of a surface, with its first defect."""
 
     state: SurfaceState
     detail: str = ""
@@ -42,7 +42,7 @@ class SurfaceJudge:
         return self.missing(seen) or self.unfit(seen) or SurfaceReport(SurfaceState.PRESENT_UNPROVEN)
 
     def missing(self, seen: Mapping[str, SeenRelation]) -> SurfaceReport | None:
-        """A surface that is there only in part proves nothing."""
+        """A surface with missing parts is UNKNOWN."""
         for name, relation in self._required.items():
             if name not in seen:
                 return SurfaceReport(SurfaceState.UNKNOWN, f"the required relation {name} is not there")

@@ -1,4 +1,4 @@
-"""Whether fingerprints tell requests apart: no two distinct requests share one, and no equal ones differ."""
+"""Checks that fingerprints distinguish requests: distinct requests have distinct ones, equal requests equal ones."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
 
 
 def spellings(canary: Any) -> list[bytes]:
-    """What is searched: the bytes, in hexadecimal, as base64 wherever in the encoded bytes they began.
+    """What is searched: the bytes, in hexadecimal, as base64 for each position where they can begin.
 
     A text is also searched in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
     less than six bytes.

@@ -42,7 +42,7 @@ _SLOWER = 10.0
 _FURTHER = 16
 # The time counts from the start of the process, if that was not longer ago.
 _MOST_START = 1.0
-# Pictures are drawn until so much of the time behind its end.
+# Crash states are generated until this share of the time after the end.
 _DRAWN_LATE = 0.05
 # More than the tries so far say, for those to come may take longer.
 _MARGIN = 1.25

@@ -27,7 +27,7 @@ from holdfast.conformance.fitness.target import holds_secret
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
 
-# The statement that counts is the last one, and mostly the one before it says what it looks at; the proof has all.
+# The last statement decides, and the one before it mostly names what it inspects. The proof has all of them.
 _TRIED_SHOWN = 2
 _LONGEST_SHOWN = 400
 _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPROVEN: "yellow"}
@@ -68,7 +68,7 @@ def assess_and_print(asked: Asked) -> Exit:
     live = (asked.live_dsn or asked.dsn) if asked.probe_live else None
     if live is not None:
         err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
-    # The moment before anything is looked at, so that a proof is never younger than its evidence.
+    # The moment before the first inspection, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
         assessment = assess(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
@@ -116,7 +116,7 @@ _DATABASE = b"SQLite format 3\0"
 
 
 def _must_be_ours(asked: Asked) -> None:
-    """Nothing is written over what is looked at, nor over what says how."""
+    """Check that the output does not overwrite the inspected files or the policy."""
     written = [(option, path) for option, path in (("--json", asked.json), ("--html", asked.html)) if path is not None]
     for option, path in written:
         if any(path.name.endswith(ending) for ending in _BESIDE):

@@ -22,7 +22,7 @@ def of_vectors(name: str) -> str:
 
 
 def set_aside_earlier(words: Sequence[str]) -> str:
-    """Set aside what the run that these words ask for would replace. Returns what could not be set aside and why.
+    """Set aside the files that the run of this command line would replace. Returns what could not be set aside and why.
 
     `words` is the command line without the program. Other commands than `verify` and `vectors verify` write no
     evidence, and `--help` runs nothing.
@@ -43,7 +43,7 @@ def set_aside_earlier(words: Sequence[str]) -> str:
     else:
         return ""
     problems = []
-    # A folder may hold anything, so only what is asked for as one of Allure is looked into.
+    # A folder may hold any files, so only the folder of the Allure option is inspected.
     folders = [word for option, word in named if option.startswith("--al")]
     for step, places in ((set_aside, files), (set_results_aside, folders)):
         for place in dict.fromkeys(places):

@@ -1,4 +1,4 @@
-"""What failed jobs of Spark say, in a line that tells most: Java's own words, and the end of a worker's traceback."""
+"""The causes of failed jobs of Spark in one line: Java's own message, and the end of a worker's traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# Of a failure, so many of its causes are looked at, and so much of the words of each is shown.
+# The number of causes that are read of a failure, and the length of the shown text of each.
 _MOST_CAUSES = 20
 _MOST_WORDS = 500
 _TRACEBACK = "Traceback (most recent call last)"
@@ -39,7 +39,7 @@ def _is_of_spark(error: Exception) -> bool:
 
 def _words(error: Exception) -> str:
     said: list[str] = []
-    # If the JVM is gone, so are its words.
+    # After the end of the JVM its messages are lost.
     with contextlib.suppress(Exception):
         java = _java(error)
         said.append(_first_line(str(error) if java is None else str(java.toString())))

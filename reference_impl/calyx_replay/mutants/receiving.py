@@ -25,14 +25,14 @@ from holdfast.reference_impl.sqlite import StoreError
 
 
 class PlacesItsOwn(Mailbox):
-    """Its transactions are others than those of the reference, so it says itself where its failpoints are."""
+    """Its transactions differ from those of the reference, so it reaches its failpoints itself."""
 
     def reach(self, point: Point) -> None:
         """The failpoints of the session take its place (`failpoints.PlacesItsOwn`)."""
 
 
 class CheckedBefore(PlacesItsOwn):
-    """Looks for the key in a transaction that is over when the row is written."""
+    """Searches the key in one transaction and writes the row in another."""
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         with self._store.reading(Purpose.RECEIVE) as connection:
@@ -101,7 +101,7 @@ class DeliveredFirst(PlacesItsOwn):
 
 
 class SeenInMemory(Store):
-    """A set of this process says what was seen; the table is only written."""
+    """A set in memory holds the keys received; the table is written and never read."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,4 +1,4 @@
-"""What can be wrong with the canonicalisation vectors, and cannot be seen by reading one record.
+"""Checks for errors in the canonicalisation vectors that no single record shows.
 
 Each check returns problems as text, and none of them stops at the first. Nothing here knows how to canonicalise.
 """

@@ -82,7 +82,7 @@ def _shortest() -> Iterator[Vector]:
         """,
         twin=_TWIN,
     )
-    # The bit pattern of the RFC's table is the name; the literal has 17 digits, whatever the canonical text needs.
+    # The bit pattern of the RFC's table is the name; the literal always has 17 digits.
     yield from page.numbers(
         """
         b-0000000000000000   0.0000000000000000e+00    0                        -     zero

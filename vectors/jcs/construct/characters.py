@@ -85,7 +85,7 @@ _FIXED: dict[Plane, tuple[int, ...]] = {
 def spellings(point: int) -> tuple[bytes, bytes, bytes, bytes]:
     """The canonical spelling of a character and three legal ones, which may be equal to it.
 
-    The second is the character itself where JSON allows that, so that text with mostly this spelling looks natural.
+    The second is the character itself where JSON allows that, so that most text has its usual spelling.
     """
     lower = "".join(f"\\u{unit:04x}" for unit in units(point))
     upper = "".join(f"\\u{unit:04X}" for unit in units(point))

@@ -14,7 +14,7 @@ HIDDEN = 2**52
 LIMIT = 2**53
 LEAST_EXPONENT = -1074
 GREATEST_EXPONENT = 971
-# 17 digits tell any two doubles apart.
+# 17 digits distinguish any two doubles.
 MOST_DIGITS = 17
 # The digits that an exponent of ten is known to have after an estimate from the exponent of two, and its powers.
 _ESTIMATED_DIGITS = MOST_DIGITS + 1
@@ -105,7 +105,7 @@ def nearest(decimal: Decimal) -> Double | None:
 def round_trips(decimal: Decimal) -> bool:
     """Whether a stripped decimal is known to be the shortest text of its double by its length alone.
 
-    Decimals of at most 15 digits lie further apart than doubles wherever doubles have all their bits (10^15 < 2^52),
+    Decimals of at most 15 digits lie further apart than doubles where doubles have all their bits (10^15 < 2^52),
     so each has a double of its own, and none that is shorter can have the same.
     """
     length = len(str(decimal.digits))

@@ -25,7 +25,7 @@ _LANE_GUISE, _LANE_FORMS, _LANE_ENDS = range(16, 19)
 # one is too great, the document is smaller than wanted.
 _BYTES_OF_CHILD = 110
 _BYTES_OF_PIECE = 60
-# The parts of a draw that tell the children of a row apart; more of them no document can have.
+# The number of parts of a draw that distinguish the children of a row. No document has more children.
 _PLACE_KEYS = keys_of(0, np.arange(2**16 // _BYTES_OF_PIECE + 2, dtype=np.int64))
 # The least that a child costs in a document: a comma and a colon.
 _BYTES_OF_MARKS = 2

@@ -168,7 +168,7 @@ def _pads() -> npt.NDArray[np.float64]:
 
 
 def _checked_pads() -> npt.NDArray[np.float64]:
-    """The pads, after a look at whether orjson writes as this module expects."""
+    """The pads, after a check that orjson writes as this module expects."""
     pads = _pads()
     wanted = list(range(3, _LONGEST_PAD + 1))
     got = [len(_serialised(pads[length : length + 1])) - 2 for length in wanted]

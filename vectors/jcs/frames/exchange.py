@@ -108,7 +108,7 @@ class Exchange:
             if held is not None:
                 yield held
             held = frames
-        # Seen only once the runner's input has ended.
+        # Found only after the runner's input has ended.
         trouble = self._finish()
         if held is None:
             return
