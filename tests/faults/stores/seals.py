@@ -1,4 +1,4 @@
-"""A log for each put, whose file says by a mode or a time that it counts: nobody knows what a crash leaves of those."""
+"""A log for each put, whose file says by a mode or a time that it counts. The state of those after a crash is unknown."""
 
 from __future__ import annotations
 
