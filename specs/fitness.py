@@ -58,12 +58,12 @@ class Queries:
     digest: str
 
     def of(self, kind: Kind) -> tuple[Query, ...]:
-        """Those of one kind, in order."""
+        """The queries of one kind, in order."""
         return tuple(query for query in self.queries if query.kind is kind)
 
 
 def parameters(relations: Iterable[tuple[str, str]], writer: str | None) -> dict[str, Any]:
-    """What the queries take: relations as (schema, name), and the role that writes."""
+    """The parameters of the queries: relations as (schema, name), and the role that writes."""
     pairs = list(dict.fromkeys(relations))
     return {"schemas": [pair[0] for pair in pairs], "names": [pair[1] for pair in pairs], "writer": writer}
 

@@ -1,4 +1,4 @@
-"""What is to be verified: `reference`, or the command behind `--`."""
+"""The target of a run: `reference`, or the command after `--`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _split(command: str) -> tuple[str, ...]:
     except ValueError as error:
         stop(Exit.USAGE, f"--launcher: expected a command as a shell reads it, got {command!r}: {error}")
     if not words or not words[0]:
-        # Without one the run would be another one than was asked for.
+        # Without one the run would differ from the requested one.
         stop(Exit.USAGE, f"--launcher: expected a command, got {command!r}; leave the option out if there is none")
     return words
 

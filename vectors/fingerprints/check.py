@@ -36,7 +36,7 @@ class Finding:
 
 
 class IncompleteError(Exception):
-    """The rows cannot show anything: a key is missing, or there were no two rows to distinguish."""
+    """The rows prove nothing: a key is missing, or there were no two rows to compare."""
 
 
 def check(batches: Iterable[pa.RecordBatch]) -> list[Finding]:

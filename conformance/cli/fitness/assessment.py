@@ -35,7 +35,7 @@ _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPR
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line asks for. `beyond` is what stood there besides one DSN."""
+    """The arguments of the command. `beyond` are those besides one DSN."""
 
     dsn: str
     names: Names
@@ -51,9 +51,9 @@ class Asked:
 
 
 def assess_and_print(asked: Asked) -> Exit:
-    """Do it and print it. Ends the command where the question cannot be asked."""
+    """Assess and print the result. Ends the command if the assessment is impossible."""
     if asked.beyond:
-        # Not shown: who quotes badly gives half a DSN here.
+        # Not shown: with wrong quotes this may be a half of a DSN.
         stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
     _must_hold_no_secret(asked)
     for option, path in (("--json", asked.json), ("--html", asked.html)):
@@ -108,9 +108,9 @@ def _must_hold_no_secret(asked: Asked) -> None:
             )
 
 
-# A text for a command line, and no more of it than a nonce needs.
+# A text for a command line, not longer than a nonce needs.
 _CHALLENGE = re.compile(r"[ -~]{1,256}")
-# With what SQLite names the files beside a database, and what a database begins with.
+# The suffixes of SQLite's files beside a database, and the first bytes of a database.
 _BESIDE = ("-wal", "-shm", "-journal")
 _DATABASE = b"SQLite format 3\0"
 
@@ -134,7 +134,7 @@ def _begins(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(len(_DATABASE))
     except OSError:
-        # What cannot be read is not written over by mistake: writing will say what is in the way.
+        # A file that cannot be read is not overwritten by mistake: the write itself will report the obstacle.
         return b""
 
 

@@ -23,9 +23,9 @@ from holdfast.servers.lacking import TOO_LITTLE
 
 # The exception of typer for a wrong command line. click is a part of typer or beside it, depending on the version.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]
-# The disk gave out: what there was to say is not written down.
+# The disk is full or failed: the result is not written.
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
-# What Python says where a thread or a library finds no memory.
+# Python's messages where a thread or a library has no memory.
 _NO_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map segment", "can't allocate")
 
 
@@ -63,7 +63,7 @@ def _status() -> int:
 
 
 def _status_of(error: BaseException) -> int:
-    """Say what went wrong, and the status that it ends with."""
+    """Report the error, and return the exit status."""
     try:
         if isinstance(error, _WRONG_WORDS):
             _wrong_words(error)

@@ -48,7 +48,7 @@ def _words(error: Exception) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """The line that says most: of what began it, and of a worker's traceback the end."""
+    """The most useful line: of the first cause, and of the end of a worker's traceback."""
     java = _java(error)
     for _ in range(_MOST_CAUSES):
         deeper = None if java is None else java.getCause()
@@ -61,7 +61,7 @@ def _cause(error: Exception) -> str:
 
 
 def _java(error: Exception) -> Any:
-    """What Java threw, if it did; pyspark hides it in what it raises itself."""
+    """The exception of Java, if there is one; pyspark hides it in its own exception."""
     from py4j.protocol import Py4JJavaError
 
     return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)

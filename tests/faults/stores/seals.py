@@ -1,4 +1,4 @@
-"""A log for each put, whose file says by a mode or a time that it counts. The state of those after a crash is unknown."""
+"""A log for each put, whose file says by a mode or a time that it counts. A crash leaves their state unknown."""
 
 from __future__ import annotations
 

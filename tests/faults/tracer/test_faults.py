@@ -150,7 +150,7 @@ time.sleep(0.2)
 
 
 def remaining(folder: Path) -> list[psutil.Process]:
-    """Processes whose current directory lies in a folder, with zombies of all folders."""
+    """Processes whose current directory lies in a folder. Zombies are left out: their folder is unknown."""
     found = []
     for process in psutil.process_iter():
         try:

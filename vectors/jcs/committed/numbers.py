@@ -17,7 +17,7 @@ from holdfast.vectors.taxonomy import Category
 _TO_STRING = "RFC 8785 section 3.2.2.3"
 _APPENDIX_B = "RFC 8785 appendix B"
 _CONVERSION = "IEEE 754 decimal conversion, boundary case"
-# What an integer or an over-long literal is refused beside.
+# The twin of a refused integer or over-long literal.
 _TWIN = "P5-largest-safe"
 
 
