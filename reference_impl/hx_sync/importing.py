@@ -197,7 +197,7 @@ class Importing:
             node.cache.sweep(self._ledger.cached(connection))
 
     def settle(self, node: Node, master: bytes) -> None:
-        """Blobs that an event has made available again come back. What is refused has to wait for its object."""
+        """Restore the blobs that an event has made available again. A refused one waits for its object."""
         with node.index.reading() as connection:
             awaited = self._ledger.awaited(connection)
         for blob_hash in awaited:

@@ -254,7 +254,7 @@ def test_a_lock_of_another_process_is_a_refusal(opener: Opener, tmp_path: Path, 
     box, raw = opener(), envelope()
     assert box.outcome(raw) == "new"
     if lock == "everything":
-        # No other process has the file open, or the lock is not available.
+        # The lock is only available if no other connection has the file open.
         box.session.close()
     program = (
         "import sqlite3, sys\n"

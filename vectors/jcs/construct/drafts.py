@@ -103,7 +103,7 @@ class Drafts:
 def draw(
     stock: Stock, tables: Menu, recipes: Integers, keys: Words, guise_keys: Words, needs: Needs | None = None
 ) -> Drafts:
-    """Draw a document for each key, after the recipe of that number. `guise_keys` decide nothing but the disguise."""
+    """Draw a document for each key, after the recipe of that number. `guise_keys` decide only the disguise."""
     shape = lane(keys, _LANE_SHAPE)
     kinds = tables.kinds[recipes, byte(shape, 0)]
     families = tables.families[recipes, byte(shape, 1)]
@@ -207,8 +207,8 @@ def _names(
     # The group is divided into as many parts as there are names, and each part gives one: so they come in order.
     sizes = _GROUP_SIZES[families]
     bases = stock.family_starts[families] + below(draws, _GROUPS[families]) * sizes
-    # Half of the objects draw from a window of the group that is just large enough, so that neighbours meet. What the
-    # family UTF16 is about, only the whole group shows.
+    # Half of the objects draw from a window of the group that is just large enough, so that neighbours meet. Only the
+    # whole group shows the order that the family UTF16 tests.
     windowed = ((byte(draws, 0) & 1) == 1) & (families != Family.UTF16)
     narrow = np.where(windowed, np.minimum(counts + 1, sizes), sizes)
     bases += byte(draws, 1) % (sizes - narrow + 1)

@@ -1,4 +1,4 @@
-"""Frames: how the kit talks to an SDK runner (DESIGN "Vectors"), and what an answer is worth.
+"""Frames: the exchange of the kit with an SDK runner (DESIGN "Vectors"), and the status of an answer.
 
 In: u32 big-endian length, then the document. Out: u32 big-endian length of the body, one status byte (`C` canonical
 bytes, `R` refused with a reason), then the body. One answer a document, in order; the end of the input ends.
@@ -35,7 +35,7 @@ def run(
 
     A document has no verdict (CRASHED, HUNG, GARBLED, with what happened as its body) only if it was the first one of
     a fresh process and no other document is to blame, or if the runner was given up (`exchange` says when).
-    `unexplained` is called for each process that died, hung or talked nonsense although all its documents were answered
+    `unexplained` is called for each process that crashed, hung or sent garbage although all its documents were answered
     in the end, and of one that ended by a signal or with a status other than 0 when its input ended: no row shows
     that, and it is no pass. At most a few thousand documents are read ahead of the answers that were taken. The
     process and its whole group are gone when the iterator is exhausted, closed, or left by an exception. Raises
