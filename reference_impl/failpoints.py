@@ -1,4 +1,4 @@
-"""Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Stop points").
+"""Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Failpoints").
 
 They are added from outside. The factory of a session wraps named steps of its parts; the parts do not know this.
 """

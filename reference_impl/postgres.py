@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, for every contract that stores there: reconnecting, bounded in time, silent on secrets."""
+"""Connections to PostgreSQL for all contracts: they reconnect, limit each wait, and never print secrets."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def from_base64url(text: str) -> bytes:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError) as error:
         raise EnvelopeError(f"expected base64url, got {len(text)} characters that are none") from error
-    # The last character may have bits that mean nothing: one value would have several spellings.
+    # The last character may have unused bits, and then one value would have several spellings.
     if base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii") != text:
         raise EnvelopeError("expected base64url without spare bits, got another spelling of the same bytes")
     return data
@@ -64,7 +64,7 @@ class Codec:
         self._most_bytes = settings.max_envelope_bytes
 
     def decode(self, raw: bytes) -> Envelope:
-        """The envelope that these bytes are. Raises EnvelopeError."""
+        """The envelope in these bytes. Raises EnvelopeError."""
         value = self.parse(raw)
         self.check_members(value)
         header = value["header"]
@@ -84,7 +84,7 @@ class Codec:
         )
 
     def parse(self, raw: bytes) -> Mapping[str, Any]:
-        """The JSON object that these bytes spell. Raises EnvelopeError."""
+        """The JSON object in these bytes. Raises EnvelopeError."""
         if len(raw) > self._most_bytes:
             raise EnvelopeError(f"expected at most {self._most_bytes} bytes, got {len(raw)}")
         try:

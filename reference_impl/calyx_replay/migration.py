@@ -153,7 +153,7 @@ class Migration:
         return True
 
     def key(self, envelope: Envelope) -> str:
-        """The key that its next copy will be looked up by."""
+        """The key by which its next copy is searched."""
         return self._codec.replay_key(envelope)
 
     def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:

@@ -41,7 +41,7 @@ class Schema:
         )
 
     def inbox(self) -> str:
-        """What was delivered, in its order. `receipt` distinguishes the deliveries of two attempts."""
+        """The delivered envelopes, in order. `receipt` distinguishes the deliveries of two attempts."""
         return (
             "CREATE TABLE inbox (\n"
             "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"

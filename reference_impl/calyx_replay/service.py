@@ -136,7 +136,7 @@ class Service:
         return Ok({"replay_state": [{name: _shown(value) for name, value in row.items()} for row in rows]})
 
     def deliveries(self) -> Answer:
-        """What was delivered, in order."""
+        """The delivered envelopes, in order."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
             return Ok({"delivered": list(self._parts.delivery.deliveries(connection))})
 

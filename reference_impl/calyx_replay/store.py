@@ -30,7 +30,7 @@ _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UN
 
 
 class KeyTakenError(Exception):
-    """The key is there already: the store itself said so when the row was to be written."""
+    """The key is there already: the store itself refused the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Store(ProvenDatabase):
         return connection
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
-        """A connection to the file that is there; `mode=rw` never makes one. Raises sqlite3.Error."""
+        """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
         return sqlite3.connect(
             f"{self.location.database.as_uri()}?mode=rw",
             uri=True,
@@ -97,11 +97,11 @@ class Store(ProvenDatabase):
         )
 
     def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:  # noqa: ARG002 - see connect
-        """What SQLite forgets with each connection. Raises sqlite3.Error."""
+        """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA recursive_triggers = ON")
-        # An index or a page that does not fit is an error, not an answer.
+        # A wrong index or a damaged page is an error, not an answer.
         connection.execute("PRAGMA cell_size_check = ON")
         connection.create_function("instant", 1, self.seen_at.read, deterministic=True)
         connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
@@ -150,7 +150,7 @@ class Store(ProvenDatabase):
     def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
-        Raises StoreError where it did not happen, UncertainError where that cannot be told.
+        Raises StoreError where it did not happen, UncertainError where that is unknown.
         """
         with self._asked(purpose) as connection:
             self.begin(connection)
@@ -180,7 +180,7 @@ class Store(ProvenDatabase):
                 self.roll_back(connection)
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Take the one write lock before anything is read, so that what is read is still so when it is written."""
+        """Take the one write lock before the first read, so that the data does not change between read and write."""
         connection.execute("BEGIN IMMEDIATE")
 
     # Statements; each raises sqlite3.Error
@@ -213,7 +213,7 @@ class Store(ProvenDatabase):
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
     def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
-        """Forget blocks that ended before `cutoff`: what is older than that is refused as unprovable anyway."""
+        """Remove blocks that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
         connection.execute('DELETE FROM blocked_msg_id WHERE "until" < ?', (cutoff,))
 
     def state(self, connection: sqlite3.Connection) -> MailboxState:
@@ -229,9 +229,9 @@ class Store(ProvenDatabase):
         )
 
     def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
-        """Remove what was first seen before `cutoff`, microseconds since 1970; how many that were.
+        """Remove the rows first seen before `cutoff`, microseconds since 1970. Returns their number.
 
-        `instant` is NULL for what is no instant, and NULL is before nothing.
+        `instant` is NULL for a value that is no instant, and such a row is never removed.
         """
         return connection.execute("DELETE FROM replay_state WHERE instant(seen_at) < ?", (cutoff,)).rowcount
 

@@ -120,7 +120,7 @@ class FolderStore:
                 raise
 
     def open_flags(self) -> int:
-        """How an object is opened: a link is none."""
+        """The flags to open an object: a link is not followed."""
         return _READ
 
     def _read(self, name: str, folder: int) -> bytes | None:
@@ -331,5 +331,5 @@ class FolderStore:
 
 
 def _shown(name: str) -> str:
-    """A name as text; bytes that are none are spelt out."""
+    """A name as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

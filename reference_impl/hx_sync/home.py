@@ -1,6 +1,6 @@
 """The folder of a device as its operator has it: the settings that `init` wrote, and sessions on them.
 
-`hx.json` names the vault, the store and where the key is; the key itself stands in it nowhere.
+`hx.json` names the vault, the store and where the key is; it never holds the key itself.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class Importing:
         return True, leaves
 
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
-        """What it covers goes, and then it is recorded."""
+        """Remove the events that it covers, and then record it."""
         if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
             return False, False
         leaves = self._merging.tombstone(connection, window)
@@ -228,7 +228,7 @@ class Importing:
         return Accepted(Effect.NEW if done.imported else Effect.PRIOR, value)
 
     def round(self, node: Node, master: bytes, done: Round) -> None:
-        """Every object in the store, one after the other; `done` tells how far it came."""
+        """Every object in the store, one after the other; `done` holds the results so far."""
         with node.index.reading():
             # Report an index that cannot be read before the first read of the store.
             pass

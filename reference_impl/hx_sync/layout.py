@@ -10,7 +10,7 @@ from holdfast.reference_impl.hx_sync.terms import Kind
 MAX_KEY = 1024
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HASH = re.compile(r"[0-9a-f]{64}")
-# What a part of any key may be; where objects lie is said more strictly.
+# The form of each part of a key. The places of objects have stricter forms.
 _PART = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 # In UTF-8; a file system takes 255, and a temporary file has a longer name than the key.
 _PART_BYTES = 220

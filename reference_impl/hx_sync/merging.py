@@ -101,7 +101,7 @@ class Merging:
         return self._forgotten.uncache(connection)
 
     def scope(self, window: Window, issuer: str | None) -> Window:  # noqa: ARG002 - the issuer decides nothing
-        """What a tombstone of this issuer covers."""
+        """The windows that a tombstone of this issuer covers."""
         return window
 
 

@@ -159,7 +159,7 @@ class Publishing:
             return True
 
     def earlier(self, key: str, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
-        """What is there has the content that was to be written, and is durable."""
+        """Check that the existing object has the content to be written, and make it durable."""
         try:
             found = self._objects.fetch(key, master)
             same = is_same(found)

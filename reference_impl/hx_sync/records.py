@@ -55,7 +55,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a manifest lists: keys with the hashes of their objects."""
+    """The list of a manifest: keys with the hashes of their objects."""
 
     objects: Sequence[tuple[str, str]] = field(default=())
 
@@ -269,7 +269,7 @@ class Records:
         return value
 
     def seq(self, value: Any) -> int:
-        """A number in the order of a session; true is none, and 1.0 neither."""
+        """A number in the order of a session; `true` and 1.0 are no such numbers."""
         if type(value) is not int or not 0 <= value <= MAX_SAFE_INTEGER:
             raise MalformedError("seq: expected an integer from 0 to 2^53 - 1")
         return value

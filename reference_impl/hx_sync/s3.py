@@ -59,7 +59,7 @@ class S3Store:
         self.check()
 
     def list(self, prefix: str) -> Listing:
-        """See `Store`. What is no key of ours is a stray."""
+        """See `Store`. A key outside our layout is a stray."""
         with self._asked():
             # S3 compares characters. This code checks that the prefix ends with a whole part of the path.
             found = [
@@ -69,7 +69,7 @@ class S3Store:
             ]
         within = [key for key in found if begins(key, prefix)]
         keys = {key for key in within if self._layout.is_object(key) and self._layout.is_finished(key)}
-        # What ends with / is a folder that a console has made.
+        # A key that ends with / is a folder that a console has made.
         odd = {key for key in within if key.startswith(f"{self._layout.objects}/") and not key.endswith("/")} - keys
         return Listing(sorted(keys), sorted(odd))
 

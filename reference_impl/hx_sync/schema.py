@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 Catalogue: TypeAlias = Mapping[tuple[str, str], str]
 
-# What is derived from objects and made anew by a rebuild; what was forgotten is not among it.
+# The tables that are derived from objects, which a rebuild makes anew. Forgotten keys are not among them.
 DERIVED = (
     "imported_segments",
     "imported_blobs",
@@ -46,7 +46,7 @@ class Schema:
         return "CREATE TABLE node_config (\n  node_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
 
     def imported_segments(self) -> str:
-        """What was imported, by the hash of the object's bytes."""
+        """Imported objects, by the hash of their bytes."""
         return (
             "CREATE TABLE imported_segments (\n"
             "  segment_id TEXT NOT NULL,\n"

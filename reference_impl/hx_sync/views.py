@@ -17,7 +17,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node
 
 Rows: TypeAlias = list[dict[str, Any]]
 
-# What the digest is over; segments are how a node came to it.
+# The lists that the digest covers. Segments are left out: they are only the way to this state.
 DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
 SHOWN = (*DIGESTED, "segments")
 

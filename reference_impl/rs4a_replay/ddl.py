@@ -106,7 +106,7 @@ class PostgresDialect(Dialect):
         yield from super().statements(relations)
 
     def grants(self, relations: Mapping[str, Relation], *, writer: str) -> Iterator[str]:
-        """What the restricted writer may do: read and append, and nothing else."""
+        """The rights of the restricted writer: read and append only."""
         schema, role = quoted(SCHEMA), quoted(writer)
         yield f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"
         yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"

@@ -62,7 +62,7 @@ class Operator(Protocol):
 def there(
     relations: Sequence[Relation], found: Mapping[str, Sequence[Row]], expected: SurfaceWanted
 ) -> Mapping[str, Sequence[Row]]:
-    """What was found of `relations`, as `Operator.rows` has it. Raises StoreError."""
+    """The rows of those `relations` that exist, in the form of `Operator.rows`. Raises StoreError."""
     if expected is SurfaceWanted.ABSENT:
         return {relation.name: found.get(relation.name, []) for relation in relations}
     if not found:

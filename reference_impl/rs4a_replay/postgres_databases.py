@@ -42,7 +42,7 @@ def clone(connection: psycopg.Connection[Any], name: str, source: str) -> None:
 
 
 def rename(connection: psycopg.Connection[Any], name: str, to: str) -> None:
-    """Rename a database that nobody is connected to."""
+    """Rename a database without connections."""
     connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(name), sql.Identifier(to)))
 
 

@@ -67,7 +67,7 @@ class _Judged:
 class PostgresStore:
     """Implements `store.Store`. All access is INSERT and SELECT under the restricted role."""
 
-    # Durable when acknowledged, whatever the server's default.
+    # Durable when acknowledged, for every default of the server.
     synchronous_commit = "on"
 
     def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:

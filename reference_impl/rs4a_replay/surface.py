@@ -1,4 +1,4 @@
-"""Judging a surface by its structure, never by its name. What is unknown or incomplete counts as not present."""
+"""Judging a surface by its structure, never by its name. An unknown or incomplete part counts as absent."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from holdfast.reference_impl.failpoints import AbortedError
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
-# One transaction for all of it, and what the store itself refuses
+# One transaction for all of it, and the refusals of the store itself
 
 
 class PlacesItsOwn(Mailbox):
@@ -118,7 +118,7 @@ class SeenInMemory(Store):
         return super().insert_statement().replace("INSERT INTO", "INSERT OR IGNORE INTO", 1)
 
 
-# A store that cannot be asked
+# A store that cannot be read
 
 
 class ErrorsMeanUnseen(Mailbox):
@@ -149,7 +149,7 @@ class DuplicateIsSuccess(Mailbox):
 
 
 class Touched(Mailbox):
-    """Does something more about a copy, for good, before it is refused."""
+    """Makes one more durable change for a copy, before it refuses it."""
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         try:

@@ -40,7 +40,7 @@ class MadeWithoutVault(Nodes):
 
 class AnyVault(Index):
     def verify_schema(self, connection: sqlite3.Connection) -> None:
-        # What is temporary is found first.
+        # SQLite finds a temporary table before the real one of that name.
         connection.execute("CREATE TEMPORARY TABLE vault_config (vault_id TEXT)")
         try:
             connection.execute("INSERT INTO vault_config (vault_id) VALUES (?)", (self._settings.vault_id,))

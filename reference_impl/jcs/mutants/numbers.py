@@ -39,7 +39,7 @@ class RangeTooSmall(Reader):
 
 class CutOff(Reader):
     def rounded(self, literal: str) -> float:
-        # 17 digits, and zeros for the others.
+        # It keeps 17 digits and replaces the others by zeros.
         coefficient, exponent = re.fullmatch(r"(-?[0-9.]+)(.*)", literal).groups()  # type: ignore[union-attr]
         seen, kept = 0, []
         for character in coefficient:
