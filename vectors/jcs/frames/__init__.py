@@ -1,4 +1,4 @@
-"""Frames: the exchange of the kit with an SDK runner (DESIGN "Vectors"), and the status of an answer.
+"""Frames: how the kit talks to an SDK runner (docs/sdk-runners.md), and what an answer is worth.
 
 In: u32 big-endian length, then the document. Out: u32 big-endian length of the body, one status byte (`C` canonical
 bytes, `R` refused with a reason), then the body. One answer a document, in order; the end of the input ends.
