@@ -81,7 +81,7 @@ class Tree(threading.Thread):
 
     @property
     def cpu_s(self) -> float:
-        """Of all processes ever seen, up to the last look at each."""
+        """The total of all observed processes, up to the last inspection of each."""
         return sum(self._used.values())
 
     def run(self) -> None:

@@ -1,6 +1,6 @@
-"""Clean, fail-closed reference implementations of the contracts, one package each, and the bugs planted in them.
+"""Reference implementations of the contracts, one fail-closed package each, with the bugs planted in them.
 
-Nothing here knows the harness: it meets this code only through an adapter process.
+No module here knows the harness. The harness reaches this code only through an adapter process.
 """
 
 __version__ = "0.1.0"

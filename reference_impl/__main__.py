@@ -25,12 +25,12 @@ _PROGRAM = "python -m holdfast.reference_impl"
 _USAGE = 64
 _FAILED = 1
 _INTERRUPTED = 12
-# Of the contract jcs, the one that has frames; spelt out, because reading it costs every other command its time.
+# The profiles of jcs, the only contract with frames. They are a constant, because reading the contract is slow.
 _PROFILES = ("core", "i-json-strict", "safe-int")
 
 
 def _adapter(options: argparse.Namespace) -> None:
-    # What is imported stays: to search it for garbage after each 700 new objects takes a tenth of a start.
+    # Imported modules stay in use. Garbage collection after each 700 new objects takes a tenth of a start.
     gc.set_threshold(100_000)
     from holdfast.reference_impl.adapter import serve_stdio
     from holdfast.reference_impl.planting import find
@@ -42,7 +42,7 @@ def _adapter(options: argparse.Namespace) -> None:
             for name in contract_names()
         }
     )
-    # Every session is closed. To take the interpreter apart would take another tenth.
+    # Every session is closed. An orderly end of the interpreter would take another tenth.
     sys.stderr.flush()
     os._exit(0)
 
@@ -53,7 +53,7 @@ def _frames(options: argparse.Namespace) -> None:
 
     try:
         serve(Profile(options.profile), sys.stdin.buffer, sys.stdout.buffer)
-    except Exception:  # the frames say nothing about it, so all of it goes to the log
+    except Exception:  # the frames do not describe the error, so the whole trace goes to the log
         traceback.print_exc()
         raise
 
@@ -144,9 +144,9 @@ _COMMANDS: Mapping[str, _Command] = {
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """A parser of these words. It knows the command that they begin with, and all commands if they begin with none.
+    """A parser of these arguments. It knows only the command that they begin with, or all commands if there is none.
 
-    An adapter is started for each session of a run: to look for the options of all commands takes a tenth of its start.
+    An adapter starts for each session of a run. The options of all commands would take a tenth of its start.
     """
     parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=_PROGRAM)
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _USAGE if ended.code == 2 else 0
     try:
         options.run(options)
-        # What was printed and cannot be delivered is a failure, and not one to be found when Python ends.
+        # Output that cannot be written is a failure. It is found here and not when Python ends.
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -183,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # a command line shows one line, not a traceback
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         if isinstance(error, OSError):
-            # What is still to be written would fail again, when Python ends.
+            # The rest of the output would fail again when Python ends.
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED

@@ -30,12 +30,12 @@ from holdfast.specs.strictjson import canonical, loads
 PROTOCOL = 1
 # docs/adapter-protocol.md: at most 1 MiB a line.
 MAX_LINE = 1 << 20
-# What this process was measured with; more workers on one workdir would be a claim without proof.
+# The number of workers that this process was tested with. More on one workdir would be a claim without proof.
 MAX_WORKERS = 16
 
 
 class RequestError(ValueError):
-    """A request lacks a member, or one is not what the protocol says."""
+    """A member of a request is missing, or the protocol does not allow its value."""
 
 
 def _member(request: Mapping[str, Any], name: str) -> str:
@@ -137,7 +137,7 @@ class Adapter:
             return Refused(error.reason, detail=error.detail)
         except (RequestError, OpenError) as error:
             return Fault(str(error))
-        except Exception as error:  # whatever went wrong, the harness gets an answer and stderr the trace
+        except Exception as error:  # after any error the harness gets an answer, and stderr gets the trace
             traceback.print_exc(file=sys.stderr)
             return Fault(f"internal error: {type(error).__name__}: {error}")
 
@@ -178,7 +178,7 @@ def serve_stdio(implementations: Mapping[str, Implementation]) -> None:
     """Serve on this process's standard streams until `bye`, end of file or SIGTERM."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
-    # Whatever else writes to standard output from now on lands in the log and cannot garble an answer.
+    # From now on all other output to standard output goes to the log and cannot garble an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with contextlib.suppress(BrokenPipeError), answers:

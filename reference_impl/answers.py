@@ -10,7 +10,7 @@ from typing import Any
 
 @unique
 class Effect(Enum):
-    """Whether an accepted operation took effect now, or tells a durable earlier result."""
+    """Whether an accepted operation took effect now, or reports a durable earlier result."""
 
     NEW = "new"
     PRIOR = "prior"

@@ -1,6 +1,6 @@
-"""Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Stop points").
+"""Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Failpoints").
 
-They come in from outside. The factory of a session wraps named steps of its parts; the parts know nothing of it.
+They are added from outside. The factory of a session wraps named steps of its parts; the parts do not know this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Failpoints(Generic[_Point, _Fault]):
     """At most one armed failpoint of one worker. Unarmed, it does nothing."""
 
     def __init__(self, workdir: Path, patience: Patience) -> None:
-        """`patience` is that of the session: it begins again after a hold, which is no waiting for a store."""
+        """`patience` is that of the session. It starts again after a hold, because a hold is no wait for a store."""
         self._folder = workdir / "hold"
         self._patience = patience
         self._armed: tuple[_Point, _Fault] | None = None
@@ -45,11 +45,11 @@ class Failpoints(Generic[_Point, _Fault]):
         self._armed = (point, fault)
 
     def disarm(self) -> None:
-        """That operation is over, whether the failpoint was reached or not."""
+        """Disarm: that operation is over, whether it reached the failpoint or not."""
         self._armed = None
 
     def taken(self, point: _Point) -> _Fault | None:
-        """The fault that is armed at `point`, once; None if there is none."""
+        """The fault that is armed at `point`, and disarm it; None if there is none."""
         if self._armed is None or self._armed[0] is not point:
             return None
         fault = self._armed[1]

@@ -1,4 +1,4 @@
-"""How long one operation may wait for a store that does not answer, all its waiting together."""
+"""How long one operation may wait for a store that does not answer, over all its waits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 
 from holdfast.servers.environment import scaled
 
-# docs/adapter-protocol.md: an operation has 2 s, of which the machine and the pipe need theirs.
+# docs/adapter-protocol.md: an operation has 2 s. The machine and the pipe need a part of them.
 PATIENCE_S = scaled(1.4)
-# Of these, what only the audit may still use: whoever has lost the surface has yet to write down the refusal.
+# The part of these that only the audit may use: after the loss of the surface the refusal is still to be recorded.
 AUDIT_RESERVE_S = scaled(0.25)
 
 

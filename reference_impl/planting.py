@@ -1,7 +1,7 @@
-"""Planted bugs: what each changes in its reference, and where the bug of a name is found.
+"""Planted bugs: the change that each makes to its reference, and how to find a bug by its name.
 
 `reference_impl/<contract>/mutants/*.py` have a mapping BUGS from names to changes. What a bug is and which clauses it
-must break stands in `specs/<contract>/mutants.yaml`. The references carry no switches.
+must break stands in `specs/<contract>/mutants.yaml`. The references have no switches for bugs.
 """
 
 from __future__ import annotations

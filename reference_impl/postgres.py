@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, for every contract that stores there: reconnecting, bounded in time, silent on secrets."""
+"""Connections to PostgreSQL for all contracts: they reconnect, limit each wait, and never print secrets."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _RECOVERING = ("recovery mode", "starting up", "not yet accepting", "shutting do
 _POLL_S = 0.02
 # For a connection that belongs to no operation.
 _CONNECT_S = scaled(2.0)
-# How often psycopg looks whether its time is over.
+# How often psycopg checks whether its time is over.
 _INTERVAL_S = 0.1
-# psycopg then prepares a statement by itself only when it was run so often.
+# psycopg prepares a statement by itself only after so many runs.
 _ON_REQUEST = 2**31
 _AWAITS = {PollingStatus.READING: select.POLLIN, PollingStatus.WRITING: select.POLLOUT}
 
@@ -116,7 +116,7 @@ def connect(
             made.patience, made.reserve_s = patience, reserve_s
             return made
         except psycopg.OperationalError as error:
-            # The server's own words say more than that time is over.
+            # The server's own message says more than a timeout.
             if time.monotonic() + _POLL_S > deadline or not any(words in str(error) for words in _RECOVERING):
                 raise
         time.sleep(_POLL_S)

@@ -37,7 +37,7 @@ def run(connection: psycopg.Connection[Any], *steps: Step) -> list[Reply]:
 
     Without BEGIN and COMMIT among them, the steps are one transaction.
     """
-    # Found out by psycopg only when the steps before it are on their way.
+    # psycopg finds this only after it has sent the steps before it.
     if any(isinstance(value, str) and "\0" in value for step in steps for value in step.values):
         raise psycopg.DataError("PostgreSQL text cannot hold a NUL")
     with connection.pipeline():

@@ -1,4 +1,4 @@
-"""Which package implements which contract: found by name, so that a new contract is one more folder."""
+"""Finds the package of each contract by its name, so that a new contract is one more folder."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def implementation(contract: str, *, mutant: str | None = None) -> Implementatio
 class Deferred:
     """A reference that is loaded when its first session is opened. Implements `session.Implementation`.
 
-    An adapter is started for every session, which is of one contract; the others would cost it several times its own
-    start.
+    An adapter starts for every session, and a session is of one contract. The other contracts would make the start
+    several times as long.
     """
 
     contract: str

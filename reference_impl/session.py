@@ -60,7 +60,7 @@ class Session(Protocol):
 
     @property
     def place(self) -> Mapping[str, str] | None:
-        """Where its store is (specs/schemas/surface.schema.json); None where nobody needs to know."""
+        """Where its store is (specs/schemas/surface.schema.json); None where the kit does not need it."""
 
     def set_clock(self, now: datetime) -> None:
         """Set the frozen clock."""
@@ -84,4 +84,4 @@ class Implementation(Protocol):
         """Open a session. Raises OpenError."""
 
     def shut_down(self) -> None:
-        """The adapter ends: remove what its sessions made and nobody needs any more. Never raises."""
+        """The adapter ends: remove all unused state of its sessions. Never raises."""

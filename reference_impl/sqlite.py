@@ -1,7 +1,7 @@
-"""SQLite databases of references: files that are looked at, and connections that are proven, before they are trusted.
+"""SQLite databases of references: files and connections are checked before they are used.
 
-Nothing here opens a database beside SQLite: closing any handle of a file gives up every lock that this process has on
-it (POSIX), and another process would take the log away from under our connections.
+Only SQLite opens a database file. Closing any other handle of it gives up every lock of this process on it (POSIX), and
+another process could then remove the log that our connections use.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TypeAlias
 FILE_MODE = 0o600
 # The write-ahead log and its index hold the same data as the database.
 BESIDE = ("-wal", "-shm")
-# Up to this size every connection has the whole database checked before it is trusted, which an operation can
-# wait for; beyond it SQLite's own checks of each page that it reads have to do.
+# Up to this size every connection checks the whole database first; an operation can wait that long. A larger database
+# relies on SQLite's own checks of each page that it reads.
 CHECKED_BYTES = 8 * 1024 * 1024
 # PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
 SYNCHRONOUS_FULL = 2
@@ -32,11 +32,11 @@ Identity: TypeAlias = tuple[int | None, ...]
 
 
 class StoreError(Exception):
-    """A store cannot be asked or written now, and nothing was written."""
+    """A store cannot be read or written now, and nothing was written."""
 
 
 class UncertainError(StoreError):
-    """Writing failed in a way that leaves open whether it happened."""
+    """A write failed, and it is unknown whether it took effect."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class DatabaseFiles:
             yield self.database.with_name(self.database.name + ending)
 
     def identity(self) -> Identity:
-        """What changes when somebody puts another file in the place, or writes into it. Raises StoreError."""
+        """A mark that changes when another file takes the place, or when the file is written. Raises StoreError."""
         try:
             found = os.lstat(self.database)
         except OSError as error:
@@ -79,7 +79,7 @@ class DatabaseFiles:
         """A regular file of some length that its owner may write. Raises StoreError."""
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"expected a regular file at {self.database.name}, got something else")
-        # root could write it all the same: what is marked read-only is not written to.
+        # root can write to a read-only file, but this code does not.
         if not found.st_mode & stat.S_IWUSR:
             raise StoreError(f"expected a file that its owner may write, got mode {found.st_mode & 0o7777:04o}")
         # SQLite takes an empty file for a new database.
@@ -87,7 +87,7 @@ class DatabaseFiles:
             raise StoreError("expected a database, got an empty file")
 
     def tighten(self) -> None:
-        """Nobody but the owner reads the database or what lies beside it, whatever the umask is. Raises OSError."""
+        """Only the owner can read the database and the files beside it. The umask does not matter. Raises OSError."""
         for path in self.files():
             with contextlib.suppress(FileNotFoundError):
                 if os.lstat(path).st_mode & 0o077:
@@ -95,7 +95,7 @@ class DatabaseFiles:
 
 
 class ProvenDatabase:
-    """What a connection has to show before it is trusted, and how its transactions end."""
+    """The checks of a connection before its first use, and the end of its transactions."""
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes. Raises sqlite3.Error."""
@@ -135,7 +135,7 @@ class ProvenDatabase:
         return int(version)
 
     def verify_unchanged(self, held: Held) -> None:
-        """Inside a transaction: raise StoreError if somebody changed the tables since they were last looked at."""
+        """Inside a transaction: raise StoreError if the tables have changed since the last check."""
         version = self.schema_version(held.connection)
         if version != held.schema_version:
             self.verify_schema(held.connection)
@@ -144,8 +144,8 @@ class ProvenDatabase:
     def commit(self, connection: sqlite3.Connection) -> None:
         """Commit. Raises sqlite3.Error where it certainly did not happen, else UncertainError.
 
-        A commit fails for certain while the lock is to be had or the log is written. Whatever fails behind that, a sync
-        above all, leaves a log that is whole: SQLite forgets the transaction, and a recovery would bring it back.
+        A failure while SQLite takes the lock or writes the log certainly means: no commit. A later failure, above all
+        of a sync, leaves a complete log: SQLite drops the transaction, but a recovery brings it back.
         """
         try:
             connection.execute("COMMIT")

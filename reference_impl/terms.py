@@ -1,4 +1,4 @@
-"""How an implementation takes its vocabulary and its values from the contract."""
+"""Reads the vocabulary and the values of an implementation from the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLED = {int: "an integer", str: "text"}
 
 
 class TermsError(Exception):
-    """The contract and its package here name different things."""
+    """The contract and its package here have different names."""
 
 
 def hold_to_contract(contract: str, reasons: type[Enum], declared: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What implementations have in common that claim all of their contract."""
+"""The common part of implementations that claim all of their contract."""
 
 from __future__ import annotations
 

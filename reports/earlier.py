@@ -1,4 +1,4 @@
-"""What an older run left: recognised as holdfast's own, and set aside before anything of the new run can fail.
+"""Sets aside the files of an older run, if they are holdfast's own, before any step of the new run can fail.
 
 A file `NAME` becomes `NAME.previous`; of a folder of Allure results, those of holdfast move into `FOLDER.previous`.
 Nothing else is touched. `holdfast verify` does this before it reads its own options, so this module imports nothing
@@ -73,7 +73,7 @@ def set_results_aside(folder: str | os.PathLike[str]) -> None:
     """Move the Allure results of older runs, with their attachments, out of `folder`. Raises EarlierError.
 
     Where they cannot be moved (the folder is mounted, or nothing may be made beside it), they are removed: they are
-    drawn from evidence, which stays.
+    made from evidence, which stays.
     """
     real = os.path.realpath(folder)
     found = _results(real)

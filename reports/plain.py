@@ -1,4 +1,4 @@
-"""Text of others, made fit for an output: it makes no line of its own, moves no cursor and commands no CI server.
+"""Makes foreign text safe for an output: it cannot add a line, move the cursor or send a command to a CI server.
 
 `plain` is for values: names, details, paths, logs of an adapter. `disarmed` is for finished output.
 """
@@ -20,10 +20,10 @@ _TRICKS = {
     )
 }
 
-# Where a line ends, for one or another of those who read logs.
+# The line ends that at least one reader of logs knows.
 _BREAKS = "\\n\\r\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029"
 
-# What CI servers take from a log as a command, wherever it stands in a line: `##[…]` (GitHub, Azure), `##vso[…]`
+# Text that CI servers take for a command at each place of a line: `##[…]` (GitHub, Azure), `##vso[…]`
 # (Azure), `##teamcity[…]`.
 _ANYWHERE = r"##\w*\["
 # And what they take at the beginning of a line, after blanks and colours: `::error …` (GitHub), and the headings that
@@ -36,7 +36,7 @@ _REMEMBERED = 200
 
 
 def plain(text: str) -> str:
-    """A value as part of one line: line breaks and all else that plays tricks on a terminal are written out."""
+    """A value as part of one line: line breaks and other control characters are written out."""
     return text.translate(_TRICKS)
 
 

@@ -1,7 +1,7 @@
 """What other tools' formats need of a run: one result for each case, and one for the run as a whole.
 
-JUnit and Allure draw from it. It is made from evidence (`holdfast.conformance.run.results`), so it says nothing that
-the evidence does not say.
+JUnit and Allure use it. It is made from evidence (`holdfast.conformance.run.results`), so it has no further
+information.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def scaled(seconds: float) -> float:
 
 
 def _factor(text: str) -> float:
-    """The factor of a text; never less than 1, because what is waited for here takes its time on any machine."""
+    """The factor of a text; never less than 1, because the waits here take some time on any machine."""
     try:
         return max(1.0, float(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What cannot be started."""
+"""Errors of commands and servers that cannot be started."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ class StartError(Exception):
 
 
 class ServerError(Exception):
-    """A server cannot be started; the text says what it said, and what to do."""
+    """A server cannot be started; the text has the server's message, and what to do."""

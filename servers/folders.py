@@ -16,7 +16,7 @@ from pathlib import Path
 def temp_folders_in(folder: Path) -> Iterator[None]:
     """What this process asks `tempfile` for lies in `folder` meanwhile, and goes with it however the process ends.
 
-    For the layers of faults, which know of no janitor. Processes that are started have the temp folder of their own.
+    For fault injection, which has no janitor. Child processes have their own temp folder.
     """
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
@@ -28,7 +28,7 @@ def temp_folders_in(folder: Path) -> Iterator[None]:
 def remove_tree(folder: Path) -> None:
     """Remove `folder` with all that is in it. Never raises; what belongs to another account may stay.
 
-    Of a link that stands in its place only the link is removed: what it leads to is somebody else's.
+    If a link is in its place, only the link is removed: its target belongs to another owner.
     """
     if folder.is_symlink():
         with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""What must not survive the kit: process groups and temporary folders, even when the kit dies by SIGKILL.
+"""Removes what must not survive the kit: process groups and temporary folders, even when the kit ends by SIGKILL.
 
-A small process of its own holds a pipe from the kit and learns what there is to clean. When the pipe closes, whatever
-the cause, it kills what is still registered and removes the folders. It runs in its own session, so that Ctrl-C at
-the terminal does not reach it. What left its group (a daemon, a server in a session of its own) is found by a mark in
-its environment, where the system shows it.
+A small process of its own reads from a pipe of the kit what is to be cleaned up. When the pipe closes for any cause, it
+kills all registered processes and removes the folders. It runs in its own session, so that Ctrl-C at the terminal does
+not reach it. What left its group (a daemon, a server in a session of its own) is found by a mark in its environment,
+where the system shows it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAUNCHER_GRACE_S = 8.0
 # What was killed may still write for a moment, so that a folder is not empty when it is removed.
 FOLDER_GRACE_S = 3.0
 _POLL_S = 0.02
-# The variable that marks every adapter of a run, and so whatever it starts.
+# The variable that marks every adapter of a run, and so every process that it starts.
 MARK = "HOLDFAST_RUN"
 
 
@@ -82,7 +82,7 @@ class _Charges:
         if any(map(_alive, known["launcher"])):
             _kill_groups(known["launcher"])
             _kill_processes(known["process"])
-        # Once more: what was being started while the first were killed.
+        # Once more, for processes that were started while the first were killed.
         _kill_processes(_marked(mark))
         for folder in known["folder"]:
             if isinstance(folder, str):
@@ -114,7 +114,8 @@ class Janitor:
         self._child.wait()
         if not self._closing:
             self._lost = True
-            # A real signal, because the main thread may wait for an adapter. Who ignores it notices at the next step.
+            # A real signal, because the main thread may wait for an adapter. If it ignores the signal, the next step
+            # fails.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def __enter__(self) -> Janitor:
@@ -134,7 +135,7 @@ class Janitor:
         try:
             status = self._child.wait(timeout=LAUNCHER_GRACE_S + FOLDER_GRACE_S + 2)
         except subprocess.TimeoutExpired:
-            # Stopped, or at work on a slow disk: two that clean up do no harm.
+            # The janitor is stopped, or its disk is slow. A second clean-up does no harm.
             self._charges.settle(self.mark[MARK])
             self._child.kill()
             return
@@ -179,7 +180,7 @@ class Janitor:
         self._tell("folder", str(folder))
 
     def watch_place(self, place: Place) -> None:
-        """Remove this folder at the end, if it is what stands there then: somebody else made it, and may change it."""
+        """Remove this folder at the end, if it is still the same: another process made it and may replace it."""
         self._tell("folder", [str(place.path), place.device, place.number])
 
     def make_folder(self, *, parent: Path | None = None) -> Path:
@@ -207,7 +208,7 @@ def _kill_groups(groups: Iterable[int]) -> None:
 
 
 def _alive(group: int) -> bool:
-    """Whether the leader of the group runs. One that ended and that nobody reaps is not alive."""
+    """Whether the leader of the group runs. A leader that ended and was not reaped is not alive."""
     try:
         os.killpg(group, 0)
         # The state follows the name, which stands in parentheses and may hold anything.

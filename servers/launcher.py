@@ -31,7 +31,7 @@ from holdfast.servers.lines import Ready, Request, Stores, decode, encode
 READY_S = 60.0
 # Folders of launchers that are not in the one that the kit gave them.
 _PREFIX = "holdfast-"
-_COMMON_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - to see whose a folder is, nothing is made there
+_COMMON_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - to find the owner of a folder; no file is made there
 
 
 class Launcher:
@@ -57,9 +57,9 @@ class Launcher:
         self._janitor = janitor
         self._ready_s, self._grace_s = patience * slow, LAUNCHER_GRACE_S * slow
         self._folder = folder
-        # What is there already is none of the launcher's.
+        # Folders that are there already do not belong to the launcher.
         self._before = {found for temp in _temp_folders() for found in temp.glob(f"{_PREFIX}*")}
-        # A file, because a launcher's server may chatter for as long as the run lasts and nobody reads a pipe.
+        # A file, because a launcher's server may write messages during the whole run, and no process reads a pipe.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the launcher
         try:
             self._child = subprocess.Popen(
@@ -148,11 +148,11 @@ class Launcher:
                 self._child.stdin.close()
 
     def hurry(self) -> None:
-        """The run is over before its time: no more time to clean up than without a factor."""
+        """The run was stopped early, so the clean-up gets no more time than without a factor."""
         self._grace_s = min(self._grace_s, LAUNCHER_GRACE_S)
 
     def close(self) -> None:
-        """End of file, wait, and only then force."""
+        """Close its input, wait, and only then kill it."""
         self._end_of_input()
         try:
             self._child.wait(timeout=self._grace_s)
@@ -168,7 +168,7 @@ class Launcher:
 
 
 def _temp_folders() -> set[Path]:
-    """Where launchers make folders: the temp folder, and those with a short path that everybody can get to."""
+    """Where launchers make folders: the temp folder, and those with a short path that all accounts can open."""
     return {folder.resolve() for folder in (Path(tempfile.gettempdir()), *_COMMON_FOLDERS) if folder.is_dir()}
 
 

@@ -1,4 +1,4 @@
-"""A launcher's own side: read what is asked for, provision it, answer in one line, wait for end of file, clean up.
+"""The launcher's side: read the request, provision, answer in one line, wait for end of file, clean up.
 
 `launcher.Launcher` is the other side.
 """
@@ -18,7 +18,7 @@ from typing import NoReturn, Protocol
 
 from holdfast.servers.lines import Ready, Request, decode, encode
 
-# How often a launcher looks for session stores whose workdir is gone; a session of the kit lasts about this long.
+# How often a launcher checks for session stores whose workdir is gone; a session of the kit lasts about this long.
 SWEEP_S = 0.15
 
 
@@ -92,7 +92,7 @@ def _first_line() -> bytes:
 
 
 def run(start: Callable[[Request], Launched]) -> None:
-    """Read what is asked for, start it, print one JSON line, wait for end of file or a signal, and take it down."""
+    """Read the request, start the store, print one JSON line, wait for end of file or a signal, and take it down."""
     ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in ending:
         signal.signal(number, _leave)

@@ -1,4 +1,4 @@
-"""What schemas cannot say of a contract: every name that is used is declared."""
+"""The checks of a contract that schemas cannot express: every name that is used is declared."""
 
 from __future__ import annotations
 

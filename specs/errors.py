@@ -1,4 +1,4 @@
-"""What can go wrong when a contract or a message is read."""
+"""The errors of reading a contract or a message."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Opening files that somebody else wrote: never a pipe that blocks, never more than a limit.
+"""Opens files from other sources: it refuses pipes and devices, and reads no more than a limit.
 
-What a command reads and a user names (evidence, proofs of fitness, expected failures) comes from other machines. A FIFO
+The input files of a command (evidence, proofs of fitness, expected failures) may come from other machines. A FIFO
 would block for ever before a byte is read, a device would never end. Both are refused when they are opened.
 """
 

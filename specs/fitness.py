@@ -1,4 +1,4 @@
-"""What a fitness proof reads from a database: queries as data, for whoever has to read the very same rows."""
+"""The queries of a fitness proof as data, so that each reader of a proof reads the very same rows."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class Queries:
     digest: str
 
     def of(self, kind: Kind) -> tuple[Query, ...]:
-        """Those of one kind, in order."""
+        """The queries of one kind, in order."""
         return tuple(query for query in self.queries if query.kind is kind)
 
 
 def parameters(relations: Iterable[tuple[str, str]], writer: str | None) -> dict[str, Any]:
-    """What the queries take: relations as (schema, name), and the role that writes."""
+    """The parameters of the queries: relations as (schema, name), and the role that writes."""
     pairs = list(dict.fromkeys(relations))
     return {"schemas": [pair[0] for pair in pairs], "names": [pair[1] for pair in pairs], "writer": writer}
 
 
 def in_order(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Rows in the order of their RFC 8785 forms: the same on every server, whatever its collation."""
+    """Rows in the order of their RFC 8785 forms: the same on every server, for every collation."""
     return tuple(sorted((dict(row) for row in rows), key=strictjson.canonical))
 
 

@@ -18,7 +18,7 @@ from holdfast.specs.strictjson import digest_bytes
 
 
 def kept(path: Path, read: Callable[[Path], Any]) -> Any:
-    """What `read` makes of the file at `path`, from JSON if that was kept; raises what `read` raises."""
+    """The result of `read` for the file at `path`, from JSON if that was kept; raises the errors of `read`."""
     place = path.parent / "__pycache__" / f"{path.name}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         source = digest_bytes(path.read_bytes())
@@ -27,14 +27,14 @@ def kept(path: Path, read: Callable[[Path], Any]) -> Any:
             return found["value"]
     value = read(path)
     if not sys.dont_write_bytecode:
-        # A folder that is not to be written to keeps nothing.
+        # A folder without write permission keeps no JSON.
         with contextlib.suppress(OSError):
             _keep(place, {"source": digest_bytes(path.read_bytes()), "value": value})
     return value
 
 
 def _keep(place: Path, found: dict[str, Any]) -> None:
-    """Write it so that another process sees all of it or nothing."""
+    """Write it so that another process reads all of it or nothing."""
     place.parent.mkdir(exist_ok=True)
     written = place.with_name(f"{place.name}.{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""Linting contracts: what `load_contract` cannot see because it takes the contract as a whole, or the mutants, to say.
+"""Linting contracts: checks that `load_contract` omits, because they need the whole contract or the mutants.
 
 Each check returns problems as text; none of them stops at the first.
 """

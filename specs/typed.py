@@ -44,7 +44,7 @@ def matching(text: str) -> Meta:
 
 
 def one_of(*words: str) -> Meta:
-    """A string that is one of `words`, where the enumeration itself belongs to another package."""
+    """A string that is one of `words`. The enumeration itself belongs to another package."""
     return Meta(pattern=rf"^(?:{'|'.join(map(re.escape, words))})\Z", extra_json_schema={"enum": list(words)})
 
 

@@ -1,4 +1,4 @@
-"""What somebody can do who has the file of a run in hand: mend the chain and the seal after an edit."""
+"""The means of a forger who has the file of a run: compute the chain and the seal again after an edit."""
 
 from __future__ import annotations
 

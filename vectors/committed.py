@@ -32,7 +32,7 @@ class Source(Protocol):
         """The records of such a file; `place` is its name in errors. Raises SpecError."""
 
     def problems(self) -> Iterable[str]:
-        """What is wrong with its records. Raises SpecError for data that cannot be read."""
+        """The problems of its records. Raises SpecError for data that cannot be read."""
 
 
 @cache

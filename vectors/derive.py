@@ -1,8 +1,8 @@
 """Expected keys and fingerprints by name, for the harness.
 
 Every contract whose cases compare keys has a module `derive` in its package here. It is written from the contract and
-never from the reference implementation, so that one misreading cannot hide in both. A name is `WORD.KEY`: `WORD` is the
-first word of the contract's name, and the module's `DERIVATIONS` maps each `KEY` to the function that computes it.
+never from the reference implementation, so that both do not share one error. A name is `WORD.KEY`: `WORD` is the first
+word of the contract's name, and the module's `DERIVATIONS` maps each `KEY` to the function that computes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _derivations(module: str) -> Mapping[str, Callable[[Any], Any]]:
 
 
 def derive(name: str, value: Any) -> Any:
-    """The expected key `name` of `value`: text, or of what is taken apart any JSON value.
+    """The expected key `name` of `value`: text, or any JSON value for a derivation that takes data apart.
 
     Raises ValueError for an unknown name and for a value that has no such key.
     """

@@ -1,6 +1,6 @@
 """The vocabulary of the canonicalisation vectors: categories of documents and profiles of the contested topics.
 
-A category groups documents that tell the same kinds of canonicaliser apart. Positive categories (P…) hold documents
+A category groups documents that distinguish the same kinds of canonicaliser. Positive categories (P…) hold documents
 that have a canonical form, negative ones (N…) documents that must be refused; N9 is about verify mode: its documents
 are accepted and have a canonical form, but are not it.
 """
@@ -41,7 +41,7 @@ class Category(StrEnum):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """The category in words, for tables."""
+        """The description of the category, for tables."""
         return _TITLES[self]
 
     @property

@@ -1,6 +1,6 @@
-"""The command line. Each command is found in `commands`; what all of them share at the outermost is here.
+"""The command line. `commands` finds each command; the common entry point is here.
 
-The command is imported late. Signals and streams are in place before, and what an older run left is set aside.
+The command is imported late. Before that, signals and streams are set up, and files of an older run are set aside.
 Exit statuses are those of `holdfast.conformance.verdict.Exit`.
 """
 
@@ -18,7 +18,7 @@ from holdfast.conformance.cli.outermost.interruption import ENDING, catch, was_i
 
 # As `holdfast.conformance.verdict.Exit` has them, which is not imported yet.
 _INCOMPLETE, _KIT, _USAGE = 12, 20, 64
-# Made beforehand: when it is needed there is no room for it.
+# Made beforehand, because there may be no memory for it later.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
 
@@ -28,7 +28,7 @@ def main() -> NoReturn:
     try:
         status = _run()
     except KeyboardInterrupt:
-        # Before there was a command, or while it printed its result.
+        # Before the command started, or while it printed its result.
         _say("interrupted; nothing was proven")
         status = _INCOMPLETE
     except MemoryError:
@@ -53,10 +53,10 @@ def _run() -> int:
 
         return run()
     except Exception as error:
-        # What is raised while a module is compiled can hide an interruption.
+        # An error during the compilation of a module can hide an interruption.
         if was_interrupted():
             raise KeyboardInterrupt from error
-        # Where there is hardly any memory this is the first to fail: a library of the kit that cannot be mapped.
+        # With little memory this fails first: a library of the kit cannot be mapped.
         _say(f"the kit cannot be loaded ({type(error).__name__}: {error}); is there memory enough, and is it whole?")
         return _KIT
 
@@ -74,7 +74,7 @@ def _import_nothing_from_here() -> None:
 
 
 def _set_aside_earlier() -> str:
-    """Why an older run stands where this one is to write, and cannot be set aside; empty if none does."""
+    """Why files of an older run at the output places cannot be set aside; empty if there is no problem."""
     from holdfast.conformance.cli.outermost.older_runs import set_aside_earlier
 
     try:
@@ -92,14 +92,14 @@ def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process. It is over: what interrupts it now would only put a traceback behind the result."""
+    """End the process. The command is over, and an interruption now would only add a traceback to the result."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    # Not by way of Python's own end, in which libraries that found no memory crash, and which can be interrupted. All
-    # that was started has been ended and removed by then.
+    # Not by Python's own shutdown: it can be interrupted, and libraries without memory crash in it. All children are
+    # already ended and removed.
     os._exit(status)
 
 

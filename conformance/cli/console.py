@@ -1,4 +1,4 @@
-"""Consoles, and the one way to end a command with an error. What a line of output may hold: `reports.plain`."""
+"""Consoles, and the one way to end a command with an error. `reports.plain` defines the content of a line of output."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Format(Enum):
 class PlainConsole(Console):
     """A console on which every string is one line that can play no tricks; its own colours are rich's.
 
-    Strings are made plain wherever rich takes one: printed, in the cells of a table, in titles. So a line break that
-    is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
+    Strings are made plain at each place where rich takes one: printed, in the cells of a table, in titles. So a line
+    break that is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
     """
 
     def render_str(self, text: str, **options: Any) -> Text:
@@ -53,7 +53,7 @@ def print_lines(console: Console, lines: Iterable[str], *, style: str | None = N
 
 
 def print_json(value: object) -> None:
-    """A result for programs, on one line that any encoding can hold and that no CI server takes for a command."""
+    """A result for programs, on one line. Every encoding can hold it, and no CI server takes it for a command."""
     # `##` occurs in strings only, where JSON has another way to write it.
     print(json.dumps(value).replace("##", "#\\u0023"))
 

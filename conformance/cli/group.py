@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from holdfast.conformance.cli.reading import OnceCommand
 
-# What stands behind `--` belongs to the adapter, its options included.
+# The arguments after `--` belong to the adapter, its options included.
 REST: Mapping[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": False}
 
 

@@ -1,4 +1,4 @@
-"""How a command reads the words of its line."""
+"""Reads the arguments of a command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 class OnceCommand(TyperCommand):
     """A command in which an option with one value stands once.
 
-    A word that a script appends cannot replace what stood there before.
+    An argument that a script appends cannot replace an earlier value.
     """
 
     def make_parser(self, ctx: Any) -> Any:
@@ -39,7 +39,7 @@ class OnceCommand(TyperCommand):
 
 
 class QuietCommand(OnceCommand):
-    """A command that does not repeat a wrong word where one of them may hold a password."""
+    """A command whose errors do not repeat a wrong argument, because it may hold a password."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """See `click.Command`. Raises click.UsageError."""

@@ -15,4 +15,4 @@ def reference(context: typer.Context) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     # It takes the place of this process, so a signal to this process ends the reference.
-    os.execv(REFERENCE[0], [*REFERENCE, *context.args])  # noqa: S606 - no shell, and the words are the user's own
+    os.execv(REFERENCE[0], [*REFERENCE, *context.args])  # noqa: S606 - no shell, and the arguments are the user's own

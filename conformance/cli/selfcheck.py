@@ -1,4 +1,4 @@
-"""`holdfast selfcheck`: the kit proves its own teeth. Each planted bug must be caught, as it is declared."""
+"""`holdfast selfcheck`: the kit tests itself. Each planted bug must be caught as declared."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
 from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
 
-# The baseline adapters reach no stop point; waiting for it in full would only take time.
+# The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A mutant beside what it is a mutant of, and how much of the contract it is run against."""
+    """A mutant with its reference, and the part of the contract that it is run against."""
 
     mutant: Mutant
     contract: Contract
@@ -107,7 +107,7 @@ def selfcheck(
 
 
 def _kill(planted: Planted, janitor: Janitor) -> tuple[Kill, Mutant]:
-    """What the run showed, and the mutant with what it breaks besides."""
+    """The result of the run, and the mutant with the further clauses that it breaks."""
     mutant, contract = planted.mutant, planted.contract
     target = reference_target(mutant=mutant.name)
     wanted = Wanted(

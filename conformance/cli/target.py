@@ -1,4 +1,4 @@
-"""What is to be verified: `reference`, or the command behind `--`."""
+"""The target of a run: `reference`, or the command after `--`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Target:
 
 
 def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
-    """Read the words that follow the options. Ends with a usage error when they name nothing."""
+    """Read the arguments after the options. Ends with a usage error when they name no adapter."""
     if not words:
         stop(
             Exit.USAGE,
@@ -52,7 +52,7 @@ def found_here(command: Sequence[str]) -> tuple[str, ...]:
     """The command as it can be run from any folder. Ends with a message where its program is none on this machine."""
     program, *arguments = command
     if shutil.which(program) is None:
-        # Only a name with a slash is looked for here; any other one stands on PATH, or nowhere.
+        # Only a name with a slash is searched here; every other name must be on PATH.
         if "/" in program and Path(program).is_dir():
             stop(Exit.ADAPTER, f"{program!r} is a folder; give the path of a program in it")
         if "/" in program and Path(program).exists():
@@ -68,13 +68,13 @@ def _split(command: str) -> tuple[str, ...]:
     except ValueError as error:
         stop(Exit.USAGE, f"--launcher: expected a command as a shell reads it, got {command!r}: {error}")
     if not words or not words[0]:
-        # Without one the run would be another one than was asked for.
+        # Without one the run would differ from the requested one.
         stop(Exit.USAGE, f"--launcher: expected a command, got {command!r}; leave the option out if there is none")
     return words
 
 
 def reference_target(*, mutant: str | None = None) -> Target:
-    """The reference, or one of its mutants, behind the same adapter process as everyone else."""
+    """The reference, or one of its mutants, behind an adapter process, as every implementation."""
     bug = ("--mutant", mutant) if mutant else ()
     return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, "launch", *bug), mutant or "reference", not mutant)
 

@@ -1,1 +1,1 @@
-"""Calyx replay state: a mailbox that delivers each envelope once, and refuses whatever it cannot prove to be new."""
+"""Calyx replay state: a mailbox that delivers each envelope once and refuses all that it cannot prove to be new."""

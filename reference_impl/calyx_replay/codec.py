@@ -16,7 +16,7 @@ from holdfast.specs.strictjson import canonical, loads
 
 MEMBERS = frozenset({"protocol_version", "header", "ciphertext", "signature"})
 _SENDER_KEY_BYTES = 32
-# An object in an object, and one level more so that what is wrong is said of the member and not of the depth.
+# Two levels of objects are allowed. One level more lets the error name the member and not the depth.
 _MAX_DEPTH = 3
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -50,7 +50,7 @@ def from_base64url(text: str) -> bytes:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError) as error:
         raise EnvelopeError(f"expected base64url, got {len(text)} characters that are none") from error
-    # The last character may have bits that mean nothing: one value would have several spellings.
+    # The last character may have unused bits, and then one value would have several spellings.
     if base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii") != text:
         raise EnvelopeError("expected base64url without spare bits, got another spelling of the same bytes")
     return data
@@ -64,7 +64,7 @@ class Codec:
         self._most_bytes = settings.max_envelope_bytes
 
     def decode(self, raw: bytes) -> Envelope:
-        """The envelope that these bytes are. Raises EnvelopeError."""
+        """The envelope in these bytes. Raises EnvelopeError."""
         value = self.parse(raw)
         self.check_members(value)
         header = value["header"]
@@ -84,7 +84,7 @@ class Codec:
         )
 
     def parse(self, raw: bytes) -> Mapping[str, Any]:
-        """The JSON object that these bytes spell. Raises EnvelopeError."""
+        """The JSON object in these bytes. Raises EnvelopeError."""
         if len(raw) > self._most_bytes:
             raise EnvelopeError(f"expected at most {self._most_bytes} bytes, got {len(raw)}")
         try:
@@ -96,7 +96,7 @@ class Codec:
         return value
 
     def check_members(self, value: Mapping[str, Any]) -> None:
-        """Exactly the four members, of their types and of this protocol version. Raises EnvelopeError."""
+        """Check for exactly the four members, of their types and of this protocol version. Raises EnvelopeError."""
         if value.keys() != MEMBERS:
             raise EnvelopeError(f"expected the members {', '.join(sorted(MEMBERS))}, got {', '.join(sorted(value))}")
         if value["protocol_version"] != self._protocol_version:

@@ -23,6 +23,6 @@ class Delivery:
         return connection.execute("SELECT 1 FROM inbox WHERE receipt = ?", (receipt,)).fetchone() is not None
 
     def deliveries(self, connection: sqlite3.Connection) -> Sequence[dict[str, str]]:
-        """What was delivered, in order."""
+        """The delivered envelopes, in order."""
         rows = connection.execute("SELECT replay_key, msg_id FROM inbox ORDER BY position").fetchall()
         return [{"replay_key": key, "msg_id": msg_id} for key, msg_id in rows]

@@ -32,7 +32,7 @@ class CalyxReplay(Whole):
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:
-        """See `session.Implementation`. A database that cannot be asked is found out by the first call."""
+        """See `session.Implementation`. The first call finds a database that cannot be read."""
         settings = self.factory.settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
@@ -63,7 +63,7 @@ class CalyxReplay(Whole):
 
 
 def live_in(timezone: str) -> Callable[[], None]:
-    """Make `timezone` the local one of this process; the way back is returned. Raises OpenError."""
+    """Make `timezone` the local one of this process. Returns the function that undoes it. Raises OpenError."""
     if timezone != _UTC:
         try:
             ZoneInfo(timezone)

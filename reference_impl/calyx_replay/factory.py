@@ -32,7 +32,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded settings. The defaults are the reference."""
 
     codec: type[Codec] = Codec
     signatures: type[Signatures] = Signatures
@@ -58,7 +58,7 @@ class Factory:
     def parts(
         self, root: Path, config: Mapping[str, str], *, mutant: str | None = None, configured: bool = True
     ) -> Parts:
-        """Everything that one mailbox works with. `configured`: whether a database belongs to it. Raises OpenError."""
+        """All parts of one mailbox. `configured` says whether it has a database. Raises OpenError."""
         contract, settings = kept_terms(CONTRACT), self.settings(config)
         codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
         location, delivery = self.location(root, settings), self.delivery()

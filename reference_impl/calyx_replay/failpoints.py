@@ -45,7 +45,7 @@ class PlacesItsOwn(Protocol):
 
 
 class Failpoints(failpoints.Failpoints[Point, Fault]):
-    """Those of one mailbox."""
+    """The failpoints of one mailbox."""
 
     def reach(self, point: Point) -> None:
         """The operation is at `point`. Raises AbortedError as armed."""
@@ -58,9 +58,9 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
     def watch(
         self, *, mailbox: Mailbox, delivery: Delivery, pruning: Pruning, migration: Migration, store: Store
     ) -> None:
-        """Wrap the steps of the three operations, and the operations: an abort looks to them like a store that fails.
+        """Wrap the three operations and their steps. To them an abort is the same as a store that fails.
 
-        Behind the commit of a prune or a migration there is nothing left to fail.
+        After the commit of a prune or a migration no step is left that can fail.
         """
         if isinstance(mailbox, PlacesItsOwn):
             mailbox.reach = self.reach

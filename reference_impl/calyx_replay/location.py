@@ -9,7 +9,7 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.sqlite import FILE_MODE, DatabaseFiles
 
 FOLDER_MODE = 0o700
-# What git is told in the runtime root: the whole runtime is ignored, not one file of it.
+# The ignore rule for git in the runtime root: git ignores the whole runtime.
 IGNORE_FILE, IGNORE_RULE = ".gitignore", "/runtime/\n"
 
 
@@ -23,7 +23,7 @@ class Location(DatabaseFiles):
         self.envelopes = self.place(root, settings.envelopes_path)
 
     def place(self, root: Path, relative: str) -> Path:
-        """A path of the contract below the runtime root, whatever the current folder is."""
+        """A path of the contract below the runtime root. It does not depend on the current folder."""
         return root.absolute() / relative
 
     def make_folder(self) -> None:

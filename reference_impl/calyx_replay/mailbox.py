@@ -20,7 +20,7 @@ from holdfast.specs.schema import Validator
 
 
 class Mailbox:
-    """Accepts what it can prove to be new, and refuses everything else."""
+    """Accepts an envelope that it can prove to be new, and refuses every other."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Mailbox:
             raise RefusedError(Reason.ENVELOPE_MALFORMED, str(error)) from error
 
     def admit(self, envelope: Envelope, *, now: datetime) -> datetime:
-        """The envelope's timestamp, if signature and time admit it. The store is not asked. Raises RefusedError."""
+        """The envelope's timestamp, if signature and time admit it. Does not read the store. Raises RefusedError."""
         timestamp = self.timestamp(envelope, now=now)
         self.guard_signature(envelope)
         self.guard_window(timestamp, now=now)
@@ -135,14 +135,14 @@ class Mailbox:
         return RefusedError(Reason.REPLAY_DUPLICATE, f"envelope already seen: {key}", {"replay_key": key})
 
     def guard_blocked(self, connection: sqlite3.Connection, envelope: Envelope, timestamp: datetime) -> None:
-        """Version 0 had seen the id: refuse every envelope that it may have been. Raises RefusedError."""
+        """Version 0 received this id: refuse every envelope that may be the one of version 0. Raises RefusedError."""
         until = self._store.blocked_until(connection, envelope.msg_id)
         if until is not None and written(timestamp) <= until:
             detail = f"version 0 had seen this message id; refused with a timestamp until {until}"
             raise RefusedError(Reason.MSG_ID_BLOCKED, detail, {"msg_id": envelope.msg_id})
 
     def guard_provable(self, connection: sqlite3.Connection, timestamp: datetime) -> None:
-        """Its record may have been pruned: whatever was first seen before the cutoff is older. Raises RefusedError."""
+        """The record may be pruned: every envelope received before the cutoff is older. Raises RefusedError."""
         cutoff = self._store.state(connection).pruned_before
         if cutoff is None:
             return
@@ -151,14 +151,14 @@ class Mailbox:
             raise RefusedError(Reason.REPLAY_UNPROVABLE, f"records first seen before {cutoff} are pruned")
 
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
-        """Write the row; a key that is there after all is a replay like any other. Raises RefusedError."""
+        """Write the row. If the key is there by now, the envelope is a replay. Raises RefusedError."""
         try:
             self._store.insert(connection, row)
         except KeyTakenError as error:
             raise self.duplicate(str(row["replay_key"])) from error
 
     def row(self, envelope: Envelope, key: str, *, now: datetime) -> Row:
-        """The record of one envelope, first seen now by the receiver's clock."""
+        """The record of one envelope, first received now by the receiver's clock."""
         return {
             "replay_key": key,
             "msg_id": envelope.msg_id,
@@ -171,7 +171,7 @@ class Mailbox:
     def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
         """Whether a commit of unknown outcome happened, by the receipt that only this attempt has written.
 
-        That it is not there now proves nothing: a recovery from the log may bring it back.
+        Its absence proves nothing: a recovery from the log may bring it back.
         """
         try:
             with self._store.reading(Purpose.RECEIVE) as connection:

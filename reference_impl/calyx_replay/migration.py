@@ -1,4 +1,4 @@
-"""Taking over what version 0 had seen (source section 8): all of it is read and checked first, then written at once."""
+"""Migration of the state of version 0 (source section 8): it reads and checks everything, then writes it at once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from holdfast.specs.strictjson import loads
 
 # methods.yaml, $defs/msg_id.
 _MOST_CHARACTERS = 256
-# No such file can be there; everything else that keeps it from being read is an error.
+# These errors mean that there is no such file. Every other error of a read is a failure.
 _ABSENT = (errno.ENOENT, errno.ENAMETOOLONG)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """What version 0 left: the ids in their order, each once, and the envelopes of those that have one."""
+    """The state that version 0 left: the ids in order, each once, and the envelopes that it kept."""
 
     listed: Sequence[str]
     envelopes: Sequence[Envelope]
@@ -45,7 +45,7 @@ class Migration:
         self._store = store
 
     def migrate(self, *, now: datetime) -> Answer:
-        """Migrate. Run again it finds its own records, so whoever was interrupted runs it again."""
+        """Migrate. A second run finds the records of the first, so an operator can repeat an interrupted run."""
         try:
             self.guard_store()
             left = self.read(now=now)
@@ -65,7 +65,7 @@ class Migration:
         return Accepted(Effect.NEW if migrated or blocked else Effect.PRIOR, value)
 
     def guard_store(self) -> None:
-        """The database can be asked. Raises StoreError."""
+        """Check that the database can be read. Raises StoreError."""
         with self._store.reading(Purpose.MIGRATE):
             pass
 
@@ -100,7 +100,7 @@ class Migration:
 
     def find(self, msg_id: str) -> bytes | None:
         """The bytes of the envelope of that id; None if there is none. Raises RefusedError."""
-        # An id is no path: one that would name another folder names no envelope of version 0.
+        # An id is no path. An id that would lead to another folder names no envelope of version 0.
         if "/" in msg_id or "\0" in msg_id:
             return None
         path = self._store.location.envelopes / f"{msg_id}.json"
@@ -142,7 +142,7 @@ class Migration:
         return migrated, blocked
 
     def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
-        """Record one envelope as seen now, without delivering it; whether it had no record. The first record stays."""
+        """Record one envelope as received now, without delivery. Returns whether it is new. An earlier record stays."""
         key = self.key(envelope)
         if self._store.has(connection, key):
             return False
@@ -153,9 +153,9 @@ class Migration:
         return True
 
     def key(self, envelope: Envelope) -> str:
-        """The key that its next copy will be looked up by."""
+        """The key by which its next copy is searched."""
         return self._codec.replay_key(envelope)
 
     def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
-        """Block an id while an envelope that version 0 may have seen is still admissible; whether it was not before."""
+        """Block an id while an envelope of version 0 may still be admissible. Returns whether the block is new."""
         return self._store.block(connection, msg_id, written(shifted(now, self._settings.window)))

@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(run=run)
         made.add_argument("--root", type=Path, required=True, metavar="DIR", help="the runtime root of the mailbox")
-        # For the conformance kit, whose clock stands still: the clock, the session's config, and a planted bug.
+        # Options for the conformance kit: its frozen clock, the session's config, and a planted bug.
         made.add_argument("--clock", help=argparse.SUPPRESS)
         made.add_argument("--config", default="{}", help=argparse.SUPPRESS)
         made.add_argument("--mutant", help=argparse.SUPPRESS)
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
         return _USAGE if ended.code else _DONE
-    # Only now: a wrong command line is told at once.
+    # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.session import OpenError
 
     try:

@@ -1,4 +1,4 @@
-"""Making a mailbox's database, explicitly. Sessions never do; they copy a template or find what is there."""
+"""Makes a mailbox's database on request. Sessions never make one: they copy a template or use the one that is there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Provisioner:
     def fill(self, connection: sqlite3.Connection) -> None:
         """Put the database into WAL mode and make its tables. Raises ProvisionError, sqlite3.Error."""
         connection.execute("PRAGMA synchronous = FULL")
-        # SQLite answers with the mode that it has then, and raises nothing where it could not change it.
+        # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise ProvisionError(f"expected journal mode wal, got {mode}; this file system may not allow it")
@@ -60,7 +60,7 @@ class Provisioner:
             raise StoreError(f"expected a provisioned template at {source}")
         location.make_folder()
         location.make_file()
-        # The old time of the template goes along, so that whoever writes into the copy is seen to have.
+        # The copy keeps the file times of the template, so that a later write to the copy is visible.
         shutil.copy2(source, location.database)
         location.tighten()
         if (template / IGNORE_FILE).is_file():

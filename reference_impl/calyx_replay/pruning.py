@@ -1,4 +1,4 @@
-"""Forgetting what is old enough (source section 6): by when it was first seen, in absolute time, in one transaction."""
+"""Prunes old records (source section 6): by the time of first receipt, in absolute time, in one transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pruned:
 
 
 class Pruning:
-    """When to prune, and what goes."""
+    """Decides when to prune, and which records."""
 
     def __init__(self, settings: Settings, store: Store, schema: Validator) -> None:
         """`schema` is that of the arguments of `prune`."""
@@ -64,7 +64,7 @@ class Pruning:
         try:
             return self.long_enough(timedelta(hours=hours))
         except OverflowError:
-            # Longer than there has been time, or below zero by as much.
+            # The retention is longer than all years of a date, in either direction.
             return -timedelta.min if hours > 0 else self.long_enough(timedelta.min)
 
     def long_enough(self, retention: timedelta) -> timedelta:
@@ -75,7 +75,7 @@ class Pruning:
         return retention
 
     def cutoff(self, retention: timedelta, *, now: datetime) -> datetime:
-        """What was first seen before this instant goes; what was first seen at it stays."""
+        """A record first seen before this instant is removed; one first seen at it stays."""
         return shifted(now, -retention)
 
     def run(self, cutoff: datetime) -> Pruned:
@@ -99,7 +99,7 @@ class Pruning:
     # Automatic
 
     def automatic(self, *, now: datetime) -> None:
-        """Prune if it is due. Whatever keeps it from that keeps nobody's mail back: it is tried again. Never raises."""
+        """Prune if it is due. A failure does not delay mail: the next call tries again. Never raises."""
         with contextlib.suppress(StoreError, RefusedError):
             retention = self.long_enough(self._settings.retention)
             with self._store.reading(Purpose.PRUNE) as connection:

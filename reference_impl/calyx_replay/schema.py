@@ -13,7 +13,7 @@ class Schema:
     """The statements that make the database, one method for each table."""
 
     def key_check(self) -> str:
-        """What keeps a second form of one key out: other types, cases and lengths, and anything after a NUL."""
+        """The check against a second form of one key: other types, cases and lengths, and text after a NUL."""
         return (
             "typeof(replay_key) = 'text' AND length(replay_key) = 64 AND length(CAST(replay_key AS BLOB)) = 64 "
             "AND replay_key NOT GLOB '*[^0-9a-f]*'"
@@ -41,7 +41,7 @@ class Schema:
         )
 
     def inbox(self) -> str:
-        """What was delivered, in its order. `receipt` tells one attempt's delivery from that of another."""
+        """The delivered envelopes, in order. `receipt` distinguishes the deliveries of two attempts."""
         return (
             "CREATE TABLE inbox (\n"
             "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -53,7 +53,7 @@ class Schema:
         )
 
     def blocked_msg_id(self) -> str:
-        """Message ids that version 0 had seen and whose envelopes are gone, and the last timestamp that is refused."""
+        """Message ids of version 0 whose envelopes are lost, each with the last timestamp that is refused."""
         return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
 
     def mailbox_state(self) -> str:
@@ -88,7 +88,7 @@ class Schema:
         return found
 
     def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
-        """Every object of a database that somebody made, by type and name, with its statement. Raises sqlite3.Error."""
+        """Every object of a database but SQLite's own, by type and name, with its statement. Raises sqlite3.Error."""
         rows = connection.execute(
             "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
         )

@@ -43,7 +43,7 @@ class Parts:
     command_line: CommandLine
 
     def watch(self) -> None:
-        """Put the failpoints around the steps of a throw-away mailbox. A mailbox of a user has none."""
+        """Put the failpoints around the steps of a mailbox for tests. A mailbox of a user has none."""
         self.failpoints.watch(
             mailbox=self.mailbox,
             delivery=self.delivery,
@@ -94,7 +94,7 @@ class Service:
         try:
             return bound(args)
         except StoreError as error:
-            # Nobody knows what is stored, which is not the same as nothing.
+            # The stored state is unknown. Unknown is not the same as empty.
             return Fault(f"{method}: the store cannot be asked: {error}")
 
     def begin(self) -> None:
@@ -122,7 +122,7 @@ class Service:
     # Observations; each raises StoreError
 
     def replay_key(self, text: str) -> Answer:
-        """The key of an envelope, whoever signed it and whenever."""
+        """The key of an envelope. Its signer and its time are not checked."""
         try:
             envelope = self._parts.codec.decode(from_base64url(text))
         except EnvelopeError as error:
@@ -136,7 +136,7 @@ class Service:
         return Ok({"replay_state": [{name: _shown(value) for name, value in row.items()} for row in rows]})
 
     def deliveries(self) -> Answer:
-        """What was delivered, in order."""
+        """The delivered envelopes, in order."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
             return Ok({"delivered": list(self._parts.delivery.deliveries(connection))})
 

@@ -12,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.terms import CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
 from holdfast.specs import kept_terms
 
-# What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
+# `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
 TEMPLATE_KEY = "template"
 # Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
 _MOST_SECONDS = 10**12
@@ -36,7 +36,7 @@ class Settings:
     timezone: str
 
 
-# A run has one config for all its contracts; these say where others keep their state, which here the source fixes.
+# A run has one config for all its contracts. These keys place the state of other contracts; here the source does.
 _OF_OTHERS = ("store", "dsn")
 
 

@@ -1,4 +1,4 @@
-"""Whose an envelope is: Ed25519 (RFC 8032), strict in what it takes for a signature."""
+"""Verifies who signed an envelope: Ed25519 (RFC 8032), in its strict form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNATURE_BYTES = 64
 class Signatures:
     """libsodium's check: S below the group's order, a canonical key not of small order, R compared as bytes.
 
-    Anything more lenient would let a stranger make a second valid signature, hence a second key, of the same mail.
+    A less strict check lets a stranger make a second valid signature of the same mail, and so a second key.
     """
 
     def valid(self, envelope: Envelope) -> bool:

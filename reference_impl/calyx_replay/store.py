@@ -1,7 +1,7 @@
 """The database: connections that are proven before they are trusted, one transaction each, and the statements.
 
-Whatever SQLite does not answer is StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not
-in WAL mode. None of these is ever "not seen", and nothing here makes a database.
+Every failure of SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL
+mode. None of these ever means "not received before". No function here makes a database.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, ver
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
-# How many steps of SQLite's machine lie between two looks at the deadline.
+# How many steps of SQLite's virtual machine lie between two checks of the deadline.
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 
 
 class KeyTakenError(Exception):
-    """The key is there already: the store itself said so when the row was to be written."""
+    """The key is there already: the store itself refused the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Store(ProvenDatabase):
         return connection
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
-        """A connection to the file that is there; `mode=rw` never makes one. Raises sqlite3.Error."""
+        """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
         return sqlite3.connect(
             f"{self.location.database.as_uri()}?mode=rw",
             uri=True,
@@ -97,11 +97,11 @@ class Store(ProvenDatabase):
         )
 
     def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:  # noqa: ARG002 - see connect
-        """What SQLite forgets with each connection. Raises sqlite3.Error."""
+        """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA recursive_triggers = ON")
-        # An index or a page that does not fit is an error, not an answer.
+        # A wrong index or a damaged page is an error, not an answer.
         connection.execute("PRAGMA cell_size_check = ON")
         connection.create_function("instant", 1, self.seen_at.read, deterministic=True)
         connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
@@ -116,7 +116,7 @@ class Store(ProvenDatabase):
             raise StoreError("expected one row in mailbox_state")
 
     def waits(self) -> timedelta:
-        """How long a statement may wait for somebody's lock: never beyond the operation's deadline."""
+        """How long a statement may wait for a lock: never beyond the operation's deadline."""
         return min(self.settings.busy_timeout, timedelta(seconds=self.patience.left()))
 
     def drop(self, purpose: Purpose) -> None:
@@ -150,7 +150,7 @@ class Store(ProvenDatabase):
     def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
-        Raises StoreError where it did not happen, UncertainError where that cannot be told.
+        Raises StoreError where it did not happen, UncertainError where that is unknown.
         """
         with self._asked(purpose) as connection:
             self.begin(connection)
@@ -164,7 +164,7 @@ class Store(ProvenDatabase):
             self._settle(purpose)
 
     def _settle(self, purpose: Purpose) -> None:
-        """What a commit of ours did to the files is no reason to open them anew."""
+        """Note the files after our own commit, so that its changes do not cause a new connection."""
         with contextlib.suppress(StoreError):
             self._held[purpose].identity = self.location.identity()
 
@@ -180,7 +180,7 @@ class Store(ProvenDatabase):
                 self.roll_back(connection)
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Take the one write lock before anything is read, so that what is read is still so when it is written."""
+        """Take the one write lock before the first read, so that the data does not change between read and write."""
         connection.execute("BEGIN IMMEDIATE")
 
     # Statements; each raises sqlite3.Error
@@ -213,7 +213,7 @@ class Store(ProvenDatabase):
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
     def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
-        """Forget blocks that ended before `cutoff`: what is older than that is refused as unprovable anyway."""
+        """Remove blocks that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
         connection.execute('DELETE FROM blocked_msg_id WHERE "until" < ?', (cutoff,))
 
     def state(self, connection: sqlite3.Connection) -> MailboxState:
@@ -229,9 +229,9 @@ class Store(ProvenDatabase):
         )
 
     def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
-        """Remove what was first seen before `cutoff`, microseconds since 1970; how many that were.
+        """Remove the rows first seen before `cutoff`, microseconds since 1970. Returns their number.
 
-        `instant` is NULL for what is no instant, and NULL is before nothing.
+        `instant` is NULL for a value that is no instant, and such a row is never removed.
         """
         return connection.execute("DELETE FROM replay_state WHERE instant(seen_at) < ?", (cutoff,)).rowcount
 

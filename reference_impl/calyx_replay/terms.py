@@ -33,7 +33,7 @@ class Reason(Enum):
 
 @unique
 class Purpose(Enum):
-    """What a connection on the database is for; each purpose has one of its own."""
+    """The purposes of connections on the database; each purpose has its own connection."""
 
     RECEIVE = "receive"
     PRUNE = "prune"

@@ -26,7 +26,7 @@ class TimestampError(ValueError):
 
 
 def shifted(instant: datetime, by: timedelta) -> datetime:
-    """`instant + by`, at the first or last instant there is where that lies beyond."""
+    """`instant + by`, limited to the first and the last instant that Python has."""
     try:
         return instant + by
     except OverflowError:
@@ -101,7 +101,7 @@ class SeenAt:
         """See `read`."""
         if not math.isfinite(stored):
             return None
-        # A double of today's seconds has steps of a quarter of a microsecond, so the nearest is what was meant.
+        # A double of today's seconds has steps of a quarter of a microsecond, so the nearest microsecond is right.
         found = stored * 1_000_000 if isinstance(stored, int) else round(stored * 1e6)
-        # Whoever wrote milliseconds did not write an instant of these years.
+        # A writer of milliseconds did not write an instant of these years.
         return found if microseconds(_FIRST) <= found <= microseconds(_LAST) else None

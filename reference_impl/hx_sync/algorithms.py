@@ -31,7 +31,7 @@ class Algorithm(Protocol):
 
 
 class XChaCha20Poly1305:
-    """Implements `Algorithm`; its nonce is long enough to be drawn at random for ever."""
+    """Implements `Algorithm`; its nonce is long enough to be random without a limit on uses."""
 
     number, name = 1, "xchacha20-poly1305"
     nonce_bytes = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
@@ -49,13 +49,13 @@ class XChaCha20Poly1305:
 
 
 class Aes256Gcm:
-    """Implements `Algorithm`. Nonces are drawn at random: at most 2^32 objects are wrapped by one vault key."""
+    """Implements `Algorithm`. Nonces are random: at most 2^32 objects are wrapped by one vault key."""
 
     number, name, nonce_bytes = 2, "aes-256-gcm", 12
 
     def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
-        # Only who uses it waits for it to be loaded.
+        # Imported here, so that only its users wait for the import.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(key).encrypt(nonce, data, associated)

@@ -50,7 +50,7 @@ class BlobCodec:
         return zstandard.ZstdCompressor(write_content_size=True).compress(plain)
 
     def unpack(self, header: Header, payload: bytes) -> bytes:
-        """The plain bytes of a payload, held to what the header says."""
+        """The plain bytes of a payload, checked against the header."""
         length, compression = header.members["byte_len_plain"], header.members["compression"]
         self.check_limit(length)
         plain = self.unpacked(compression, payload, length)
@@ -63,12 +63,12 @@ class BlobCodec:
         return payload if compression == "none" else self.decompress(payload, length)
 
     def check_limit(self, length: int) -> None:
-        """Not longer than any blob may be."""
+        """Check the limit on the length of a blob."""
         if length > self._settings.max_blob_bytes:
             raise MismatchError(f"expected at most {self._settings.max_blob_bytes} plain bytes, got {length}")
 
     def decompress(self, payload: bytes, length: int) -> bytes:
-        """One frame that states this very length, and nothing behind it; never more is unpacked than that."""
+        """Unpack exactly one frame that states this very length, with no bytes after it, and never more than that."""
         if payload[: len(_FRAME)] != _FRAME:
             raise MismatchError("expected a zstd frame")
         try:
@@ -88,7 +88,7 @@ class BlobCodec:
         )
 
     def _empty(self, payload: bytes) -> bytes:
-        # The library returns early here, whatever stands behind.
+        # The library returns early here and ignores what follows.
         frame = zstandard.ZstdDecompressor().decompressobj()
         for start in range(0, len(payload), _STEP):
             if frame.eof or frame.decompress(payload[start : start + _STEP]):
@@ -98,12 +98,12 @@ class BlobCodec:
         return b""
 
     def check_length(self, plain: bytes, length: int) -> None:
-        """As many as the header says."""
+        """Check the length against the header."""
         if len(plain) != length:
             raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
 
     def check_hash(self, plain: bytes, payload: bytes, blob_hash: str) -> None:  # noqa: ARG002 - the plain ones count
-        """What the header and the key are called after."""
+        """Check the hash in the header and in the key."""
         if self.hash(plain) != blob_hash:
             raise MismatchError("expected the bytes of this hash, got others")
 
@@ -149,7 +149,7 @@ class BlobCache:
             os.close(handle)
 
     def read(self, blob_hash: str) -> bytes:
-        """The bytes of a blob that is said to lie here. Raises StoreError if it does not, whole."""
+        """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
         try:
             handle = os.open(self.path(blob_hash), _READ)
             with os.fdopen(handle, "rb") as file:
@@ -161,7 +161,7 @@ class BlobCache:
         return plain
 
     def check(self, blob_hash: str) -> None:
-        """Something lies where a blob is said to. Raises StoreError."""
+        """Check that a file lies at the place of a blob. Raises StoreError."""
         try:
             found = os.lstat(self.path(blob_hash))
         except OSError as error:

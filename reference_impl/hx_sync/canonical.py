@@ -1,8 +1,8 @@
-"""Strict JSON and its RFC 8785 form, with a short way for what is written in that form already.
+"""Strict JSON and its RFC 8785 form, with a fast path for JSON that is in that form already.
 
 A segment may hold ten thousand records, and the general reader and writer are slow. orjson writes the RFC 8785 form of
-whatever has no fractions, no integer of sixteen digits or more, and no character beyond U+FFFF (names are sorted by
-UTF-16 there); if what was read is written the same again, no name was there twice.
+a value without fractions, without integers of sixteen digits or more, and without characters beyond U+FFFF (RFC 8785
+sorts names by UTF-16). If it writes the same bytes again, no name occurs twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 def is_easy(written: bytes) -> bool:
     """Whether orjson writes the RFC 8785 form of the value of this JSON, and of all that is in it.
 
-    What is spelt out as \\u may be anything: nothing but control characters is in a canonical form.
+    An escape \\u may stand for any character; a canonical form has it for control characters only.
     """
     return b"\\u" not in written and _is_easy(written, _without_texts(written))
 

@@ -1,4 +1,4 @@
-"""What the commands of an operator do, one method each, on a session of their device."""
+"""The commands of an operator, one method each, on a session of their device."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Commands:
         return answered(self._call("publish", segment_id=options.segment_id or str(uuid4()), batch=batch), tell)
 
     def own(self, batch: Any) -> Any:
-        """A batch whose events are this device's where they do not say whose they are."""
+        """A batch in which events without a node belong to this device."""
         status = self._call("status")
         if not isinstance(batch, dict) or not isinstance(status, Ok) or status.value is None:
             return batch
@@ -138,10 +138,10 @@ class Commands:
             answer, lambda value: f"forgot {value['start_ts']} to {value['end_ts']}\npublished {value['key']}"
         )
 
-    # Looking
+    # Inspection
 
     def status(self, _: argparse.Namespace) -> int:
-        """What the device has, and what it misses."""
+        """The state of the device, and the objects that it misses."""
         status, state = self._call("status"), self._call("state")
         if not isinstance(status, Ok) or not isinstance(state, Ok):
             return answered(next(each for each in (status, state) if not isinstance(each, Ok)), str)

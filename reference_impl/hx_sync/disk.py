@@ -21,7 +21,7 @@ class Disk:
     def publish(self, partial: str, folder: int, name: str, into: int) -> None:
         """Give a finished file its name, in one step and never in place of another. Raises FileExistsError.
 
-        A rename would replace. The file loses its temporary name afterwards, and nothing is lost if it keeps it.
+        A rename would replace the other file. The temporary name is removed afterwards; if it stays, it does no harm.
         """
         os.link(partial, name, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
 

@@ -27,7 +27,7 @@ class HxSync(Whole):
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:
-        """See `session.Implementation`. What cannot be asked is found out by the first call."""
+        """See `session.Implementation`. The first call finds a store that cannot be read."""
         config = {name: value for name, value in request.config.items() if name != TEMPLATE_KEY}
         parts = self.factory.parts(request.workdir, config, mutant=self.mutant)
         if request.state is StateWanted.FRESH:

@@ -51,7 +51,7 @@ class Nonces:
     """Where nonces and keys of objects come from."""
 
     def nonce(self, size: int) -> bytes:
-        """A nonce, drawn at random for each use."""
+        """A nonce, random for each use."""
         return secrets.token_bytes(size)
 
     def object_key(self) -> bytes:
@@ -90,7 +90,7 @@ class Envelope:
         return nonce + algorithm.encrypt(key, nonce, payload, self.associated(clear))
 
     def associated(self, clear: bytes) -> bytes:
-        """What both tags cover besides: the very bytes that stand there, never another spelling of them."""
+        """The associated data of both tags: the very bytes of the object, never another spelling of them."""
         return clear
 
     # Opening

@@ -45,7 +45,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded settings. The defaults are the reference."""
 
     instants: type[Instants] = Instants
     layout: type[Layout] = Layout

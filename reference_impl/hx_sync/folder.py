@@ -23,10 +23,10 @@ FOLDER_MODE = 0o700
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# How the absence of a file or of a folder on the way shows.
+# The errors that mean: a file, or a folder on its path, is absent.
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 
-# Folders that a call has made, outermost first.
+# Folders that one call has made, outermost first.
 _Made = list[tuple[str, ...]]
 
 
@@ -71,11 +71,11 @@ class FolderStore:
         return begins(key, prefix)
 
     def listed(self, key: str) -> bool:
-        """Whether a path is an object's: what lies elsewhere, above all under tmp/, is nobody's business."""
+        """Whether a path is an object's: other paths, above all those under tmp/, are ignored."""
         return self._layout.is_object(key) or self._odd(key)
 
     def is_key(self, key: str) -> bool:
-        """Whether an object can lie there; what is called like a temporary file is none."""
+        """Whether an object can lie there; a file with the name of a temporary file is no object."""
         return parts_of(key) is not None and self._layout.is_finished(key)
 
     def _odd(self, key: str) -> bool:
@@ -83,7 +83,7 @@ class FolderStore:
         return key.startswith(f"{self._layout.objects}/") and parts_of(key) is None
 
     def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-        """Every path below a folder, and whether it is a plain file. What vanishes meanwhile is not there."""
+        """Every path below a folder, and whether it is a plain file. A file that vanishes meanwhile is absent."""
         try:
             with self._folder(parts) as folder, os.scandir(folder) as found:
                 entries = list(found)
@@ -120,7 +120,7 @@ class FolderStore:
                 raise
 
     def open_flags(self) -> int:
-        """How an object is opened: a link is none."""
+        """The flags to open an object: a link is not followed."""
         return _READ
 
     def _read(self, name: str, folder: int) -> bytes | None:
@@ -132,7 +132,7 @@ class FolderStore:
             if found.st_size > self._most:
                 raise TooLargeError(f"expected at most {self._most} bytes, got {found.st_size}")
             blocks = []
-            # One byte more than there may be: it may have grown.
+            # One byte more than the limit, because the file may have grown.
             left = self._most + 1
             while left and (block := os.read(handle, min(left, 1 << 20))):
                 blocks.append(block)
@@ -232,7 +232,7 @@ class FolderStore:
             raise
 
     def _undo(self, parts: tuple[str, ...] | None, made: Sequence[tuple[str, ...]]) -> None:
-        """What may not be durable goes, so that nobody takes it for durable. Never raises."""
+        """Remove a file that may not be durable, so that no reader takes it for durable. Never raises."""
         with contextlib.suppress(OSError):
             if parts is not None:
                 with self._folder(parts[:-1]) as folder:
@@ -307,7 +307,7 @@ class FolderStore:
 
     @contextlib.contextmanager
     def _making(self, parts: tuple[str, ...], made: _Made, *, durable: bool = True) -> Iterator[int]:
-        """The same of one that is made where it is missing, `made` gets each. Durable ones are synced in theirs."""
+        """A handle of a folder, made if absent; `made` gets each new one. Durable ones are synced in their parent."""
         handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for number, part in enumerate(parts, start=1):
@@ -318,7 +318,7 @@ class FolderStore:
                     self._durable.discard(here)
                 except FileExistsError:
                     pass
-                # One that is there may have been made by somebody who did not come to sync it.
+                # The writer that made an existing folder may have stopped before it synced it.
                 if durable and here not in self._durable:
                     self._disk.sync(handle)
                     self._durable.add(here)
@@ -331,5 +331,5 @@ class FolderStore:
 
 
 def _shown(name: str) -> str:
-    """A name as text; bytes that are none are spelt out."""
+    """A name as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

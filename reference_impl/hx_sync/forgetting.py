@@ -40,7 +40,7 @@ class Forgetting:
         self._instants = instants
 
     def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
-        """The operation. Once the object is in the store, nothing but its application can be missing."""
+        """The operation. After the object is in the store, only its application can be missing."""
         node_id = self._publishing.node_id(node)
         asked = self.window(args)
         window = self.clamped(asked, self._instants.of(now))
@@ -62,7 +62,7 @@ class Forgetting:
         except (RefusedError, StoreError) as error:
             if done is None:
                 raise
-            # Others apply what lies in the store: nobody may take it for refused.
+            # Other devices apply the object from the store, so this one cannot report a refusal.
             if not (isinstance(error, UncertainError) and self._is_applied(node, key, master)):
                 return Indeterminate(f"the tombstone is published, and may not be applied here: {error}")
             leaves = True
@@ -91,14 +91,14 @@ class Forgetting:
         """To one's own index, as an import does; whether blobs have to leave the cache. Raises sqlite3.Error too."""
         found = self._objects.fetch(key, master)
         if self._importing.known(connection, node, found):
-            # Whoever applied it may have died before the blobs were gone.
+            # The process that applied it may have ended before it removed the blobs.
             return True
         try:
             _, leaves = self._importing.plan(node, found).apply(connection)
         except RefusedError as error:
             if error.reason is not Reason.OBJECT_REPLACED:
                 raise
-            # It was applied before; its object was taken away, and now it is there again.
+            # It was applied before. Its object was removed from the store, and now it is there again.
             return True
         return leaves
 
@@ -118,7 +118,7 @@ class Forgetting:
             raise RefusedError(Reason.TOMBSTONE_MALFORMED, str(error)) from error
 
     def clamped(self, window: Window, now: int) -> Window:
-        """Never beyond now: what is yet to happen is not forgotten in advance."""
+        """Never beyond now: a tombstone does not cover future events."""
         return Window(window.start, min(window.end, now), window.node_id)
 
     def payload(self, window: Window) -> bytes:

@@ -1,4 +1,4 @@
-"""What is forgotten (source sections 3.3, 7, 8): the memory of it, and everything that goes with an event.
+"""Forgotten events (source sections 3.3, 7, 8): their keys, and everything that is removed with an event.
 
 An event is forgotten once any of its contents lies in the window of an applied tombstone; that never ends. Only its key
 is remembered, and the hashes of the blobs that its artifacts referred to.
@@ -39,7 +39,7 @@ class Windows:
         return window.node_id is None or window.node_id == node_id
 
     def covering(self, windows: Iterable[Window], node_id: str) -> Sequence[tuple[int, int]]:
-        """The bounds that count for a node, in order and without overlap."""
+        """The windows that apply to a node, in order and without overlap."""
         merged: list[tuple[int, int]] = []
         for first, last in sorted(self.bounds(each) for each in windows if self.in_scope(each, node_id)):
             if merged and first <= merged[-1][1] + 1:
@@ -77,7 +77,7 @@ class Forgotten:
         return "EXISTS (SELECT 1 FROM forgotten_events WHERE node_id = ?1 AND session_id = ?2 AND seq = ?3)"
 
     def forget_blobs(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        """Artifacts go; what they referred to is remembered."""
+        """Remove artifacts; the hashes of their blobs are remembered."""
         connection.executemany(
             f"INSERT INTO forgotten_blobs (blob_hash) SELECT blob_hash FROM artifacts WHERE {_OF_EVENT} "
             "ON CONFLICT DO NOTHING",
@@ -86,11 +86,11 @@ class Forgotten:
         connection.executemany(f"DELETE FROM artifacts WHERE {_OF_EVENT}", keys)
 
     def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        """Pins go, whoever has pinned."""
+        """Remove the pins of every node."""
         connection.executemany(f"DELETE FROM pins WHERE {_OF_EVENT}", keys)
 
     def drop_events(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        """Every content of the events goes, also one that lies in no window."""
+        """Remove every content of the events, also one outside of all windows."""
         connection.executemany(f"DELETE FROM events WHERE {_OF_EVENT}", keys)
 
     def keys_within(self, connection: sqlite3.Connection, first: int, last: int, node_id: str | None) -> list[EventKey]:
@@ -110,7 +110,7 @@ class Forgotten:
         )
 
     def uncache(self, connection: sqlite3.Connection) -> bool:
-        """Blobs that only forgotten events had are not shown any more; whether there are bytes to be swept for it."""
+        """Hide blobs that only forgotten events referred to. Returns whether there are bytes to remove."""
         changed = connection.execute(
             "UPDATE imported_blobs SET cached = 0 WHERE cached = 1 AND blob_hash IN (SELECT blob_hash FROM "
             f"forgotten_blobs) AND NOT {LIVE_BLOB.format('imported_blobs.blob_hash')}"

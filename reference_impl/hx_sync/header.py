@@ -35,7 +35,7 @@ class MalformedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header that has been checked. `node_id` is the publisher, of a blob there is none."""
+    """A header that has been checked. `node_id` is the publisher, absent for a blob."""
 
     kind: Kind
     vault_id: str
@@ -104,7 +104,7 @@ class Headers:
             raise MalformedError(f'header.crypto: expected {{"alg": "{algorithm}"}}, as the prelude says')
 
     def check_created_at(self, value: Any) -> None:
-        """An instant, of which nothing is made. Raises InstantError."""
+        """Check that it is an instant; its value is not used. Raises InstantError."""
         self._instants.read(value)
 
     def _fits(self, name: str, value: Any) -> bool:

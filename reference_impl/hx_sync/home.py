@@ -1,6 +1,6 @@
-"""The folder of a device as its operator has it: what `init` wrote down, and everything else is a session on it.
+"""The folder of a device as its operator has it: the settings that `init` wrote, and sessions on them.
 
-`hx.json` names the vault, the store and where the key is; the key itself stands in it nowhere.
+`hx.json` names the vault, the store and where the key is; it never holds the key itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HomeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `init` was asked for."""
+    """The arguments of `init`."""
 
     node: str
     store: str
@@ -122,7 +122,7 @@ class Home:
     # Making it
 
     def init(self, wanted: Wanted) -> Answer:
-        """Make a device; again with the same words it is the same device.
+        """Make a device. A second call with the same arguments is a no-op.
 
         Raises HomeError, OpenError, KeyInvalidError, ValueError.
         """
@@ -167,7 +167,7 @@ class Home:
             "node": wanted.node,
             "key": self._key_source(wanted, vault_id),
         }
-        # What does not lead to a key is not written down.
+        # Settings that do not lead to a key are not written.
         self._keys.read(self._key(written))
         _write_new(self._folder / _FILE, json.dumps(written, indent=1) + "\n")
         return written

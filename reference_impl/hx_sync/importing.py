@@ -1,6 +1,6 @@
 """Import (source section 7): verify, then apply and record in one transaction, and never twice.
 
-Nothing that is refused is remembered as imported, and nothing that is refused keeps the rest back.
+A refused object is not recorded as imported, and it does not stop the import of the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
-# Tombstones first: what is forgotten anyway is not written and deleted again. Any order would do.
+# Tombstones first, so that forgotten events are not written and deleted again. Any order gives the same result.
 _ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)
 
 
@@ -89,7 +89,7 @@ class Importing:
             return False
 
     def is_known(self, node: Node, found: Found) -> bool:
-        """Whether these very bytes were imported, and nothing of it is missing."""
+        """Whether these very bytes were imported, and no part of them is missing."""
         with node.index.reading() as connection:
             return self.known(connection, node, found)
 
@@ -163,7 +163,7 @@ class Importing:
         return True, leaves
 
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
-        """What it covers goes, and then it is recorded."""
+        """Remove the events that it covers, and then record it."""
         if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
             return False, False
         leaves = self._merging.tombstone(connection, window)
@@ -192,12 +192,12 @@ class Importing:
     # What follows
 
     def sweep(self, node: Node) -> None:
-        """Whatever the index does not have in its cache goes from the folder, too."""
+        """Remove every file from the folder that the index does not list in its cache."""
         with node.index.writing() as connection:
             node.cache.sweep(self._ledger.cached(connection))
 
     def settle(self, node: Node, master: bytes) -> None:
-        """Blobs that an event has made available again come back. What is refused has to wait for its object."""
+        """Restore the blobs that an event has made available again. A refused one waits for its object."""
         with node.index.reading() as connection:
             awaited = self._ledger.awaited(connection)
         for blob_hash in awaited:
@@ -228,9 +228,9 @@ class Importing:
         return Accepted(Effect.NEW if done.imported else Effect.PRIOR, value)
 
     def round(self, node: Node, master: bytes, done: Round) -> None:
-        """Every object in the store, one after the other; `done` tells how far it came."""
+        """Every object in the store, one after the other; `done` holds the results so far."""
         with node.index.reading():
-            # An index that cannot be asked is told before anything is read.
+            # Report an index that cannot be read before the first read of the store.
             pass
         listing = self._store.list(self._layout.objects)
         places, done.foreign = self.sorted_out(listing)
@@ -273,7 +273,7 @@ class Importing:
             raise RefusedError(Reason.STORE_UNAVAILABLE, str(error), key=place.key) from error
 
     def remember(self, node: Node, done: Round, listing: Listing) -> None:
-        """What this round refused, found out of place and missed, in place of what the last one did."""
+        """Replace the record of the last round by the keys that this one refused, found out of place, and missed."""
         with node.index.reading() as connection:
             done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
             if self._ledger.told(connection) == (done.rejected, list(done.foreign), list(done.withheld)):
@@ -296,7 +296,7 @@ class Importing:
                 done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
                 self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
             self.sweep(node)
-            # It may have been the first to meet a tombstone, or a content that one covers.
+            # The rebuild may be the first to find a tombstone, or a content that a tombstone covers.
             node.index.purge()
             self.settle(node, master)
         except UncertainError as error:

@@ -1,7 +1,7 @@
 """The index of one node: connections that are proven before they are trusted, and one transaction each.
 
-Whatever SQLite does not answer is StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not
-in WAL mode. None of these is ever "nothing there", and nothing here makes a database.
+Every failure of SQLite is a StoreError: busy, locked, missing, truncated, corrupt, foreign, read-only, full, not in WAL
+mode. None of these ever means "absent". No function here makes a database.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Index(DatabaseFiles, ProvenDatabase):
         return connection
 
     def connect(self) -> sqlite3.Connection:
-        """A connection to the file that is there; `mode=rw` never makes one. Raises sqlite3.Error."""
+        """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
         return sqlite3.connect(
             f"{self.database.absolute().as_uri()}?mode=rw",
             uri=True,
@@ -63,14 +63,14 @@ class Index(DatabaseFiles, ProvenDatabase):
         )
 
     def prepare(self, connection: sqlite3.Connection) -> None:
-        """What SQLite forgets with each connection. Raises sqlite3.Error."""
+        """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        # An index or a page that does not fit is an error, not an answer.
+        # A wrong index or a damaged page is an error, not an answer.
         connection.execute("PRAGMA cell_size_check = ON")
         # In KiB: a segment's transaction stays in memory until it commits.
         connection.execute("PRAGMA cache_size = -32000")
-        # What is deleted leaves no plain bytes in free pages.
+        # Deleted rows leave no plain bytes in free pages.
         connection.execute("PRAGMA secure_delete = ON").fetchone()
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
@@ -111,10 +111,10 @@ class Index(DatabaseFiles, ProvenDatabase):
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
-        Raises StoreError where it did not happen, UncertainError where that cannot be told.
+        Raises StoreError where it did not happen, UncertainError where that is unknown.
         """
         with self._asked() as connection:
-            # The one write lock before anything is read, so that what is read is still so when it is written.
+            # Take the one write lock before the first read, so that the data does not change between read and write.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._verify_as_held()
@@ -126,13 +126,13 @@ class Index(DatabaseFiles, ProvenDatabase):
             self._settle()
 
     def _settle(self) -> None:
-        """What we did to the files is no reason to open them anew."""
+        """Note the files after our own change, so that it does not cause a new connection."""
         with contextlib.suppress(OSError, StoreError):
             if self._held is not None:
                 self._held.identity = self.identity()
 
     def purge(self) -> None:
-        """What was deleted leaves the log too, as far as nobody is reading it. Never raises: it is not lost again."""
+        """Remove deleted rows from the log too, if no reader uses it. Never raises: the deletion itself is durable."""
         with contextlib.suppress(StoreError), self._asked() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             self._settle()

@@ -31,7 +31,7 @@ class Instants:
             at = self.of(datetime.fromisoformat(text))
         except ValueError as error:
             raise InstantError(f"no such day or time: {text!r}") from error
-        # An offset may lead out of the years that there are.
+        # An offset may lead out of the years that Python has.
         if not _FIRST <= at <= _LAST:
             raise InstantError(f"no such day or time: {text!r}")
         return at

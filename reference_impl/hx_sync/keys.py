@@ -81,7 +81,7 @@ class VaultKeys:
         if not passphrase:
             raise KeyInvalidError("expected a passphrase, got an empty one")
         operations, memory = self.cost()
-        # The id of a vault is drawn at random and known to all its devices: a salt of just the right size.
+        # The id of a vault is random and known to all its devices, and it has the size of a salt.
         salt = UUID(vault_id).bytes
         return pwhash.argon2id.kdf(KEY_BYTES, passphrase, salt, opslimit=operations, memlimit=memory).hex()
 

@@ -10,7 +10,7 @@ from holdfast.reference_impl.hx_sync.terms import Kind
 MAX_KEY = 1024
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HASH = re.compile(r"[0-9a-f]{64}")
-# What a part of any key may be; where objects lie is said more strictly.
+# The form of each part of a key. The places of objects have stricter forms.
 _PART = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 # In UTF-8; a file system takes 255, and a temporary file has a longer name than the key.
 _PART_BYTES = 220
@@ -29,7 +29,7 @@ class Place:
 
 
 def parts_of(key: str) -> tuple[str, ...] | None:
-    """The parts of a key that stays below the root whatever the file system; None for any other."""
+    """The parts of a key that stays below the root on every file system; None for any other."""
     parts = tuple(key.split("/"))
     if len(key) > MAX_KEY or not all(map(_is_part, parts)):
         return None
@@ -80,11 +80,11 @@ class Layout:
         return self.tombstone(object_id) if kind is Kind.TOMBSTONE else self.manifest(object_id)
 
     def partial(self, key: str, infix: str) -> str:
-        """Where a writer of this key, told from others by `infix`, puts the bytes before they are published."""
+        """Where a writer of this key puts the bytes before they are published. `infix` makes the name unique."""
         return f"{self.partials}/{key.removeprefix(f'{self.vault}/')}.{infix}{_PARTIAL}"
 
     def place(self, key: str) -> Place | None:
-        """What lies at a key; None where the layout has no place. Every spelling but one is none."""
+        """The place of a key; None if the layout has none. Each place has exactly one spelling."""
         parts = parts_of(key)
         if parts is None or not key.startswith(f"{self.objects}/"):
             return None
@@ -121,7 +121,7 @@ class Layout:
         return parts is not None and len(parts) > 4 and parts[:2] == (self.root, "vaults") and parts[3] == "objects"
 
     def is_finished(self, key: str) -> bool:
-        """Whether a writer may have put it there: what ends like a temporary file is none."""
+        """Whether a writer may have put it there: a name with the ending of a temporary file is no object."""
         return not key.endswith(_PARTIAL)
 
 

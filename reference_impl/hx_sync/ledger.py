@@ -1,4 +1,4 @@
-"""What an index has on record: which objects were imported, what was counted, and what the last import told."""
+"""The records of an index: which objects were imported, the counters, and the report of the last import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.records import Inventory, Window
 from holdfast.reference_impl.hx_sync.schema import DERIVED
 
-# Of what is never dropped.
+# The tables that are never emptied.
 _KEPT_COUNTERS = ("applied_tombstones", "forgotten_events")
 
 
@@ -32,7 +32,7 @@ class Ledger:
         )
 
     def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
-        """Never again."""
+        """Record the import of an object for ever."""
         connection.execute(
             "INSERT INTO imported_segments (segment_id, node_id, object_hash) VALUES (?, ?, ?)",
             (segment_id, node_id, object_hash),
@@ -48,7 +48,7 @@ class Ledger:
     def record_tombstone(
         self, connection: sqlite3.Connection, tombstone_id: str, window: Window, object_hash: str
     ) -> None:
-        """For ever."""
+        """Record the application of a tombstone for ever."""
         start, end = self._instants.write(window.start), self._instants.write(window.end)
         connection.execute(
             "INSERT INTO applied_tombstones (tombstone_id, node_id, start_ts, end_ts, object_hash) "
@@ -60,9 +60,9 @@ class Ledger:
     # Manifests
 
     def record_manifest(self, connection: sqlite3.Connection, node_id: str, found: Inventory, object_hash: str) -> bool:
-        """Remember what a node says that it has in the store; whether it said something else before.
+        """Record which objects a node claims to have in the store. Returns whether its claim has changed.
 
-        Nothing is skipped for it: it only tells what is missing.
+        No import is skipped for it: it only shows what is missing.
         """
         if self.recorded_manifest(connection, node_id) == object_hash:
             return False
@@ -79,7 +79,7 @@ class Ledger:
         return True
 
     def recorded_manifest(self, connection: sqlite3.Connection, node_id: str) -> str | None:
-        """The hash of the manifest that was seen last; None if none was."""
+        """The hash of the manifest that was read last; None if none was."""
         return _text(connection.execute("SELECT object_hash FROM imported_manifests WHERE node_id = ?", (node_id,)))
 
     # Blobs
@@ -100,7 +100,7 @@ class Ledger:
         return None if found is None else (str(found[0]), bool(found[1]))
 
     def record_blob(self, connection: sqlite3.Connection, blob_hash: str, object_hash: str, *, cached: bool) -> None:
-        """It was imported. The first object that was stays the one that is remembered."""
+        """Record the import of a blob. The first object that was imported stays on record."""
         if self.recorded_blob(connection, blob_hash) is None:
             self.count(connection, "imported_blobs", 1)
         connection.execute(
@@ -134,7 +134,7 @@ class Ledger:
         return sorted(expected - keys)
 
     def told(self, connection: sqlite3.Connection) -> tuple[dict[str, str], list[str], list[str]]:
-        """What the last import of everything refused, found out of place, and missed."""
+        """The keys that the last import of everything refused, found out of place, and missed."""
         foreign, withheld = (
             [row[0] for row in connection.execute(f"SELECT object_key FROM {table} ORDER BY object_key")]
             for table in ("foreign_objects", "withheld_objects")
@@ -148,7 +148,7 @@ class Ledger:
         foreign: Sequence[str],
         withheld: Sequence[str],
     ) -> None:
-        """The same of this import, in its place."""
+        """Replace them by those of this import."""
         connection.execute("DELETE FROM complaints")
         connection.executemany("INSERT INTO complaints (object_key, reason) VALUES (?, ?)", rejected.items())
         for table, keys in (("foreign_objects", foreign), ("withheld_objects", withheld)):
@@ -161,7 +161,7 @@ class Ledger:
         )
 
     def reset(self, connection: sqlite3.Connection) -> None:
-        """Drop what is derived from objects. What was forgotten stays, and so does which device this is."""
+        """Remove everything that is derived from objects. Tombstones and the identity of the device stay."""
         for table in DERIVED:
             connection.execute(f"DELETE FROM {table}")
         kept = ", ".join(f"'{name}'" for name in _KEPT_COUNTERS)

@@ -1,7 +1,7 @@
 """Applying one object to an index, inside its transaction (source section 7): union, less what is forgotten.
 
 Everything here depends on the set of objects only: contents are kept side by side, each in its place, and what is
-shown is chosen by whoever looks (views.py).
+shown is decided when it is read (views.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Merging:
         return self._forgotten.uncache(connection) if lost or orphaned else False
 
     def remembered(self, connection: sqlite3.Connection, header: Header) -> Sequence[tuple[int, int]]:
-        """What applied tombstones cover of a segment's node: asked before every insert."""
+        """The windows of applied tombstones for a segment's node: read before every insert."""
         return self._windows.covering(self._windows.applied(connection), header.node_id or "")
 
     def insert_events(self, connection: sqlite3.Connection, rows: Sequence[EventRow]) -> None:
@@ -101,7 +101,7 @@ class Merging:
         return self._forgotten.uncache(connection)
 
     def scope(self, window: Window, issuer: str | None) -> Window:  # noqa: ARG002 - the issuer decides nothing
-        """What a tombstone of this issuer covers."""
+        """The windows that a tombstone of this issuer covers."""
         return window
 
 

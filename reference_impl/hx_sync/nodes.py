@@ -51,7 +51,7 @@ class Nodes:
         self._held: dict[str, Node] = {}
 
     def using(self, index: type[Index], cache: type[BlobCache]) -> Nodes:
-        """With these classes for what a node has."""
+        """Takes the classes for the parts of a node."""
         self._index, self._cache = index, cache
         return self
 
@@ -72,7 +72,7 @@ class Nodes:
             raise StoreError(f"the folder {FOLDER}: {error.strerror}") from error
 
     def node(self, name: str) -> Node:
-        """A device that is there; whether its index can be asked shows when it is. Raises RefusedError, StoreError."""
+        """A device that is there. Does not open its index. Raises RefusedError, StoreError."""
         self.check()
         if name not in self.names():
             raise RefusedError(Reason.NODE_UNKNOWN, f"no device is called {name}")
@@ -81,7 +81,7 @@ class Nodes:
         return self._held[name]
 
     def at_once(self, name: str) -> Node:
-        """A device whose index waits for nobody; whoever asks for it closes it."""
+        """A device whose index does not wait for locks. The caller closes it."""
         return self._new(name, Patience(0.0))
 
     def _new(self, name: str, patience: Patience) -> Node:
@@ -96,7 +96,7 @@ class Nodes:
     # Making one
 
     def enroll(self, name: str, node_id: str) -> bool:
-        """Make a device, or the index that it has lost; whether there was something to make.
+        """Make a device, or the index that it has lost. Returns whether it made one.
 
         Raises RefusedError for one with another id, StoreError, and UncertainError once the index has its name.
         """
@@ -116,7 +116,7 @@ class Nodes:
 
     @contextlib.contextmanager
     def _alone(self, folder: Path) -> Iterator[None]:
-        """Nobody else makes an index in this folder meanwhile: whoever is slower would remove the log of a living one.
+        """Keep other processes from making an index here: a slower one would remove the log of an index in use.
 
         Raises OSError, StoreError.
         """
@@ -157,10 +157,10 @@ class Nodes:
             os.close(handle)
             with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as connection:
                 self.fill(connection, node_id)
-            # Nobody has it open any more, and nobody else knows it.
+            # It is closed, and no other process knows its name.
             self._sync(partial)
             for ending in BESIDE:
-                # The log of an index that is gone would be taken for that of this one.
+                # SQLite would take the log of a removed index for the log of this one.
                 (folder / f"{NAME}{ending}").unlink(missing_ok=True)
             self._sync(folder)
             os.link(partial, folder / NAME)
@@ -176,7 +176,7 @@ class Nodes:
     def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
         """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
         connection.execute("PRAGMA synchronous = FULL")
-        # SQLite answers with the mode that it has then, and raises nothing where it could not change it.
+        # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")

@@ -31,7 +31,7 @@ class Found:
 
     @property
     def header(self) -> Header:
-        """What it says of itself."""
+        """The object's own header."""
         return self.sealed.header
 
 
@@ -68,7 +68,7 @@ class Objects:
         return Found(place, self.hash(raw), sealed, unwrapped)
 
     def hash(self, raw: bytes) -> str:
-        """By what an object is known again."""
+        """The hash that identifies an object."""
         return hashlib.sha256(raw).hexdigest()
 
     def place(self, key: str) -> Place:
@@ -101,7 +101,7 @@ class Objects:
             raise RefusedError(Reason.FOREIGN_VAULT, "the header names another vault", key=place.key)
 
     def check_place(self, place: Place, header: Header) -> None:
-        """It says of itself what its key says."""
+        """Check that header and key agree."""
         self.check_kind(place, header)
         self.check_id(place, header)
         self.check_owner(place, header)
@@ -163,7 +163,7 @@ class Objects:
             raise RefusedError(reason, str(error), key=found.place.key) from error
 
     def verify(self, key: str, master: bytes) -> Found:
-        """Everything that an import would look at, and nothing is imported."""
+        """All checks of an import, without the import."""
         found = self.fetch(key, master)
         judge: dict[Kind, Callable[[Found], object]] = {
             Kind.SEGMENT: self.batch,

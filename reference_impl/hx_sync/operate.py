@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
             help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
         )
         made.add_argument("--node", metavar="NAME", help="which device, where the folder has several")
-        # For the conformance kit, whose clock stands still: the clock, the session's config, and a planted bug.
+        # Options for the conformance kit: its frozen clock, the session's config, and a planted bug.
         made.add_argument("--clock", help=argparse.SUPPRESS)
         made.add_argument("--config", help=argparse.SUPPRESS)
         made.add_argument("--mutant", help=argparse.SUPPRESS)
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
         return _USAGE if ended.code else 0
-    # Only now: a wrong command line is told at once.
+    # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.hx_sync.commands import answered, complain
     from holdfast.reference_impl.hx_sync.home import Home, HomeError
     from holdfast.reference_impl.hx_sync.keys import KeyInvalidError

@@ -1,7 +1,7 @@
 """Publishing (source sections 3 and 6): a segment, a blob, a manifest, and any bytes at all.
 
-What lies at a key already is opened before it is told to be there: the same content is an earlier result, which is
-made durable once more, and any other is a refusal. Nothing that was published is ever written over.
+An object that lies at the key already is opened first. The same content is an earlier result, which is made durable
+once more; other content is a refusal. A published object is never overwritten.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Publishing:
         return Accepted(effect, {"key": key})
 
     def node_id(self, node: Node) -> str:
-        """The id of the device, from its index each time."""
+        """The id of the device, read from its index each time."""
         with node.index.reading():
             return node.index.node_id
 
@@ -82,14 +82,14 @@ class Publishing:
         return self._instants.write(self._instants.of(now))
 
     def check_batch(self, payload: bytes, header: Header) -> None:
-        """Held to the very rules of an import: what is published can be imported."""
+        """Check the rules of an import, so that every published object can be imported."""
         try:
             self._records.batch(payload, header)
         except MalformedError as error:
             raise RefusedError(Reason.SEGMENT_MALFORMED, str(error)) from error
 
     def blob(self, node: Node, plain: bytes, master: bytes) -> Answer:
-        """Publish a blob under the hash of its bytes; the first who does so wins, whoever it is."""
+        """Publish a blob under the hash of its bytes. The first writer wins."""
         self.node_id(node)
         if len(plain) > self._settings.max_blob_bytes:
             limit = self._settings.max_blob_bytes
@@ -110,7 +110,7 @@ class Publishing:
             found = self._objects.fetch(key, master)
             same = self._objects.payload(found) == payload
         except RefusedError:
-            # None, or none of ours: there is nothing in it that would have to stay.
+            # There is no manifest, or not one of ours, so it has no content to keep.
             same = False
         if same:
             self.settle(key)
@@ -159,7 +159,7 @@ class Publishing:
             return True
 
     def earlier(self, key: str, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
-        """What is there has the content that was to be written, and is durable."""
+        """Check that the existing object has the content to be written, and make it durable."""
         try:
             found = self._objects.fetch(key, master)
             same = is_same(found)

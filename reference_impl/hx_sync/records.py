@@ -1,7 +1,7 @@
 """The payloads of segments, tombstones and manifests (source sections 3.1, 3.3, 3.4), read into rows.
 
-A payload is taken whole or not at all: one record that is not as it should be refuses all of it, before anything is
-written. What the database would refuse or ignore never gets there.
+A payload is taken whole or not at all: one wrong record refuses all of it, before the first write. Rows that the
+database would refuse or ignore never reach it.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a manifest lists: keys with the hashes of their objects."""
+    """The list of a manifest: keys with the hashes of their objects."""
 
     objects: Sequence[tuple[str, str]] = field(default=())
 
 
 class Contents:
-    """What makes two contents of one thing the same, and which of them comes first."""
+    """The digest of a content: it decides whether two contents are equal, and which comes first."""
 
     def __init__(self) -> None:
         self._write = canonical.write
 
     def of(self, payload: bytes) -> None:
-        """What comes now is in this payload: whether the short way of writing will do is looked at once for all."""
+        """Set the payload of the following records. One check decides for all of them on the fast path."""
         self._write = canonical.write_easy if canonical.is_easy(payload) else canonical.write
 
     def write(self, value: Any) -> bytes:
@@ -165,12 +165,12 @@ class Records:
             raise MalformedError(str(error)) from error
 
     def check_event_node(self, node_id: Any, header: Header) -> None:
-        """A node publishes its own events only, or it could be faster than their owner."""
+        """A node publishes only its own events. Otherwise it could publish before their owner."""
         if node_id != header.node_id:
             raise MalformedError(f"event.node_id: expected that of the segment, got {str(node_id)[:64]!r}")
 
     def check_unique(self, events: Sequence[EventRow]) -> None:
-        """No event stands there twice."""
+        """No event occurs twice."""
         if len({row[:3] for row in events}) != len(events):
             raise MalformedError("expected every event once, got one twice")
 
@@ -269,7 +269,7 @@ class Records:
         return value
 
     def seq(self, value: Any) -> int:
-        """A number in the order of a session; true is none, and 1.0 neither."""
+        """A number in the order of a session; `true` and 1.0 are no such numbers."""
         if type(value) is not int or not 0 <= value <= MAX_SAFE_INTEGER:
             raise MalformedError("seq: expected an integer from 0 to 2^53 - 1")
         return value

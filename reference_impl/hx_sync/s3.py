@@ -15,7 +15,7 @@ _SCHEME = "s3"
 # HTTP: the object is there; another writer of the same key is at work.
 _TAKEN, _CONFLICT = "PreconditionFailed", "ConditionalRequestConflict"
 _ABSENT = ("NoSuchKey", "404")
-# What S3 says when it has certainly not done what it was asked.
+# The answers with which S3 has certainly not done the request.
 _REFUSED_BELOW = 500
 
 
@@ -31,7 +31,7 @@ def connected(url: str, layout: Layout, *, max_object_bytes: int) -> S3Store:
     """A store with the credentials and the endpoint of boto3's usual configuration. Raises ValueError."""
     bucket, prefix = split_url(url)
     try:
-        # Only who uses it waits for it to be loaded.
+        # Imported here, so that only its users wait for the import.
         import boto3
     except ImportError as error:
         raise ValueError("a store in S3 needs boto3; install it") from error
@@ -59,9 +59,9 @@ class S3Store:
         self.check()
 
     def list(self, prefix: str) -> Listing:
-        """See `Store`. What is no key of ours is a stray."""
+        """See `Store`. A key outside our layout is a stray."""
         with self._asked():
-            # Whether the prefix ends with a part of the path is looked at here: S3 compares characters.
+            # S3 compares characters. This code checks that the prefix ends with a whole part of the path.
             found = [
                 name.removeprefix(self._prefix)
                 for name in self.names(f"{self._prefix}{prefix.rstrip('/')}")
@@ -69,7 +69,7 @@ class S3Store:
             ]
         within = [key for key in found if begins(key, prefix)]
         keys = {key for key in within if self._layout.is_object(key) and self._layout.is_finished(key)}
-        # What ends with / is a folder that a console has made.
+        # A key that ends with / is a folder that a console has made.
         odd = {key for key in within if key.startswith(f"{self._layout.objects}/") and not key.endswith("/")} - keys
         return Listing(sorted(keys), sorted(odd))
 
@@ -112,7 +112,7 @@ class S3Store:
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") not in (_TAKEN, _CONFLICT):
                 raise StoreError(f"{key}: {error}") from error
-            # Somebody was faster, or this is the second try of a put whose answer got lost.
+            # Another writer was faster, or this is the second try of a put whose answer was lost.
             if (found := self.compare(key, data)) is not None:
                 return found
             raise StoreError(f"{key}: another writer is at work: {error}") from error
@@ -147,7 +147,7 @@ class S3Store:
             raise StoreError(f"{key}: {error}") from error
 
     def _written(self, put: Callable[[], None]) -> None:
-        """Raises ClientError where S3 refused, UncertainError where nobody knows."""
+        """Raises ClientError where S3 refused, UncertainError where it is unknown."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 Catalogue: TypeAlias = Mapping[tuple[str, str], str]
 
-# What is derived from objects and made anew by a rebuild; what was forgotten is not among it.
+# The tables that are derived from objects, which a rebuild makes anew. Forgotten keys are not among them.
 DERIVED = (
     "imported_segments",
     "imported_blobs",
@@ -46,7 +46,7 @@ class Schema:
         return "CREATE TABLE node_config (\n  node_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
 
     def imported_segments(self) -> str:
-        """What was imported, by the hash of the object's bytes."""
+        """Imported objects, by the hash of their bytes."""
         return (
             "CREATE TABLE imported_segments (\n"
             "  segment_id TEXT NOT NULL,\n"
@@ -57,7 +57,7 @@ class Schema:
         )
 
     def applied_tombstones(self) -> str:
-        """What was forgotten: never emptied."""
+        """Forgotten windows: this table is never emptied."""
         return (
             "CREATE TABLE applied_tombstones (\n"
             "  tombstone_id TEXT PRIMARY KEY NOT NULL,\n"
@@ -69,7 +69,7 @@ class Schema:
         )
 
     def counters(self) -> str:
-        """What the status counts, kept up in the same transactions."""
+        """The counters of the status, updated in the same transactions."""
         return "CREATE TABLE counters (\n  name TEXT PRIMARY KEY NOT NULL,\n  value INTEGER NOT NULL\n) STRICT"
 
     def imports(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class Schema:
         )
 
     def forgotten(self) -> tuple[str, ...]:
-        """What never comes back: keys of events and hashes of blobs, nothing of their contents."""
+        """Keys of forgotten events and hashes of their blobs, without any content."""
         return (
             "CREATE TABLE forgotten_events (\n"
             "  node_id TEXT NOT NULL,\n"
@@ -152,7 +152,7 @@ class Schema:
         )
 
     def last_import(self) -> tuple[str, ...]:
-        """What the last import of everything refused, found out of place, and missed."""
+        """The keys that the last import of everything refused, found out of place, and missed."""
         return (
             "CREATE TABLE complaints (\n  object_key TEXT PRIMARY KEY NOT NULL,\n  reason TEXT NOT NULL\n) STRICT",
             "CREATE TABLE foreign_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
@@ -183,7 +183,7 @@ class Schema:
             return self.catalogue(made)
 
     def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
-        """Every object of a database that somebody made, by type and name, with its statement. Raises sqlite3.Error."""
+        """Every object of a database but SQLite's own, by type and name, with its statement. Raises sqlite3.Error."""
         rows = connection.execute(
             "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
         )

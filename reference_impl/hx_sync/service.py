@@ -110,7 +110,7 @@ class Service:
         try:
             return bound(args)
         except (StoreError, RefusedError) as error:
-            # Nobody knows what is stored, which is not the same as nothing.
+            # The stored state is unknown. Unknown is not the same as empty.
             return Fault(f"{method}: cannot be told: {error}")
 
     def _operated(self, bound: Callable[[Any], Answer], args: Any, problem: str | None) -> Answer:
@@ -126,13 +126,13 @@ class Service:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(self._carries)
 
     def begin(self) -> None:
-        """The devices start: what a crash left in their caches goes. Whatever keeps that from happening has time."""
+        """The devices start: remove what a crash left in their caches. If this fails, a later start repeats it."""
         with contextlib.suppress(StoreError):
             for name in self._parts.nodes.names():
                 self.mend(name)
 
     def mend(self, name: str) -> None:
-        """Sweep the cache of one device, if anything lies in it and its index is to be had at once. Never raises."""
+        """Sweep the cache of one device, if it has files and its index is free at once. Never raises."""
         with contextlib.suppress(StoreError, RefusedError, OSError):
             node = self._parts.nodes.at_once(name)
             try:

@@ -11,9 +11,9 @@ from holdfast.reference_impl.hx_sync.terms import CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
 from holdfast.specs import kept_terms
 
-# What else `config` may hold, besides the contract's parameters by name: the folder of the provisioned template.
+# `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
 TEMPLATE_KEY = "template"
-# A run has one config for all its contracts; these say where others keep their state.
+# A run has one config for all its contracts. These keys place the state of other contracts.
 _OF_OTHERS = ("store", "dsn")
 _NODES = ("a", "b", "c")
 _ALGORITHMS = ("xchacha20-poly1305", "aes-256-gcm")
@@ -57,7 +57,7 @@ def _one_of(name: str, text: str, known: tuple[str, ...]) -> str:
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense.
 
-    The vault key is taken as it is: whether it is one is judged by the operations that need it.
+    The vault key is not checked here. The operations that need it check it.
     """
     contract = kept_terms(CONTRACT)
     check_reasons(contract.reasons)

@@ -17,7 +17,7 @@ def from_base64url(text: str) -> bytes:
     if _BASE64URL.fullmatch(text) is None or len(text) % 4 == 1:
         raise SpellingError("expected base64url without padding")
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    # The last character may have bits that mean nothing: one value would have several spellings.
+    # The last character may have unused bits, and then one value would have several spellings.
     if to_base64url(data) != text:
         raise SpellingError("expected base64url without spare bits")
     return data

@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class TooLargeError(Exception):
-    """The object is longer than anybody reads."""
+    """The object is longer than the limit of a read."""
 
 
 @unique
@@ -32,7 +32,7 @@ class Listing:
 class Store(Protocol):
     """Every method raises StoreError where the store cannot be asked or written, never an empty answer instead.
 
-    The three that write raise UncertainError where it may have been done all the same.
+    The three that write raise UncertainError where the write may have happened.
     """
 
     def check(self) -> None:
@@ -54,7 +54,7 @@ class Store(Protocol):
         """Write a manifest in place of the one that its node wrote before, in one step."""
 
     def settle(self, key: str, data: bytes) -> None:
-        """Make sure that what lies there, which is `data`, is durable before it is told to be there."""
+        """Make the existing object `data` durable before it is reported as present."""
 
     def close(self) -> None:
         """Give back connections. Never raises."""

@@ -17,16 +17,16 @@ from holdfast.reference_impl.hx_sync.nodes import Node
 
 Rows: TypeAlias = list[dict[str, Any]]
 
-# What the digest is over; segments are how a node came to it.
+# The lists that the digest covers. Segments are left out: they are only the way to this state.
 DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
 SHOWN = (*DIGESTED, "segments")
 
 
 class Winner:
-    """Which of several contents is shown."""
+    """Chooses which of several contents is shown."""
 
     def order(self) -> str:
-        """The aggregate by which it is chosen: SQLite takes the other columns from the same row."""
+        """The aggregate that chooses it: SQLite takes the other columns from the same row."""
         return "min(digest)"
 
     def event_key(self) -> str:
@@ -151,7 +151,7 @@ class Views:
         return dict(connection.execute("SELECT name, value FROM counters").fetchall())
 
     def status(self, connection: sqlite3.Connection, node: Node, told: Sequence[Any]) -> dict[str, Any]:
-        """What `hx sync status` tells; `told` is what the last import refused, found out of place, and missed."""
+        """The report of `hx sync status`; `told` has what the last import refused, found out of place, and missed."""
         counted = self.counters(connection)
         rejected, foreign, withheld = told
         key = self._winner.event_key()

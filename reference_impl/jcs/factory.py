@@ -18,7 +18,7 @@ def _as_loaded(limits: Limits) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and what is done to the limits after loading. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded limits. The defaults are the reference."""
 
     reader: type[Reader] = Reader
     writer: type[Writer] = Writer

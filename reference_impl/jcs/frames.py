@@ -1,8 +1,8 @@
 """The reference as a runner of frames: documents in, canonical bytes or refusals out (docs/sdk-runners.md).
 
 In: a 32-bit big-endian length, then the document. Out: the length of the body, one status byte, the body: `C` and the
-canonical bytes, or `R` and the reason with its offset. End of file between two frames ends it. Whatever else goes
-wrong ends the process with a trace and a status that is not 0: an internal error must not look like a refusal.
+canonical bytes, or `R` and the reason with its offset. End of file between two frames ends it. Every other error ends
+the process with a trace and a status that is not 0: an internal error must not be taken for a refusal.
 """
 
 from __future__ import annotations

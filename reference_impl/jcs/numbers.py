@@ -8,7 +8,7 @@ import rfc8785
 
 # RFC 8259 section 6. ASCII digits only: `\d` would take the digits of every script.
 LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-# What can follow a literal by mistake, so that `01` or `1.` is seen as one wrong number and not as two right tokens.
+# Characters that can follow a literal by mistake, so that `01` or `1.` is one wrong number and not two right tokens.
 _INTEGER = re.compile(r"-?[0-9]+")
 
 

@@ -274,7 +274,7 @@ class Reader:
             parts.append(part)
 
     def raw_control(self, text: str, at: int) -> tuple[str, int]:  # noqa: ARG002 - a bug would look at it
-        """A control character that is not escaped, or the end of the text: neither stands in a string."""
+        """Refuse an unescaped control character, or the end of the text, inside a string."""
         defect(Reason.SYNTAX, at)
 
     def escape(self, text: str, at: int) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# The longest run that means itself. What ends it: the closing quotation mark, an escape, a raw control character.
+# The longest literal run. It ends at the closing quotation mark, an escape, or a raw control character.
 PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 # A whole string without escapes, which most are.
 WHOLE = re.compile(r'"([^"\\\x00-\x1f]*)"')

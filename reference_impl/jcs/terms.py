@@ -33,7 +33,7 @@ class Reason(Enum):
 
 @unique
 class Profile(Enum):
-    """How the topics that RFC 8785 leaves open are decided."""
+    """Decides the topics that RFC 8785 leaves open."""
 
     CORE = "core"
     I_JSON_STRICT = "i-json-strict"

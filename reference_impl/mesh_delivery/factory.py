@@ -18,7 +18,7 @@ def _as_loaded(terms: Terms) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and what is done to the terms after loading. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded terms. The defaults are the reference."""
 
     fingerprinter: type[Fingerprinter] = Fingerprinter
     service: type[Service] = Service

@@ -19,7 +19,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
 # 26 digits of five bits are 130, so the first one holds no more than three. Crockford leaves out I, L, O and U.
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z", re.ASCII | re.IGNORECASE)
 _ULID_VALUES = {digit: value for value, digit in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
-# What has nothing to say, in RFC 8785's spelling.
+# Empty values of meta, in the spelling of RFC 8785.
 _EMPTY_METAS = frozenset({b"{}", b"null"})
 
 
@@ -161,7 +161,7 @@ class Fingerprinter:
         return hashlib.sha256(body).hexdigest().encode()
 
     def without_nul(self, field: str, text: str) -> str:
-        """A text in which nothing can be taken for the end of its field."""
+        """A text without the byte that ends a field."""
         if _NUL in text:
             raise RefusedError(Reason.NUL_IN_FIELD, field)
         return text
@@ -171,7 +171,7 @@ class Fingerprinter:
         raise RefusedError(Reason.UNKNOWN_VALUE, field)
 
     def invalid_reference(self, field: str, text: str) -> bytes:  # noqa: ARG002 - a bug would hash it
-        """A key or an id that is none."""
+        """A malformed key or id."""
         raise RefusedError(Reason.REFERENCE_INVALID, field)
 
 

@@ -25,7 +25,7 @@ class Reason(Enum):
 
 
 class RefusedError(Exception):
-    """The request has no fingerprint. `field` is the member that was seen to be wrong."""
+    """The request has no fingerprint. `field` is the member that is wrong."""
 
     def __init__(self, reason: Reason, field: str) -> None:
         super().__init__(f"{reason.value} in {field}")

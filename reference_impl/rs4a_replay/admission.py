@@ -1,4 +1,4 @@
-"""What stands before every operation: the surface, the audit, and the verdict, in the contract's decision order."""
+"""The guards before every operation: the surface, the audit, and the verdict, in the contract's decision order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One operation under way: what was asked, when, and what was seen in the store at arrival."""
+    """One operation under way: its request, its time, and the state of the store at arrival."""
 
     method: str
     now: datetime
@@ -49,7 +49,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where a registrar's work ends up. Both are None when no surface is configured."""
+    """The store and the audit of a registrar. Both are None when no surface is configured."""
 
     store: Store | None
     audit: AuditSink | None
@@ -72,14 +72,14 @@ class Admission:
         return self._ports.store
 
     def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
-        """S0: look at the consumed state first; nothing is written (source section 3)."""
+        """S0: read the consumed state first, and write nothing (source section 3)."""
         key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
         nonce = verdict.submission.authorization_nonce if verdict.submission else None
         attempt = Attempt(method, now, verdict, identities, Sight(SurfaceReport(SurfaceState.UNKNOWN, "not seen yet")))
         return replace(attempt, sight=self.look(key, nonce))
 
     def look(self, key: str | None, nonce: str | None) -> Sight:
-        """What is stored now. A surface that cannot be read is UNKNOWN, which is as good as absent."""
+        """The stored state now. A surface that cannot be read is UNKNOWN, which counts as absent."""
         if self._ports.store is None:
             return Sight(SurfaceReport(SurfaceState.ABSENT, "no surface is configured"))
         try:
@@ -98,7 +98,7 @@ class Admission:
         )
 
     def guard_surface(self, attempt: Attempt) -> Refusal | None:
-        """No surface, or one that is not proven complete and fit, admits nothing."""
+        """Without a surface that is proven complete and fit, no operation is admitted."""
         report = attempt.sight.surface
         if report.state is SurfaceState.PRESENT_UNPROVEN:
             return None
@@ -108,7 +108,7 @@ class Admission:
         return Refusal(reason, data, report.detail)
 
     def guard_audit(self, attempt: Attempt) -> Refusal | None:
-        """Without an audit that can be written now, nothing is admitted (source section 6g)."""
+        """Without an audit that can be written now, no operation is admitted (source section 6g)."""
         try:
             if self._ports.audit is None:
                 return Refusal(Reason.AUDIT_UNAVAILABLE)
@@ -118,7 +118,7 @@ class Admission:
         return None
 
     def guard_shape(self, attempt: Attempt) -> Refusal | None:
-        """Nothing is read from arguments that do not fit the schema, or have no normal form."""
+        """Refuse arguments that do not fit the schema or have no normal form. No value is read from them."""
         if attempt.verdict.reason is not Reason.REQUEST_MALFORMED:
             return None
         return Refusal(Reason.REQUEST_MALFORMED, detail=attempt.verdict.detail)
@@ -134,7 +134,7 @@ class Admission:
         return Refusal(Reason.REQUEST_STALE, {"replay_blocked": attempt.sight.registration is not None})
 
     def refuse(self, attempt: Attempt, refusal: Refusal) -> Answer:
-        """Refuse, with as many audit records as the contract declares; unaudited, it is another refusal."""
+        """Refuse, with as many audit records as the contract declares. If the audit fails, the reason changes."""
         for _ in range(self._settings.audit_records[refusal.reason.value]):
             try:
                 self.keep_record(self.record(attempt, refusal.reason.value))
@@ -170,7 +170,7 @@ class Admission:
 
 
 def decision_of(sight: Sight) -> dict[str, Any]:
-    """The durable decision that a sight shows, as the contract's `decision`."""
+    """The durable decision in the state that was read, as the contract's `decision`."""
     row = sight.registration
     assert row is not None, "a decision is told only of a consumed key"
     state = DecisionState.COMMITTED
@@ -183,5 +183,5 @@ def decision_of(sight: Sight) -> dict[str, Any]:
 
 
 def uncertain(error: Exception) -> Indeterminate:
-    """The answer when a commit may or may not have happened; `resolve_status` tells later."""
+    """The answer when a commit may or may not have happened; `resolve_status` reports it later."""
     return Indeterminate(f"the commit is uncertain, resolve the status: {error}")

@@ -19,12 +19,12 @@ from holdfast.specs.schema import Validator as SchemaValidator
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import canonical
 
-# 256 random bits: nobody guesses one, and nothing about the request can be read from it.
+# 256 random bits: a nonce cannot be guessed, and it holds no information about the request.
 _NONCE_BYTES = 32
 
 
 class Authority(Admission):
-    """Issues nonces. What one is bound to is stored, not encoded in it."""
+    """Issues nonces. The binding of a nonce is stored, not encoded in it."""
 
     def __init__(self, settings: Settings, ports: Ports, keys: Keys, schema: SchemaValidator) -> None:
         super().__init__(settings, ports)
@@ -75,7 +75,7 @@ class Authority(Admission):
         }
 
     def new_nonce(self, binding: dict[str, str]) -> str:  # noqa: ARG002 - a nonce never says what it is bound to
-        """A nonce that nobody can infer, least of all from what it is bound to."""
+        """A nonce that no one can compute, least of all from its binding."""
         return secrets.token_urlsafe(_NONCE_BYTES)
 
     def normal_binding(self, binding: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What happens to consumed records afterwards: resolving an uncertain commit, and retention (source sections 3, 4)."""
+"""Consumed records afterwards: the resolution of an uncertain commit, and retention (source sections 3, 4)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from holdfast.specs.schema import explain
 
 
 class Custody(Admission):
-    """Keeps consumed records and tells about them. Nothing here ever removes one."""
+    """Keeps consumed records and reports on them. No method here removes one."""
 
     def __init__(self, settings: Settings, ports: Ports, schema: SchemaValidator) -> None:
         super().__init__(settings, ports)
         self._schema = schema
 
     def resolve_status(self, args: Any, *, now: datetime) -> Answer:
-        """After an uncertain commit, tell what became of a logical request, and audit what was found."""
+        """After an uncertain commit, report the outcome of a logical request, and audit it."""
         fits = self._schema.is_valid(args)
         key = args["logical_request_key"] if fits else None
         verdict = Verdict(
@@ -47,7 +47,7 @@ class Custody(Admission):
         """COMMITTED with the decision, or NOT_COMMITTED. Raises CommitUncertainError rather than guess."""
         sight = attempt.sight
         if sight.registration is None:
-            # Nothing to be seen may still be under way: a crashed client's transaction holds the key until it ends.
+            # A row that is absent may still come: the transaction of a crashed client holds the key until it ends.
             if self.store.settles(self.probe(attempt, key)):
                 return {"status": CommitStatus.NOT_COMMITTED.value}
             sight = self.look(key, None)
@@ -56,7 +56,7 @@ class Custody(Admission):
         return {"status": CommitStatus.COMMITTED.value, "decision": decision_of(sight)}
 
     def probe(self, attempt: Attempt, key: str) -> Insert:
-        """A row that would take the key; it is only ever rolled back."""
+        """A row that would take the key. It is always rolled back."""
         kinds: dict[str, str | bool] = {
             "key": uuid.uuid4().hex * 2,
             "text": f"probe-{uuid.uuid4().hex}",
@@ -70,7 +70,7 @@ class Custody(Admission):
         return Insert("registration", {**row, "logical_request_key": key}, "logical_request_key_unique")
 
     def maintain(self, *, now: datetime) -> Answer:
-        """Run every retention job that is due: past a finite horizon a key gets a tombstone, and goes on blocking."""
+        """Run every retention job that is due: after a finite horizon a key gets a tombstone, which still blocks it."""
         attempt = self.arrive("maintain", Verdict(None, None, None), Identities(), now=now)
         refusal = self.refusal(attempt)
         if refusal is not None:

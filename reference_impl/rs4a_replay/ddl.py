@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from holdfast.specs import Column, Relation
 
-# One schema of its own: an unqualified name could resolve to somebody's temporary table.
+# One schema of its own: an unqualified name could resolve to a temporary table of another session.
 SCHEMA = "rs4a_replay"
 REFUSE_FUNCTION = "refuse_change"
 
@@ -106,7 +106,7 @@ class PostgresDialect(Dialect):
         yield from super().statements(relations)
 
     def grants(self, relations: Mapping[str, Relation], *, writer: str) -> Iterator[str]:
-        """What the restricted writer may do: read and append, and nothing else."""
+        """The rights of the restricted writer: read and append only."""
         schema, role = quoted(SCHEMA), quoted(writer)
         yield f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"
         yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
@@ -116,10 +116,10 @@ class PostgresDialect(Dialect):
 
 
 class SqliteDialect(Dialect):
-    """SQLite. STRICT, because otherwise a BLOB twin of a text passes every UNIQUE."""
+    """SQLite. STRICT, because otherwise a BLOB with the same bytes as a text passes every UNIQUE."""
 
     types: ClassVar[Mapping[str, str]] = {"key": "TEXT", "text": "TEXT", "instant": "TEXT", "boolean": "INTEGER"}
-    # Anything may stand behind a NUL, where length() and GLOB end; as bytes the key is as long as it is.
+    # length() and GLOB end at a NUL, and any text may follow it. The length in bytes covers the whole key.
     key_check = "length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
     instant_check = "{0} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]*Z'"
 

@@ -1,4 +1,4 @@
-"""The explicit `provision` command: makes a demo surface where somebody asked for one, and says what it made."""
+"""The `provision` command: makes a demo surface at a place that the user names, and reports what it made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.reference_impl.rs4a_replay.provision import (
 
 
 def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[str]:
-    """Make the surface in a database or a folder; what was made, a line for each. Raises ProvisionError."""
+    """Make the surface in a database or a folder. Returns a line for each object made. Raises ProvisionError."""
     relations = REFERENCE.settings({}).relations
     if folder is not None:
         return provision_sqlite(folder, relations)

@@ -37,7 +37,7 @@ _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config th
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """What a session works on: for the registrar, for the operator, and the server if it is the session's own."""
+    """The stores of a session: for the registrar, for the operator, and the server if the session has its own."""
 
     ports: Ports
     operator: Operator
@@ -109,7 +109,7 @@ class Rs4aReplay(Whole):
         store = self._connected(
             request, settings, patience, with_database(dsn, database), with_database(writer_dsn, database)
         )
-        # The launcher has said on which server, with a DSN that may hold a password: none is repeated here.
+        # The launcher reports the server, with a DSN that may hold a password. No DSN is repeated here.
         return replace(store, place={"database": database})
 
     def _connected(
@@ -127,7 +127,7 @@ class Rs4aReplay(Whole):
         return _Store(Ports(store, make.postgres_audit(writer_dsn, settings, patience)), operator)
 
     def _live(self, request: OpenRequest, settings: Settings, patience: Patience) -> _Store:
-        """A surface that somebody pointed at by hand: used as it is, and only with a proof that it is fit."""
+        """A surface that the user names: used unchanged, and only with a proof that it is fit."""
         dsn = _dsn(request.config, "writer_dsn")
         if request.state is StateWanted.FRESH:
             raise OpenError(
@@ -140,7 +140,7 @@ class Rs4aReplay(Whole):
             with connect(dsn) as connection:
                 self.factory.fitness().admit(claim, kept_terms(CONTRACT), connection)
         except psycopg.Error as error:
-            # Its own text may hold what the DSN holds.
+            # The text of the error may hold the password of the DSN.
             raise OpenError(f"config writer_dsn: {describe(dsn)} cannot be reached: {type(error).__name__}") from None
         return replace(self._connected(request, settings, patience, dsn, dsn), use=Use.LIVE)
 

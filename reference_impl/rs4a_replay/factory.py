@@ -29,7 +29,7 @@ def _as_loaded(settings: Settings) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded settings. The defaults are the reference."""
 
     keys: type[Keys] = Keys
     reader: type[Reader] = Reader

@@ -36,7 +36,7 @@ _POLL_S = 0.002
 
 @unique
 class Point(Enum):
-    """Places of the transaction, in order. Before the first of them nothing is begun, and nothing is locked."""
+    """Places of the transaction, in order. Before the first of them there is no transaction and no lock."""
 
     BEFORE_CONSUME = "before_consume"
     AFTER_NONCE_CONSUME = "after_nonce_consume"
@@ -63,7 +63,7 @@ class AnswerLostError(Exception):
 
 
 class Failpoints(failpoints.Failpoints[Point, Fault]):
-    """Those of one session, and the rejection by its verifier."""
+    """The failpoints of one session, and the rejection by its verifier."""
 
     # Whether the verifier rejects the next registration (`fail_verify`).
     rejecting = False
@@ -86,7 +86,7 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
                 raise AnswerLostError(f"{fault.value} at {point.value}")
 
     def watch(self, store: Store | None, verifier: Verifier) -> None:
-        """Put the failpoints around the steps of a throw-away session. A live surface has none."""
+        """Put the failpoints around the steps of a session for tests. A live surface has none."""
         wrap(verifier, "accepts", self._rejecting)
         if isinstance(store, PostgresStore):
             wrap(store, "insert_all", self._insert_on_postgres)
@@ -178,7 +178,7 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
 
 
 def _cut_socket(connection: Connection) -> None:
-    """Shut the socket down without a word, as a network does."""
+    """Shut the socket down without a message, as a network failure does."""
     with socket.socket(fileno=os.dup(connection.fileno())) as end:
         end.shutdown(socket.SHUT_RDWR)
 

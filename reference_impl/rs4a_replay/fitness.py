@@ -1,7 +1,7 @@
-"""Whether a live surface may be used: only with a proof of its fitness, and only while it still is what was proven.
+"""Decides whether a live surface may be used: only with a proof of its fitness, and only while the proof still holds.
 
-A proof is a file that `holdfast fitness` wrote. It is read here with nothing but `specs`, and compared with the live
-database through the very queries that made it (source section 6; RS4A-RP-10, RS4A-FIT-ALL).
+A proof is a file that `holdfast fitness` wrote. This module reads it with `specs` alone, and compares it with the live
+database through the queries that made it (source section 6; RS4A-RP-10, RS4A-FIT-ALL).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
-# The relations of this registrar, by what they are to a proof.
+# The relations of this registrar, by their role in a proof.
 PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}
 CRITERIA = tuple("abcdefghi")
-# Clocks of machines in one installation differ by seconds; by more, a proof claims to be from the future.
+# Clocks of machines in one installation differ by seconds. A proof that is later by more is from the future.
 _CLOCK_TOLERANCE = timedelta(minutes=5)
 _LONGEST = 64 * 1024 * 1024
 _ADVICE = "look at the surface with `holdfast fitness DSN --json F` and pass config fitness=F"
 _NOT_FIT = Reason.REPLAY_SURFACE_NOT_FIT.value
-# A circumstance of the proof that is looked at again, and its values that criterion (e) does not accept.
+# A circumstance of the proof that is checked again, and its values that criterion (e) does not accept.
 _COMMIT_QUERY, _COMMIT, _SLEEP = "commit", "synchronous_commit", "session_replication_role"
 _IDENTITY_QUERY, _SAME_SERVER = "identity", ("system_identifier", "database", "database_oid")
 _FORGETS = ("off", "false", "no", "0")
@@ -42,7 +42,7 @@ _FORGETS = ("off", "false", "no", "0")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a session is to be opened on: the proof it was given, the role that writes, and the surface's name."""
+    """The arguments of a session: its proof, the role that writes, and the surface's name."""
 
     path: str | None
     writer: str
@@ -50,7 +50,7 @@ class Claim:
 
 
 class FitnessGuard:
-    """Admits a live surface, or raises OpenRefusedError. Each doubt is a method of its own."""
+    """Admits a live surface, or raises OpenRefusedError. Each check is a method of its own."""
 
     def admit(self, claim: Claim, contract: Contract, connection: Connection) -> None:
         """Raise OpenRefusedError unless the proof is of this very surface, says that it is fit, and is still true."""
@@ -71,11 +71,11 @@ class FitnessGuard:
         self.guard_triggers(self.setting_now(_SLEEP, claim, connection))
 
     def now(self) -> datetime:
-        """The wall clock: a session's frozen one could make any proof young."""
+        """The wall clock. A session's frozen clock could make an old proof valid."""
         return datetime.now(UTC)
 
     def read(self, claim: Claim) -> Mapping[str, Any]:
-        """The proof, strictly: bytes, JSON, schema and seal."""
+        """Read the proof strictly: bytes, JSON, schema and seal."""
         if not claim.path:
             raise _unproven(
                 "expected the proof that this surface is fit to hold consumed keys, got nothing; a "
@@ -83,7 +83,7 @@ class FitnessGuard:
             )
         try:
             path = Path(claim.path)
-            # Opening a pipe waits for somebody to write into it.
+            # Opening a pipe waits for a writer.
             if not path.is_file():
                 raise _unproven(f"{claim.path!r} cannot be read: it is no file; {_ADVICE}")
             with path.open("rb") as stream:
@@ -100,7 +100,7 @@ class FitnessGuard:
         return proof
 
     def guard_contract(self, proof: Mapping[str, Any], contract: Contract) -> None:
-        """A proof of another text proves another thing."""
+        """The proof must be of the same text of the contract."""
         pin = proof["contract"]
         if (pin["name"], pin["digest"]) != (contract.name, contract.digest):
             raise _unproven(
@@ -109,7 +109,7 @@ class FitnessGuard:
             )
 
     def guard_fit(self, proof: Mapping[str, Any]) -> None:
-        """FIT, and each of the nine criteria proven: one that is unknown makes a surface unfit."""
+        """The proof must say FIT, with all nine criteria proven. One unknown criterion makes a surface unfit."""
         judgement = proof["judgement"]
         standings = [(each["criterion"], each["standing"]) for each in judgement["findings"]]
         if judgement["status"] == "FIT" and standings == [(letter, "proven") for letter in CRITERIA]:
@@ -121,7 +121,7 @@ class FitnessGuard:
         )
 
     def guard_surface(self, proof: Mapping[str, Any], claim: Claim) -> None:
-        """The proof must speak of the relations that this registrar writes, and of the role that it writes as."""
+        """The proof must cover the relations that this registrar writes, and the role that it uses."""
         surface = proof["surface"] or {}
         wanted = {part: {"schema": SCHEMA, "name": name} for part, name in PARTS.items()}
         if surface.get("parts") != wanted or proof["evidence"]["snapshot"]["dialect"] != "postgresql":
@@ -140,14 +140,14 @@ class FitnessGuard:
             raise _unproven(f"expected a proof of {claim.surface!r}, got one of {surface['name']!r}; {_ADVICE}")
 
     def guard_columns(self, proof: Mapping[str, Any]) -> None:
-        """This registrar writes columns by the contract's names; a proof of others is about others."""
+        """This registrar writes the contract's columns. The proof must name the same columns."""
         roles = {"decision": "decision_id", "attempt": "attempt_id", "retain_until": "retain_until"}
         mapped = [word for word, column in proof["policy"]["columns"].items() if column != roles.get(word, word)]
         if mapped:
             raise OpenRefusedError(_NOT_FIT, f"the proof takes other columns for {', '.join(mapped)}; {_ADVICE}")
 
     def guard_terms(self, proof: Mapping[str, Any], contract: Contract) -> None:
-        """What the policy of a proof lets pass must be what the contract does: its operations, for its horizon."""
+        """The policy of a proof must allow what the contract does: its operations, for its horizon."""
         policy = proof["policy"]
         known = contract.relations[PARTS["effect"]].columns["operation"].only
         if others := [each for each in policy["operations"] if each not in known]:
@@ -166,7 +166,7 @@ class FitnessGuard:
             )
 
     def guard_age(self, proof: Mapping[str, Any]) -> None:
-        """A proof stands for as long as its policy says; roles and settings are other ones later."""
+        """A proof is valid for the time in its policy, because roles and settings change."""
         try:
             age = self.now() - datetime.fromisoformat(proof["made"])
         except (ValueError, OverflowError) as error:
@@ -180,7 +180,7 @@ class FitnessGuard:
             )
 
     def guard_clock(self, proof: Mapping[str, Any]) -> None:
-        """The date of a proof and the clock of its server at that moment were written by two machines: both say it."""
+        """Two machines wrote the date of a proof and the clock of its server. Both must agree."""
         clock = (proof["server"] or {}).get("facts", {}).get("clock")
         try:
             apart = abs(datetime.fromisoformat(str(clock)) - datetime.fromisoformat(proof["made"]))
@@ -193,7 +193,7 @@ class FitnessGuard:
             )
 
     def server_now(self, claim: Claim, connection: Connection) -> Mapping[str, Any]:
-        """Which server and database this is, and how far it has come, through the query of the proof."""
+        """The identity and the position of this server and database, through the query of the proof."""
         try:
             rows = read_circumstance(connection, _IDENTITY_QUERY, writer=claim.writer)
         except (psycopg.Error, SpecError) as error:
@@ -203,19 +203,19 @@ class FitnessGuard:
         return rows[0]
 
     def guard_server(self, proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-        """The proof must be of this database on this server: not of staging, not of what a dump was restored into."""
+        """The proof must be of this database on this server: not of a staging system, not of a restored dump."""
         facts = (proof["server"] or {}).get("facts", {})
         if differing := [name for name in _SAME_SERVER if facts.get(name) != here[name]]:
             told = ", ".join(f"{name} {facts.get(name, 'unknown')}, here {here[name]}" for name in differing)
             raise OpenRefusedError(_NOT_FIT, f"the proof is of another server or database ({told}); {_ADVICE}")
 
     def guard_primary(self, here: Mapping[str, Any]) -> None:
-        """A replica has the identifier of its primary, which may have consumed keys that are not here yet."""
+        """Refuse a replica. It has its primary's identifier, and the primary may have consumed keys not here yet."""
         if here["replica"] is not False:
             raise OpenRefusedError(_NOT_FIT, "this server is a replica; a registrar works on the primary")
 
     def guard_history(self, proof: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-        """A server that was promoted, or was put back to before the proof, may have forgotten consumed keys."""
+        """Refuse a server that was promoted or restored to a time before the proof: consumed keys may be lost."""
         facts = (proof["server"] or {}).get("facts", {})
         if facts.get("timeline") != here["timeline"]:
             raise OpenRefusedError(
@@ -253,11 +253,11 @@ class FitnessGuard:
             )
 
     def commit_now(self, claim: Claim, connection: Connection) -> str | None:
-        """The synchronous_commit that a session of the writer starts with now; None if nobody says so."""
+        """The synchronous_commit that a session of the writer starts with now; None if it is unset."""
         return self.setting_now(_COMMIT, claim, connection)
 
     def setting_now(self, name: str, claim: Claim, connection: Connection) -> str | None:
-        """What a session of the writer starts with now; None if nobody says so."""
+        """The setting that a session of the writer starts with now; None if it is unset."""
         try:
             rows = read_circumstance(connection, _COMMIT_QUERY, writer=claim.writer)
         except (psycopg.Error, SpecError) as error:
@@ -265,7 +265,7 @@ class FitnessGuard:
         return next((str(row["value"]) for row in rows if row["name"] == name), None)
 
     def guard_triggers(self, value: str | None) -> None:
-        """A server on which ordinary triggers and keys sleep lets rows be changed."""
+        """Refuse a server on which ordinary triggers and keys are off: rows could be changed."""
         if value != "origin":
             raise _unproven(
                 f"sessions of the writer start with {_SLEEP} = {value or 'unknown'}: guards do not fire; set it to "
@@ -273,10 +273,10 @@ class FitnessGuard:
             )
 
     def guard_commit(self, value: str | None) -> None:
-        """A setting of the server is no part of the digest, and postgresql.conf may say something else by now.
+        """A setting of the server is no part of the digest, and postgresql.conf may have changed since.
 
-        Sessions of this registrar set it themselves; a server that forgets what others acknowledged is not the proven
-        one all the same.
+        Sessions of this registrar set it themselves. But a server that loses acknowledged commits of others is not the
+        proven one.
         """
         if value is None or value.lower() in _FORGETS:
             raise _unproven(
@@ -286,12 +286,12 @@ class FitnessGuard:
 
 
 def _unproven(detail: str) -> OpenRefusedError:
-    # What is not proven is not fit.
+    # A setting without proof is not fit.
     return OpenRefusedError(_NOT_FIT, f"config fitness: {detail}")
 
 
 def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dict[str, Any]]]:
-    """What the catalogue says of this registrar's relations, as a proof holds it. Raises psycopg.Error, SpecError."""
+    """The catalogue's entries for this registrar's relations, in a proof's form. Raises psycopg.Error, SpecError."""
     queries = load_queries(CONTRACT)
     structure: dict[str, list[dict[str, Any]]] = {}
     with _as_of_now(connection):
@@ -300,13 +300,13 @@ def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dic
                 with connection.transaction():
                     structure[query.name] = _rows(connection, query, _given(writer))
             except (errors.InsufficientPrivilege, errors.UndefinedTable, errors.UndefinedColumn):
-                # Left out, as in the proof of who could not read it either.
+                # Left out, as in a proof whose role could not read it either.
                 continue
     return structure
 
 
 def read_circumstance(connection: Connection, name: str, *, writer: str) -> list[dict[str, Any]]:
-    """What one of the queries of circumstances says now; nothing if there is none. Raises psycopg.Error, SpecError."""
+    """The result of one query of circumstances now; empty if there is none. Raises psycopg.Error, SpecError."""
     with _as_of_now(connection):
         found = [query for query in load_queries(CONTRACT).of(Kind.CIRCUMSTANCE) if query.name == name]
         return [row for query in found for row in _rows(connection, query, _given(writer))]
@@ -314,7 +314,7 @@ def read_circumstance(connection: Connection, name: str, *, writer: str) -> list
 
 @contextmanager
 def _as_of_now(connection: Connection) -> Iterator[None]:
-    """One moment of the catalogue, read as the examination reads it."""
+    """One snapshot of the catalogue, read in the same way as by the assessment."""
     with connection.transaction(force_rollback=True):
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         for setting in load_queries(CONTRACT).settings:

@@ -1,4 +1,4 @@
-"""Running the pure validator where it cannot reach anything: no new file descriptor, hence no file and no network."""
+"""Runs the pure validator in isolation: without new file descriptors, hence without files and network."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import psycopg
 
 from holdfast.reference_impl.rs4a_replay.validator import Validator
 
-# What opening a store, a file or a socket raises as audit events of the interpreter (PEP 578).
+# The audit events of the interpreter (PEP 578) for opening a store, a file or a socket.
 _OPENING = frozenset({"open", "sqlite3.connect", "socket.__new__", "socket.connect", "os.open"})
 
 
 def judge_twice(validator: Validator, args: Any, *, now: datetime) -> dict[str, Any]:
     """Both verdicts as text, and whether the validator tried to open anything.
 
-    Runs in a child that may not open a single descriptor, so that an attempt fails as well as shows.
+    Runs in a child that may not open a single descriptor, so that an attempt fails and is reported.
     """
     inlet, outlet = os.pipe()
     child = os.fork()
@@ -60,5 +60,5 @@ def _run_child(validator: Validator, args: Any, now: datetime, outlet: int) -> N
             verdicts.append(f"FAILED {type(error).__name__}")
     watching = False
     os.write(outlet, json.dumps({"verdicts": verdicts, "store_opened": bool(attempts)}).encode())
-    # Not exit: the parent's connections must not be closed in order by the child.
+    # Not exit: the child must not close the parent's connections.
     os._exit(0)

@@ -14,7 +14,7 @@ from holdfast.specs.strictjson import canonical
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
 _ENCODED = re.compile(r"(%[0-9A-F]{2})")
-# RFC 3986 section 2.3: encoding these changes nothing, so a normal form must not keep it.
+# RFC 3986 section 2.3: encoding these does not change the meaning, so a normal form decodes them.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -23,7 +23,7 @@ class TargetError(ValueError):
 
 
 class Keys:
-    """Derives keys by the contract's tags and field lists. Holds no state but those."""
+    """Derives keys by the contract's tags and field lists, which are its only state."""
 
     def __init__(self, specs: Mapping[str, KeySpec]) -> None:
         self._logical = specs["logical_request_key"]
@@ -31,7 +31,7 @@ class Keys:
 
     def normal_target(self, target: str) -> str:
         """The normal form of a target, so that two spellings of one thing give one key. Raises TargetError."""
-        # Decoding first: what it frees may be a dot segment, or compose with a combining character.
+        # Decode first: the result may be a dot segment, or combine with a combining character.
         text = unicodedata.normalize("NFC", _decode_unreserved(target))
         scheme = _SCHEME.match(text)
         head = scheme[0].lower() if scheme else ""
@@ -89,7 +89,7 @@ def _decode_unreserved(text: str) -> str:
 
 
 def _lower_case(authority: str) -> str:
-    # Encodings keep their digits in capitals: otherwise the normal form of a normal form would be another one.
+    # The digits of encodings are in capitals. Otherwise the normal form would change when it is normalised again.
     parts = _ENCODED.split(authority)
     return "".join(part if _ENCODED.fullmatch(part) else part.lower() for part in parts)
 

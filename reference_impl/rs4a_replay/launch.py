@@ -1,4 +1,4 @@
-"""Launchers of this contract: an embedded PostgreSQL, a template on a server of yours, or one of files.
+"""Launchers of this contract: an embedded PostgreSQL, a template on a server of the user, or one of files.
 
 The template of files is a PostgreSQL cluster or two SQLite databases; sessions copy it into their workdirs.
 """
@@ -145,7 +145,7 @@ def launch(
 ) -> Launched:
     """Provision for the `store` of the config. With `dsn` on that server, left as it was; else embedded or as files.
 
-    Confined stores are always files. Somebody who names a server with `dsn` wants it there, and gets it there.
+    Confined stores are always files. A user who names a server with `dsn` gets the template on that server.
     """
     factory: Factory = planted(REFERENCE, mutant)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")

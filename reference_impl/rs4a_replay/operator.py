@@ -1,4 +1,4 @@
-"""What an operator of the store may do and the registrar may not: look at everything, and break things on purpose."""
+"""The operations of an operator of the store that the registrar lacks: read everything, and break parts on purpose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Breakage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RawInsert:
-    """What the store itself said to a row; `constraint` is the one it broke, where the store names one."""
+    """The store's own answer to a row; `constraint` is the broken constraint, if the store names one."""
 
     inserted: bool
     constraint: str | None = None
@@ -36,8 +36,8 @@ class Operator(Protocol):
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         """Every row of each relation by name, ordered by primary key. Raises StoreError.
 
-        A relation that is not there has no rows to name: it is left out, and where there is none at all that should
-        be, nobody can tell what was stored. Where no surface was asked for, every relation is empty.
+        An absent relation is left out. If all relations are absent that should be there, the stored state is unknown.
+        Without a configured surface, every relation is empty.
         """
 
     def catalogue(self) -> Sequence[str]:
@@ -47,7 +47,7 @@ class Operator(Protocol):
         """Insert one row as given, past every check of code."""
 
     def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
-        """Break the surface for the registrar; the operator goes on seeing it."""
+        """Break the surface for the registrar; the operator can still read it."""
 
     def break_audit(self, relation: Relation) -> None:
         """Make the audit sink refuse writes."""
@@ -62,7 +62,7 @@ class Operator(Protocol):
 def there(
     relations: Sequence[Relation], found: Mapping[str, Sequence[Row]], expected: SurfaceWanted
 ) -> Mapping[str, Sequence[Row]]:
-    """What was found of `relations`, as `Operator.rows` has it. Raises StoreError."""
+    """The rows of those `relations` that exist, in the form of `Operator.rows`. Raises StoreError."""
     if expected is SurfaceWanted.ABSENT:
         return {relation.name: found.get(relation.name, []) for relation in relations}
     if not found:

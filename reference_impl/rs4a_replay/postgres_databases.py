@@ -42,18 +42,18 @@ def clone(connection: psycopg.Connection[Any], name: str, source: str) -> None:
 
 
 def rename(connection: psycopg.Connection[Any], name: str, to: str) -> None:
-    """Rename a database that nobody is connected to."""
+    """Rename a database without connections."""
     connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(name), sql.Identifier(to)))
 
 
 def note_workdir(connection: psycopg.Connection[Any], name: str, workdir: Path | None) -> None:
-    """Write down whose database it is, so that anyone can tell when nobody needs it any more."""
+    """Record the workdir of a database, so that any process can find out when it is unused."""
     comment = sql.NULL if workdir is None else sql.Literal(str(workdir))
     connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name), comment))
 
 
 def drop_database(connection: psycopg.Connection[Any], name: str) -> None:
-    """Drop a database if it is there, with whoever is still connected to it."""
+    """Drop a database if it is there, and close the connections to it."""
     connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
@@ -114,7 +114,7 @@ class SessionDatabases:
         clone(connection, name, source)
 
     def sweep(self) -> None:
-        """Drop what this process made and nobody needs any more. Never raises: the launcher sweeps as well."""
+        """Drop the unused databases that this process made. Never raises: the launcher sweeps as well."""
         self._patience.begin()
         for (maintenance, name), workdir in list(self._made.items()):
             if not workdir.exists():
@@ -126,6 +126,6 @@ class SessionDatabases:
 
 
 def _await_recovery(dsn: str) -> None:
-    """Wait for a server that restarts after a crash. One that stays away is for the operations to refuse."""
+    """Wait for a server that restarts after a crash. If it does not return, the operations refuse."""
     with contextlib.suppress(psycopg.Error), connect(dsn, patience=Patience(_RECOVERY_S)):
         pass

@@ -39,7 +39,7 @@ class PostgresOperator:
         self, *, admin_dsn: str, writer_dsn: str, writer: str, expected: SurfaceWanted, patience: Patience
     ) -> None:
         self._expected = expected
-        # Rows are read along their primary key: the index tells of those that a truncated table has lost.
+        # Rows are read along their primary key: the index shows the rows that a truncated table has lost.
         admin_dsn = with_settings(admin_dsn, enable_seqscan="off", enable_bitmapscan="off")
         self._admin = Link(admin_dsn, patience=patience)
         self._writer_link = Link(writer_dsn, patience=patience)
@@ -50,7 +50,7 @@ class PostgresOperator:
         try:
             connection.execute("SELECT 1")
         except psycopg.OperationalError:
-            # The server may have restarted under it since the last look.
+            # The server may have restarted since the last use of this connection.
             self._admin.drop()
             connection = self._admin.connection()
         return connection
@@ -114,7 +114,7 @@ class PostgresOperator:
                 sql.SQL("ALTER TABLE {} RENAME TO {}").format(_table(gone), sql.Identifier(f"{gone.name}_gone"))
             )
         else:
-            # Held by this connection, which goes on reading through its own lock.
+            # This connection holds the lock and can still read.
             connection.execute("BEGIN")
             connection.execute(
                 sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(_table(relations["registration"]))

@@ -26,7 +26,7 @@ from holdfast.reference_impl.rs4a_replay.provision import unprovision_postgres
 _SPARE = 3
 # Beyond this, a used database is dropped instead of kept: each takes 8 MB.
 _MOST = 12
-# What the surface does not consist of; something else in a used database is somebody's leaving, and it is dropped.
+# Kinds of objects that a surface does not have. A used database that contains one is dropped.
 _LEFTOVERS = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
@@ -87,7 +87,7 @@ class TemplatePool:
             if left[0]:
                 return False
             self._provision(dsn)
-        except Exception:  # whatever is wrong with a used database, dropping it is right
+        except Exception:  # after any error with a used database, dropping it is right
             return False
         return True
 

@@ -28,7 +28,7 @@ ORDER BY c.relname
 
 # One statement, hence one snapshot: what is stored about one key and one nonce, and before it the marks of the
 # catalogue: which transaction wrote each of the relations that CATALOGUE found, and each of their indexes, and thus
-# whether any was dropped or altered since. Reading the marks costs a tenth of reading the catalogue.
+# whether any was dropped or altered since. Reading the marks takes a tenth of the time of reading the catalogue.
 LOOK = f"""
 SELECT
   ARRAY (SELECT k.xmin FROM pg_catalog.pg_class k WHERE k.oid = ANY (q.oids))::text

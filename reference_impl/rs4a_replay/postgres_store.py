@@ -1,4 +1,4 @@
-"""The surface on PostgreSQL, as the restricted writer sees it, and the audit sink on a connection of its own."""
+"""The surface on PostgreSQL, with the rights of the restricted writer, and the audit sink on its own connection."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from holdfast.servers.environment import scaled
 
 _T = TypeVar("_T")
 
-# The server's own limits, below the patience of an operation, so that a server that works says no itself.
-# Reading never waits for a row, only for a table that somebody locked whole.
+# The server's own limits, below the patience of an operation, so that a working server reports the timeout itself.
+# Reading never waits for a row, only for a table that another session has locked whole.
 READ_LOCK_TIMEOUT_MS = round(scaled(400))
 # Consuming waits for a concurrent holder of the same key, so that it answers only after that one's outcome.
 CONSUME_LOCK_TIMEOUT_MS = round(scaled(1000))
@@ -67,7 +67,7 @@ class _Judged:
 class PostgresStore:
     """Implements `store.Store`. All access is INSERT and SELECT under the restricted role."""
 
-    # Durable when acknowledged, whatever the server's default.
+    # Durable when acknowledged, for every default of the server.
     synchronous_commit = "on"
 
     def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
@@ -78,7 +78,7 @@ class PostgresStore:
             synchronous_commit=self.synchronous_commit,
             lock_timeout=str(READ_LOCK_TIMEOUT_MS),
             statement_timeout=str(STATEMENT_TIMEOUT_MS),
-            # Every statement looks one key up; planning it anew each time costs more than running it.
+            # Every statement reads one key; planning it anew each time takes longer than running it.
             plan_cache_mode="force_generic_plan",
             # Nor does any need more than a few rows; of a catalogue this small the planner would read all.
             enable_seqscan="off",
@@ -98,7 +98,7 @@ class PostgresStore:
                 self._judged = self._judge_catalogue(connection)
             found = self._marks_and_rows(self._judged, logical_request_key, nonce)
             if found[0] != self._judged.marks:
-                # Something of the surface was made, dropped or altered: judge it again, and look again.
+                # A part of the surface was made, dropped or altered: judge it again, and read again.
                 self._judged = self._judge_catalogue(connection)
                 found = self._marks_and_rows(self._judged, logical_request_key, nonce)
                 self._judged = replace(self._judged, marks=found[0])
@@ -162,8 +162,8 @@ class PostgresStore:
             if not self.insert_all(connection, inserts, xids):
                 self._roll_back(xids)
                 return Conflict()
-            # A connection already lost shows here for free, and then the commit is certainly not sent. Twice: the first
-            # may only get to read the server's last words.
+            # A lost connection is found here at no cost; then the commit is certainly not sent. Twice: the first call
+            # may only read the server's last message.
             connection.pgconn.consume_input()
             connection.pgconn.consume_input()
         except errors.UniqueViolation:
@@ -195,7 +195,7 @@ class PostgresStore:
         return None not in rows
 
     def insert_statement(self, insert: Insert) -> str:
-        """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
+        """The INSERT with its named arbiter: only a conflict with it means that another transaction was first."""
         return statements.insert(self._settings.relations[insert.relation], arbiter=insert.arbiter)
 
     def _values(self, relation: str, row: Row) -> tuple[str | bool | None, ...]:
@@ -267,7 +267,7 @@ class PostgresStore:
         return added
 
     def settles(self, probe: Insert) -> bool:
-        """See `store.Store`. Inserting waits for whoever holds the key; the row is rolled back either way."""
+        """See `store.Store`. Inserting waits for the holder of the key. The row is always rolled back."""
         statement = self.insert_statement(probe)
         try:
             connection = self._link.connection()
@@ -283,7 +283,7 @@ class PostgresStore:
 
 
 class PostgresAudit:
-    """Implements `store.AuditSink` on an autocommit connection of its own, outside every transaction it speaks of."""
+    """Implements `store.AuditSink` on its own autocommit connection, outside every transaction that it records."""
 
     def __init__(self, dsn: str, settings: Settings, patience: Patience) -> None:
         (self._relation,) = (relation for relation in settings.relations.values() if relation.audit)

@@ -1,4 +1,4 @@
-"""Making the surface: separate, explicit, and never done by the registrar (source sections 2, 6 and 7)."""
+"""Makes the surface: a separate and explicit step, which the registrar never does (source sections 2, 6 and 7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def provision_postgres(
 
 
 def unprovision_postgres(connection: psycopg.Connection[Any]) -> None:
-    """Take the surface out of a database that somebody has for himself. Raises psycopg.Error."""
+    """Remove the surface from a database that has one user only. Raises psycopg.Error."""
     connection.execute("SET client_min_messages = warning")
     connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
 

@@ -16,7 +16,7 @@ class MalformedError(ValueError):
     """Arguments do not fit the method's schema, or cannot be brought to their normal form."""
 
 
-# What an audit record may quote from arguments that were malformed: printable, bounded, never empty.
+# The part of malformed arguments that an audit record may quote: printable, bounded, never empty.
 _QUOTABLE = re.compile(r"[!-~]{1,512}")
 
 

@@ -70,11 +70,11 @@ class Registrar(Admission):
         return (self.guard_failed_registration, self.prior_compensation, self.guard_compensated, *self.nonce_rules())
 
     def nonce_rules(self) -> Sequence[Rule]:
-        """What a nonce must be to authorize an effect that is not there yet."""
+        """The rules for a nonce that authorizes a new effect."""
         return (self.guard_nonce_issued, self.guard_nonce_binding, self.guard_nonce_window, self.guard_nonce_consumed)
 
     def judge(self, attempt: Attempt, rules: Sequence[Rule]) -> Refusal | Accepted | None:
-        """The first rule that has an answer; None if the effect may be tried."""
+        """The answer of the first rule that has one; None if the effect may be tried."""
         return next((answer for answer in (rule(attempt) for rule in rules) if answer is not None), None)
 
     def told(self, attempt: Attempt, answer: Refusal | Accepted) -> Answer:
@@ -195,7 +195,7 @@ class Registrar(Admission):
         return outcome if isinstance(outcome, Committed) else self.refuse(attempt, self.lost_race(attempt))
 
     def lost_race(self, attempt: Attempt) -> Refusal:
-        """S4: somebody was first and committed; the store says who, and on which axis (traps R9, R10)."""
+        """S4: another request was first and committed; the store shows which, and on which axis (traps R9, R10)."""
         submission, keys = _submission(attempt), _keys(attempt)
         sight = self.look(keys.logical_request_key, submission.authorization_nonce)
         spent = sight.consume is not None and sight.consume["logical_request_key"] != keys.logical_request_key
@@ -206,11 +206,11 @@ class Registrar(Admission):
         return Refusal(Reason.ATTEMPT_COLLISION, {"decision": decision_of(sight)})
 
     def was_beaten(self, attempt: Attempt, sight: Sight) -> bool:
-        """Whether a sight after the conflict shows the winner's effect."""
+        """Whether a read after the conflict shows the winner's effect."""
         return sight.compensation is not None if attempt.method == "compensate" else sight.registration is not None
 
     def verify(self, attempt: Attempt, written: Row, durable: Row | None) -> Answer:
-        """P4: the durable row must be the one that was written; a rejection is recorded and takes nothing away (S3)."""
+        """P4: the durable row must be the one that was written; a rejection is recorded and removes nothing (S3)."""
         verification = None
         try:
             if not self._verifier.accepts(written, durable):

@@ -41,7 +41,7 @@ from holdfast.specs.schema import explain
 
 @unique
 class Use(Enum):
-    """What a session's surface is for: to be tried and broken, or to hold keys."""
+    """The purpose of a session's surface: for tests that break it, or to hold keys."""
 
     LABORATORY = "laboratory"
     LIVE = "live"
@@ -65,7 +65,7 @@ class Parts:
     patience: Patience
     server: ConfinedServer | None = None
     use: Use = Use.LABORATORY
-    # Where the store of a throw-away session is, for whoever looks at it from outside.
+    # The place of the store of a test session, so that the kit can inspect it from outside.
     place: Mapping[str, str] | None = None
 
 
@@ -132,7 +132,7 @@ class Service:
     # Operations
 
     def validate(self, args: Any) -> Answer:
-        """The pure validator's own word; it owns no state, so nothing is audited."""
+        """The pure validator's verdict. It owns no state, so there is no audit record."""
         verdict = self._judge(args)
         if verdict.reason is not None or verdict.keys is None:
             return Refused((verdict.reason or Reason.REQUEST_MALFORMED).value, detail=verdict.detail)
@@ -188,7 +188,7 @@ class Service:
         return relation
 
     def nonce_state(self, nonce: str) -> Answer:
-        """Where a nonce stands, from its two rows; where they cannot be read, that nobody knows."""
+        """The state of a nonce, from its two rows; unknown if they cannot be read."""
         relations = self._parts.settings.relations
         asked = [relations["nonce_issue"], relations["nonce_consume"]]
         try:
@@ -205,7 +205,7 @@ class Service:
         return Ok({"state": (NonceState.CONSUMED if stands_in("nonce_consume") else state).value})
 
     def derive_keys(self, args: Any) -> Answer:
-        """The two keys of a submission, whatever the validator says of it."""
+        """The two keys of a submission, for every verdict of the validator."""
         try:
             keys = self._parts.keys.derive(self._parts.reader.read(args))
         except MalformedError as error:
@@ -262,7 +262,7 @@ class Service:
         return Ok({"inserted": outcome.inserted, "constraint": outcome.constraint})
 
     def register_unvalidated(self, args: Any) -> Answer:
-        """The registrar with a forged verdict: what it needs to know about replay, it must find out itself."""
+        """The registrar with a forged verdict: the registrar must check for a replay itself."""
         try:
             submission = self._parts.reader.read(args)
             forged = Verdict(None, submission, self._parts.keys.derive(submission))

@@ -32,7 +32,7 @@ class Isolation(Enum):
     SERIALIZABLE = "serializable"
 
 
-# What else `config` may hold, besides the contract's parameters by name.
+# Further names in `config`, besides the contract's parameters.
 STORE_KEYS = ("store", "dsn", "writer_dsn", "template", "cluster", "writer", "laboratory", "fitness", "surface")
 
 # What `laboratory` must be for sessions to be opened on throw-away clones of the database that `dsn` names.

@@ -1,4 +1,4 @@
-"""The operator's side of SQLite: it sees the files wherever a provocation put them."""
+"""The operator's side of SQLite: it knows the place of the files after each provocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.specs import Relation
 
 _NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64
 _MUTE = "audit_is_broken"
-# For a lock that somebody else has, at most; an observation reads two files.
+# The longest wait for a lock of another process; an observation reads two files.
 _LOCK_WAIT_S = scaled(0.6)
 
 
@@ -30,7 +30,7 @@ class SqliteOperator:
         self._surface, self._audit = sqlite_paths(folder)
         self._expected = expected
         self._patience = patience
-        # Where a broken surface goes on living, out of the registrar's sight.
+        # The place of a broken surface, where the registrar does not read it.
         self._hidden = self._surface.parent.with_name("surface.away") / self._surface.name
         self._locker: sqlite3.Connection | None = None
 
@@ -108,7 +108,7 @@ class SqliteOperator:
         return RawInsert(inserted=True)
 
     def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
-        """See `operator.Operator`. The real file goes away; what stands in its place depends on `how`."""
+        """See `operator.Operator`. Removes the real file; `how` decides what replaces it."""
         if how is Breakage.INCOMPLETE:
             connection = self._open(self._surface)
             name = relations["nonce_consume"].name
@@ -122,7 +122,7 @@ class SqliteOperator:
         if how is Breakage.UNREADABLE:
             self._surface.write_bytes(_NOT_A_DATABASE)
             return
-        # The same surface again, but somebody keeps it locked whole and never lets go.
+        # The same surface, but another connection locks it whole and never unlocks it.
         shutil.copyfile(self._hidden, self._surface)
         self._locker = self._open(self._surface)
         self._locker.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -32,7 +32,7 @@ from holdfast.specs import Relation
 
 _T = TypeVar("_T")
 
-# Reading gives up early; consuming waits for whoever holds the one write lock, as long as the operation may wait.
+# Reading gives up early; consuming waits for the holder of the one write lock, as long as the operation may wait.
 READ_PATIENCE_S = scaled(0.4)
 CONSUME_PATIENCE_S = scaled(1.0)
 
@@ -56,7 +56,7 @@ class Database:
         except OSError as error:
             raise sqlite3.OperationalError(f"{self.path.name}: {error.strerror}") from error
         identity = (found.st_dev, found.st_ino)
-        # A file that lost its end is read anew: the connection would go on telling from memory what is not there now.
+        # A truncated file is opened again: the connection would still return lost rows from its cache.
         cut = found.st_size < self._size
         self._size = found.st_size
         if self._connection is None or identity != self._identity or cut:
@@ -236,7 +236,7 @@ class SqliteStore:
         return connection
 
     def insert_statement(self, insert: Insert) -> str:
-        """The INSERT with its named arbiter: a conflict with it, and only with it, means "someone was first"."""
+        """The INSERT with its named arbiter: only a conflict with it means that another transaction was first."""
         relation = self._relations[insert.relation]
         if insert.arbiter is None:
             return insert_sql(relation, arbiter=relation.primary_key)
@@ -259,7 +259,7 @@ class SqliteStore:
             raise RolledBackError(str(error)) from error
 
     def _roll_back(self) -> None:
-        # Closing rolls back whatever is open, and also where ROLLBACK itself would fail.
+        # Closing rolls back every open transaction, also where ROLLBACK itself would fail.
         try:
             self._database.connection().rollback()
         except sqlite3.Error:
@@ -303,7 +303,7 @@ class SqliteStore:
 class SqliteAudit:
     """Implements `store.AuditSink` on a database file of its own."""
 
-    # A record is durable when the answer that it speaks of leaves.
+    # A record is durable before its answer is sent.
     synchronous = "FULL"
 
     def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
@@ -339,7 +339,7 @@ _BROKEN = re.compile(r"(?P<kind>[A-Z ]+) constraint failed: (?P<what>.+)")
 
 
 def broken_constraint(relation: Relation, error: sqlite3.Error) -> str | None:
-    """The name of the constraint that an error speaks of. SQLite names the columns of a UNIQUE, not the constraint."""
+    """The name of the constraint in an error. SQLite names the columns of a UNIQUE, not the constraint."""
     match = _BROKEN.search(str(error))
     if match is None:
         return None

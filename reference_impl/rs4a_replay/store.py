@@ -1,4 +1,4 @@
-"""What the registrar asks of a store. Two stores keep it: PostgreSQL and SQLite."""
+"""The interface of a store to the registrar. PostgreSQL and SQLite implement it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = Mapping[str, str | bool | None]
 
 
 class StoreError(Exception):
-    """Something about the store went wrong; the subclass says what is certain."""
+    """An error of the store; the subclass says what is certain."""
 
 
 class SurfaceUnreadableError(StoreError):
@@ -34,7 +34,7 @@ class AuditError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A Phase-3 transaction met a committed row of somebody else, and rolled back as a whole."""
+    """A Phase-3 transaction found a committed row of another transaction, and rolled back as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ Consumption = Committed | Conflict
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """One row to insert; `arbiter` names the unique constraint whose conflict means "someone was first".
+    """One row to insert; `arbiter` names the unique constraint whose conflict means that another transaction was first.
 
     None means the primary key.
     """
@@ -61,7 +61,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What was stored about one key and one nonce at one moment, and the surface it was read from."""
+    """The rows of one key and one nonce at one moment, and the surface that they were read from."""
 
     surface: SurfaceReport
     registration: Row | None = None
@@ -72,7 +72,7 @@ class Sight:
 
 
 class Store(Protocol):
-    """The surface, as the restricted writer sees it."""
+    """The surface, with the rights of the restricted writer."""
 
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
         """Check the surface and read what is stored about a key and a nonce. Raises SurfaceUnreadableError."""
@@ -103,7 +103,7 @@ class Store(Protocol):
 
 
 class AuditSink(Protocol):
-    """The failure audit: durable, and outside every transaction it speaks of."""
+    """The failure audit: durable, and outside every transaction that it records."""
 
     def probe(self, record: Row) -> None:
         """Prove with a real write of `record`, rolled back, that one could be kept now. Raises AuditError."""

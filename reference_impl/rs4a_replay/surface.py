@@ -1,4 +1,4 @@
-"""Judging a surface by its structure, never by its name. What is unknown or incomplete counts as not present."""
+"""Judging a surface by its structure, never by its name. An unknown or incomplete part counts as absent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SeenRelation:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceReport:
-    """What is known about a surface, with the first thing that is wrong."""
+    """The state of a surface, with its first defect."""
 
     state: SurfaceState
     detail: str = ""
@@ -42,7 +42,7 @@ class SurfaceJudge:
         return self.missing(seen) or self.unfit(seen) or SurfaceReport(SurfaceState.PRESENT_UNPROVEN)
 
     def missing(self, seen: Mapping[str, SeenRelation]) -> SurfaceReport | None:
-        """A surface that is there only in part proves nothing."""
+        """A surface with missing parts is UNKNOWN."""
         for name, relation in self._required.items():
             if name not in seen:
                 return SurfaceReport(SurfaceState.UNKNOWN, f"the required relation {name} is not there")

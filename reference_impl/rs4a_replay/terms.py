@@ -60,7 +60,7 @@ class Purpose(Enum):
 
 @unique
 class CommitStatus(Enum):
-    """What became of a logical request; also the audit code of a resolved commit."""
+    """The outcome of a logical request; also the audit code of a resolved commit."""
 
     COMMITTED = "COMMITTED"
     NOT_COMMITTED = "NOT_COMMITTED"
@@ -68,7 +68,7 @@ class CommitStatus(Enum):
 
 @unique
 class SurfaceState(Enum):
-    """What is known about the configured surface. PRESENT_UNPROVEN is the best a registrar can say of its own."""
+    """The state of the configured surface. PRESENT_UNPROVEN is the best that a registrar can report of its own."""
 
     ABSENT = "ABSENT"
     UNKNOWN = "UNKNOWN"
@@ -116,7 +116,7 @@ class DerivedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What an audit record can say about who asked for what; None where the request did not say it legibly."""
+    """The identities that an audit record can quote from a request; None where the request has no legible one."""
 
     logical_request_key: str | None = None
     authorization_nonce: str | None = None

@@ -20,7 +20,7 @@ class Source(StrEnum):
 
     COMMAND = "command"  # it stands on the command line
     NAMED = "named"  # --adapter-file names it
-    LOADED = "loaded"  # a process of the adapter was seen with it
+    LOADED = "loaded"  # a process of the adapter was observed with it
 
 
 class Artefact(Form, frozen=True, order=True):

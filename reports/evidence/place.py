@@ -1,7 +1,7 @@
 """Where the evidence of one run comes to stand: written under a partial name in a locked folder, renamed when whole.
 
 A run that does not come to its end leaves nothing under its name: what was there before is set aside at the
-beginning, and `NAME.partial` is no evidence to anybody.
+beginning, and `NAME.partial` is no evidence.
 """
 
 from __future__ import annotations

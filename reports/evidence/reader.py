@@ -103,7 +103,7 @@ class _Reading:
         whole = hashlib.sha256()
         previous: str | None = None
         size, ends = 0, time.monotonic() + MAX_SECONDS
-        # One byte more than a line and its newline may have: so a longer one is seen without being held in memory.
+        # One byte more than a line and its newline may have: so a longer one is detected without holding it in memory.
         while piece := stream.readline(MAX_LINE + 2):
             whole.update(piece)
             size += len(piece)

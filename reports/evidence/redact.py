@@ -116,7 +116,7 @@ def _any_of(secrets: Iterable[str], shortest: int) -> re.Pattern[str] | None:
 
 
 def _until_stable(step: Callable[[str], str], text: str) -> str:
-    """Taking one secret out can bring two halves of another together, so look again until nothing changes."""
+    """Removing one secret can join two halves of another, so search again until the text stays the same."""
     for _ in range(_ROUNDS):
         after = step(text)
         if after == text:
@@ -180,7 +180,7 @@ class Redactor:
         return _judged_patterns(text if self._judged is None else self._judged.sub(MARK, text))
 
     def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Config or environment: the values of names that look secret go whole, the others are free text."""
+        """Config or environment: the values of names that suggest a secret go whole, the others are free text."""
         return {
             name: MARK if looks_secret(name) else self.free(value) if isinstance(value, str) else value
             for name, value in values.items()

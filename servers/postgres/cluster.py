@@ -80,7 +80,7 @@ class Programs:
         account, programs = server_account(), _wheel_programs()
         if account is None or _open_to_others(programs / "postgres"):
             return cls(programs, account)
-        # Laid out as in site-packages: the programs look for their libraries beside the package (RPATH).
+        # The same layout as in site-packages: the programs find their libraries beside the package (RPATH).
         package = programs.parent.parent
         copy = home / "wheel"
         copied = cls(copy / programs.relative_to(package.parent), account)
@@ -147,8 +147,8 @@ class Programs:
     def start(self, data: Path, socket: Path, settings: Mapping[str, str], *, keep: Sequence[int] = ()) -> Server:
         """Start a server on `data` that listens in the folder `socket`, and wait until it is ready. Raises ServerError.
 
-        Whoever started it takes it along, however that one ends (to the system, that is the thread which calls this).
-        Every process of the server keeps the descriptors `keep` open for as long as it lives.
+        The server ends with its parent, in every way that the parent can end (for the system: the thread that calls
+        this). Every process of the server keeps the descriptors `keep` open for as long as it lives.
         """
         # Without a name: nothing has to remove it, and it is no part of any folder.
         log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
@@ -170,7 +170,7 @@ class Programs:
             stderr=log,
             env=_environment(),
             pass_fds=tuple(keep),
-            # Out of the terminal's process group: Ctrl-C reaches whoever stops the server in order.
+            # Out of the terminal's process group: Ctrl-C reaches only the process that stops the server in order.
             start_new_session=True,
             preexec_fn=_become_server(self.account, os.getpid()),
         )
@@ -213,7 +213,7 @@ class Server:
         raise ServerError(f"expected PostgreSQL to be ready in {_START_S:g} s, it {how}; its log ends: {said[-1000:]}")
 
     def stop(self, ending: Ending, *, patience_s: float = _STOP_S) -> None:
-        """Stop it, by force if it does not stop in time. Never raises; again is nothing."""
+        """Stop it, by force if it does not stop in time. Never raises; a second call is a no-op."""
         if self._process.poll() is None:
             self._process.send_signal(ending.value)
             try:
@@ -240,7 +240,7 @@ def dsn_at(socket: Path, database: str, *, user: str = SUPERUSER) -> str:
 
 def is_ready(data: Path, pid: int | None = None) -> bool:
     """Whether the server on `data`, the one of this process id if given, has said that it accepts connections."""
-    # pg_ctl looks here too: the process id is in the first line, the state in the eighth (miscadmin.h).
+    # pg_ctl reads this file too: the process id is in the first line, the state in the eighth (miscadmin.h).
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -250,7 +250,7 @@ def is_ready(data: Path, pid: int | None = None) -> bool:
 
 
 def runs_on(data: Path) -> int | None:
-    """The process id of a server that somebody runs on `data`, as its postmaster.pid and the system tell."""
+    """The process id of a server that runs on `data`, according to its postmaster.pid and the system."""
     try:
         with open(data / "postmaster.pid", encoding="utf-8", errors="replace") as file:
             pid = int(file.readline())
@@ -279,7 +279,7 @@ def _wheel_programs() -> Path:
 
 
 def _environment() -> dict[str, str]:
-    # What begins with HOLDFAST is how the kit finds again whatever a run has left.
+    # By the variables that begin with HOLDFAST the kit finds the processes that a run has left.
     marks = {name: value for name, value in os.environ.items() if name.startswith("HOLDFAST")}
     return {**marks, "PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
 

@@ -1,7 +1,7 @@
 """A database that lies in the session's workdir as a whole: a cluster copied there, and a server on it as our child.
 
 Between sessions the workdir may be copied elsewhere, rebuilt from a recording, or left by a killed server; a session
-opens whatever is there, and lets the server recover.
+opens the folder in each of these states, and lets the server recover.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _POLL_S = 0.01
 _CONNECT_S = 2
 # PostgreSQL's least: 16 MB would be most of what is copied for each state of the disk.
 _SEGMENT_MB = 1
-# For the template alone: nobody needs one that survives the machine.
+# For the template alone, which need not survive a crash of the machine.
 _HASTE = {"fsync": "off", "full_page_writes": "off", "min_wal_size": f"{2 * _SEGMENT_MB}MB"}
 
 
@@ -66,7 +66,7 @@ def make_template(parent: Path, provision: Callable[[str], object]) -> Path:
             _leave_one_database(server.dsn(DATABASE))
             provision(server.dsn(DATABASE))
             with _connected(server.dsn(DATABASE)) as connection:
-                # Otherwise each session's first look at a row would write down that its transaction is over.
+                # Otherwise each session's first read of a row would write a hint that its transaction is over.
                 connection.execute("VACUUM (FREEZE)")
         finally:
             server.stop(Ending.IN_ORDER)
@@ -79,7 +79,7 @@ def make_template(parent: Path, provision: Callable[[str], object]) -> Path:
 
 
 def _leave_one_database(dsn: str) -> None:
-    """Drop the templates, from which nobody will clone: two thirds of the cluster."""
+    """Drop the templates, which no session clones: they are two thirds of the cluster."""
     with _connected(dsn) as connection:
         connection.execute("UPDATE pg_database SET datistemplate = false")
         for name in ("template0", "template1"):
@@ -92,8 +92,8 @@ class ConfinedServer:
     `template` is a folder from `make_template`.
     """
 
-    # Durable, and otherwise quiet: whoever watches the folder sees what the sessions do, and little else. A start, a
-    # recovery and a stop take some hundredths of a second each.
+    # Durable, and with few other writes: an observer of the folder finds the sessions' writes, and few others. A start,
+    # a recovery and a stop take some hundredths of a second each.
     settings: ClassVar[Mapping[str, str]] = {
         "fsync": "on",
         "synchronous_commit": "on",
@@ -223,7 +223,7 @@ class ConfinedServer:
 
     def _start(self) -> None:
         programs = Programs.within_reach(self._template)
-        # Files of a copy belong to whoever made it.
+        # The files of a copy belong to the account that made it.
         programs.give_all(self._data)
         self._data.chmod(stat.S_IRWXU)
         # Left by a killed server, or copied from a running one: no server runs here, see `_await_last_server`.
@@ -238,11 +238,11 @@ class ConfinedServer:
         for old in (self._data, unfinished):
             shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(self._template / _DATA, unfinished, symlinks=True)
-        # Half a copy must not look like a cluster.
+        # An incomplete copy must not be taken for a cluster.
         unfinished.rename(self._data)
 
     def close(self) -> None:
-        """Stop the server in order if it is ours. Never raises; again is nothing."""
+        """Stop the server in order if it is ours. Never raises; a second call is a no-op."""
         server, self._server = self._server, None
         if server is not None:
             server.stop(Ending.IN_ORDER, patience_s=_STOP_S)

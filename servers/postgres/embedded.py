@@ -20,7 +20,7 @@ from holdfast.servers.postgres.cluster import (
 
 # The kit removes only folders that are called so.
 _PREFIX = "holdfast-pg-"
-# Where everybody can get to, if the folder asked for is closed or too deep.
+# Folders that all accounts can open, if the requested folder is closed or its path is too long.
 _COMMON_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folders for a new folder of our own
 _SETTINGS = {
     # 16 workers with three connections each, twice over for tests that run side by side.

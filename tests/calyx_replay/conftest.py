@@ -37,7 +37,7 @@ def text(instant: datetime) -> str:
 
 
 def signed(value: dict[str, Any], key: SigningKey) -> bytes:
-    """The canonical bytes of `value` with its signature, whatever is in it."""
+    """The canonical bytes of `value` with its signature, for every content."""
     unsigned = {name: part for name, part in value.items() if name != "signature"}
     return canonical({**unsigned, "signature": b64(key.sign(canonical(unsigned)).signature)})
 

@@ -1,4 +1,4 @@
-"""One transaction: all of it or nothing, at every stop point and from every side."""
+"""Accept is one transaction: all of it or nothing, at every failpoint and for every observer."""
 
 from __future__ import annotations
 

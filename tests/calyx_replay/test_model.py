@@ -68,7 +68,7 @@ class Mailboxes(RuleBasedStateMachine):
         expected = self.expected(key, timestamp)
         assert self.boxes[which].outcome(raw) == expected
         if expected == "new":
-            # Whatever the clock did: never twice.
+            # For every clock: never twice.
             assert key not in self.delivered
             self.seen[key] = self.now
             self.delivered.append(key)

@@ -52,7 +52,7 @@ class Worker:
         return self.ask(op="call", method=method, args=args)
 
     def accept(self, raw: bytes) -> str:
-        """`new`, or the reason; whoever finds the store busy tries again, as a mailbox does."""
+        """`new`, or the reason. A sender that finds the store busy tries again, as a mailbox does."""
         while True:
             answer = self.call("accept", envelope=b64(raw))
             told = str(answer.get("effect") or answer.get("reason") or answer)
@@ -74,7 +74,7 @@ def workers(template: Launched, workdir: Path, count: int) -> Iterator[list[Work
 
 
 def at_once(crew: list[Worker], raws: list[bytes]) -> list[list[str]]:
-    """Every worker sends every envelope, all of them at once; what each was told, envelope for envelope."""
+    """Every worker sends every envelope, all at once. Returns the answers of each worker, by envelope."""
     told: list[list[str]] = [[] for _ in crew]
     barrier = threading.Barrier(len(crew))
 

@@ -1,4 +1,4 @@
-"""What is pruned, by what it was first seen, in every form of older versions; and when nobody asks for it."""
+"""Which records are pruned, by first receipt in every form of older versions; and automatic pruning."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ def test_an_automatic_prune_that_fails_keeps_nobodys_mail_back(opener: Opener) -
     assert box.outcome(envelope(at=later(hours=24))) == "new"
     assert len(box.keys()) == 2
     assert outcome(box.call("prune")) == "STORE_UNAVAILABLE"
-    # It is tried again, by whoever comes next.
+    # The next caller tries it again.
     assert opener(now=later(hours=24)).value("pruned") == {"automatic": 1}

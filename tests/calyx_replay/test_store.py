@@ -210,7 +210,7 @@ def test_a_database_that_cannot_be_asked_is_a_refusal_and_nobody_makes_another(
     if when == "while closed":
         box.session.close()
     BROKEN[how](box.database)
-    # While it is open, closing it is enough for SQLite to write its log into whatever lies there.
+    # While it is open, a close is enough for SQLite to write its log into the file at that place.
     looked_at = [path for path in (box.database,) if when == "while closed" and path.is_file()]
     before = sorted(tmp_path.rglob("*.db")), [path.read_bytes() for path in looked_at]
     if when == "while closed":
@@ -254,7 +254,7 @@ def test_a_lock_of_another_process_is_a_refusal(opener: Opener, tmp_path: Path, 
     box, raw = opener(), envelope()
     assert box.outcome(raw) == "new"
     if lock == "everything":
-        # Nobody else has the file open, or the lock is not to be had.
+        # The lock is only available if no other connection has the file open.
         box.session.close()
     program = (
         "import sqlite3, sys\n"
@@ -344,7 +344,7 @@ def test_a_commit_of_unknown_outcome_is_looked_up(opener: Opener) -> None:
 
 def test_a_commit_whose_outcome_cannot_be_told_is_indeterminate(opener: Opener) -> None:
     opener()
-    # Opening looks once whether to prune; the operation once to write, and once again.
+    # Opening asks once whether to prune. The operation asks once before the write, and once after it.
     Blind.seen = 1
     assert isinstance(opener(parts={"store": Blind}).send(envelope()), Indeterminate)
 

@@ -16,7 +16,7 @@ import pytest
 from tests.hostile.verify import HERE, TOY, Outcome, holdfast, temp_folder, verify
 
 HONEST = (sys.executable, str(HERE / "adapters" / "honest.py"))
-# A port that nobody listens on: the discard service, which no machine has run for decades.
+# A port without a listener: the discard service, which no machine has run for decades.
 DEAD_DSN = "postgresql://nobody:hunter2@127.0.0.1:9/none?connect_timeout=2"
 
 

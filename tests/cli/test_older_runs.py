@@ -1,6 +1,6 @@
 """A run that does not come to its end leaves nothing of an older one to the gate: no pipeline goes on by it.
 
-The two lines of a pipeline are `holdfast verify --contract toy -- ADAPTER` and then, whatever came of it,
+The two lines of a pipeline are `holdfast verify --contract toy -- ADAPTER` and then, after each result of it,
 `holdfast gate holdfast-out/run.jsonl --require toy`. An older, good run stands in the folder.
 """
 

@@ -15,7 +15,7 @@ from holdfast.reports.earlier import set_results_aside
 
 EVIDENCE = b'{"adapter":{}}\n'
 JUNIT = b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="holdfast" tests="1"/>'
-# As pytest's plugin wrote it for older versions of the kit, and as it writes it for the tests of anybody.
+# As pytest's plugin wrote it for older versions of the kit, and as it writes it for the tests of any project.
 OLD_JUNIT = (
     b'<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests"><testsuite name="pytest" errors="0">'
     b'<testcase classname="" name="toy/once/a-case" time="0.1" /></testsuite></testsuites>'

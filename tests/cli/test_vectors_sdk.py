@@ -16,7 +16,7 @@ SHOW = ["show", "hex:5b5d", "--sdk", "go-gowebpki"]
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """A folder of runners, one of which nobody can read."""
+    """A folder of runners, one of which cannot be read."""
     (tmp_path / "cobol").mkdir()
     (tmp_path / "cobol" / "runner.toml").write_text("language =")
     return tmp_path

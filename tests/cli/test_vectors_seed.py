@@ -1,4 +1,4 @@
-"""`--seed` of the commands that make rows: a number, or one that nobody can know beforehand."""
+"""`--seed` of the commands that make rows: a number, or one that is not known before the run."""
 
 from __future__ import annotations
 

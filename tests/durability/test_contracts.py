@@ -8,7 +8,7 @@ from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.specs import contract_names, load_contract
 from holdfast.specs.faults import FaultLayer
 
-# Clauses that rested on stop points, which only an implementation that helps its own tester has.
+# Clauses that needed failpoints, which only an implementation with test hooks has.
 ONCE_HELPED = "S1-1 S1-2 S1-3 S2-1 S2-3 RP-06 AUD-1".split()
 
 

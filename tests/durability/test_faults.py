@@ -1,4 +1,4 @@
-"""Faults against a small adapter: a right one withstands each layer, a planted bug is seen by the layer that should."""
+"""Faults against a small adapter: a right one passes each layer, and the expected layer finds each planted bug."""
 
 from __future__ import annotations
 

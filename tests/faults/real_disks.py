@@ -28,7 +28,7 @@ SIZES_MB = {"ext4": 128, "xfs": 320, "btrfs": 256}
 _SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, struct.pack("I", 2)
 _PATIENCE_S = 120.0
 _APART = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private")
-# Seconds until they commit by the clock: late, so that a slow machine does not save what nobody synced, or soon, for a
+# Seconds until they commit by the clock: late, so that a slow machine does not save data without a sync, or soon, for a
 # program that waits so long. xfs has no such setting.
 LATE_S, SOON_S = 900, 1
 

@@ -27,7 +27,7 @@ SQLITE_OFF = Store("sqlite", "wal_off", Layer.POWER, "nothing is synced")
 SQLITE_TWO = Store("sqlite", "two_commits", Layer.KILL, "each fact is a transaction")
 SHARED = Store("shared", "right")
 BORROWS = Store("shared", "borrows_sync", Layer.POWER, "trusts another's sync, which may be older than its write")
-# Each operation sets facts of its own: none covers another, in whatever order they come.
+# Each operation sets facts of its own, so that none covers another in any order.
 OPS = 16
 WORKLOAD = puts(OPS, names=OPS)
 SECONDS = 60.0
@@ -83,7 +83,7 @@ def test_several_clients_are_asked_at_once_and_all_is_there_afterwards(tmp_path:
     assert history.must == {op.number for op in WORKLOAD.ops}
     sent = [one.answer.sent_at for one in history.asked]
     assert sent == sorted(sent)
-    # Somebody asked before somebody else had his answer.
+    # A client sent a request before another client had its answer.
     assert any(later.answer.sent_at < (one.answer.acked_at or 0) for one, later in itertools.pairwise(history.asked))
     verdict = judge(alone(SQLITE), tmp_path, WORKLOAD, history.must, history.may)
     assert verdict.kind is Kind.CLEAN, str(verdict)

@@ -136,7 +136,7 @@ def test_a_right_store_is_not_accused(
     small, large = without(store, least=1), without(store, puts(6, size=LARGE), least=1)
     for caught_by in layers:
         report = _LAYERS[caught_by](large if caught_by is CaughtBy.FULL else small, seconds)
-        # What is lost before anything was acknowledged was promised to nobody.
+        # A loss before the first acknowledgement breaks no promise.
         accused = [str(one) for one in report.findings if one.verdict.kind is not Kind.INIT]
         assert accused == [], report.layer
         assert report.unproven == ()
@@ -219,7 +219,7 @@ def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(
 
 
 def test_a_store_that_starts_only_where_it_ran_before_proves_nothing(tmp_path: Path) -> None:
-    """Its failures look like refusals, so its twin has to start."""
+    """Its failures resemble refusals, so its twin has to start."""
     store = Path(__file__).parent / "stores" / "guard.py"
     text = f"""
 mark = os.path.join(sys.argv[1], 'here')

@@ -29,7 +29,7 @@ LATE = WORKLOAD.ops[3]
 
 
 class Guard:
-    """It keeps what it was told in `there`, and knows an operation again; what overrides a method is the case."""
+    """It keeps its input in `there`, and recognises a repeated operation. Each case overrides one method."""
 
     def __init__(self, *there: int) -> None:
         self.there = set(there or FIRST)
@@ -193,7 +193,7 @@ def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: P
 
 
 class ShowsPart(Guard):
-    """It refuses to tell of the rows, and denies the second operation elsewhere."""
+    """It refuses to report the rows, and denies the second operation elsewhere."""
 
     def __init__(self, told: Facts) -> None:
         super().__init__()
@@ -236,7 +236,7 @@ class SaysNew(Guard):
 
 
 def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp_path: Path) -> None:
-    """After a crash as well: the facts are the same, and the answer tells."""
+    """After a crash as well: the facts are the same, and the answer shows it."""
     verdict = judge(SaysNew(), tmp_path, WORKLOAD, FIRST, FIRST)
     assert verdict.kind is Kind.INVENTED
     assert "the retry of operation 1" in verdict.expected
@@ -264,7 +264,7 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
         assert "accepted as known from before" in verdict.expected
         assert "a refusal (EXISTS)" in verdict.came
         assert judge(Guard(), tmp_path, prior, must, FIRST).kind is Kind.CLEAN
-        # Where a refusal is as good it is not held against anybody.
+        # Where a refusal is as good, it is no failure.
         assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is Kind.CLEAN
     # While something is taken away, to refuse is right.
     seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, LATE)

@@ -1,4 +1,4 @@
-"""What a store keeps where no power loss of the model reaches it is not proven; what only looks like it is spared."""
+"""Data that no power loss of the model can reach is not proven. Data that only seems so raises no error."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_files_elsewhere_are_not_proven(way: str, sweep_of: Make, elsewhere: str
         _not_proven(layer(0), f"the file {elsewhere}/")
 
 
-# It is not there under the tracer a second time, so nothing it reads elsewhere is seen.
+# It does not run under the tracer a second time, so its reads elsewhere are not observed.
 _SHY = _FILES["written"].replace(
     "def get(name): ",
     'def get(name):\n    if "TracerPid:\\t0\\n" not in open("/proc/self/status").read(): sys.exit(3)\n    ',
@@ -220,7 +220,7 @@ def test_a_stranger_behind_a_pipe_is_not_proven(sweep_of: Make, elsewhere: str) 
     kept: dict[str, dict[str, str]] = {}
 
     def serve() -> None:
-        # Open for writing as well, so that it goes on when nobody else writes.
+        # Open for writing as well, so that it continues when no other process writes.
         with os.fdopen(os.open(asked, os.O_RDWR), encoding="ascii") as stream:
             for line in stream:
                 if line == "end\n":
@@ -305,7 +305,7 @@ def test_extended_attributes_in_the_work_directory_are_not_seen(tmp_path: Path) 
 
 
 def test_what_was_refused_is_told_beside_the_tally(sweep_of: Make, elsewhere: str) -> None:
-    """A store may use it where it is there, and then do what nobody has seen."""
+    """A store may use it where it is available, and then make changes that are not observed."""
     asks = "import ctypes; ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(120))"
     sweep = sweep_of(f"{asks}\n{_INSIDE}", elsewhere)
     for report in (sweep.power_loss(0), sweep.kills(0), sweep.short_writes(0)):
@@ -315,7 +315,7 @@ def test_what_was_refused_is_told_beside_the_tally(sweep_of: Make, elsewhere: st
 
 
 def test_nobody_waits_for_what_is_opened_or_connected_elsewhere(tmp_path: Path) -> None:
-    """While a splice waits for bytes, another task gets them by calls that the tracer looks at too."""
+    """While a splice waits for bytes, another task gets them by calls that the tracer inspects too."""
     source = """
 r, w = os.pipe()
 fd = make("a")

@@ -89,7 +89,7 @@ def test_an_answer_is_what_it_says_or_none(name: str, tmp_path: Path) -> None:
         assert subject.submit(WORKLOAD.ops[1]).outcome is Outcome.SILENT
         with pytest.raises(SubjectError):
             subject.dump()
-    # Only those that go on reading see the end of their input.
+    # Only those that continue to read find the end of their input.
     ends_badly = name in ("crash", "hang", "closed")
     with pytest.raises(SubjectError) if ends_badly else contextlib.nullcontext():
         subject.stop()
@@ -153,7 +153,7 @@ def test_a_stop_ends_everything_that_the_store_started(tmp_path: Path) -> None:
         time.sleep(0.01)
     with pytest.raises(SubjectError, match=r"did not end within 0.3 s"):
         subject.stop()
-    # Killed; whoever inherits it may not have read its status yet.
+    # It was killed. Its new parent may not have read its status yet.
     state = Path(f"/proc/{pid}/stat")
     deadline = time.monotonic() + 5
     while state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] != "Z" and time.monotonic() < deadline:

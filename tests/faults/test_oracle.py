@@ -270,7 +270,7 @@ WROTE, SAID = Write(1, 0, b"x"), Event("pipe", 3)
 
 
 def test_an_acknowledgement_is_the_last_that_left_before_the_success() -> None:
-    """Whatever else was said on the way, and whatever left after the client knew."""
+    """Other output in between, and output after the answer to the client, change nothing."""
     made = recording(
         (10, SAID),  # ready
         (25, WROTE),

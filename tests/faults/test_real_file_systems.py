@@ -1,7 +1,7 @@
 """The model against what it models: ext4, xfs and btrfs in files, cut off at the instant of the last acknowledgement.
 
-Whatever a real file system loses the model has to allow, or it would call stores right that are not. The other way
-round it may be stricter: a disk writes what nobody made it write.
+The model has to allow every loss of a real file system. Otherwise it would accept stores that are wrong. The other way
+round it may be stricter: a disk also writes data without a sync.
 """
 
 from __future__ import annotations

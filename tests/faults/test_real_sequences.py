@@ -1,4 +1,4 @@
-"""The model against ext4, xfs and btrfs, call by call: drawn sequences of calls, cut off at once, and what is left.
+"""The model against ext4, xfs and btrfs, call by call: generated sequences of calls, cut off at once, and what is left.
 
 What the model counts as durable has to be there, and what is there beyond that has to be a change that it counts as
 pending. Left out are hard links and renames into another directory: on btrfs about one sequence in a hundred with those
@@ -92,7 +92,7 @@ def scripted(steps: Sequence[Step]) -> Iterator[tuple[Step, Script]]:
 
 
 def _own(script: Script, name: str) -> bytes:
-    """The byte that a file consists of, whatever its name."""
+    """The byte that a file consists of, for every name."""
     return bytes([48 + script.names[name.encode()]])
 
 

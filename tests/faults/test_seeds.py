@@ -1,4 +1,4 @@
-"""No right store is accused, whatever is written, in which order, and wherever the draw lets the power fail."""
+"""No right store fails, for every content, every order, and every point of the power loss."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_right_store_is_accused_from_no_seed(
         reports += [sweep.errors(0, errno.ENOSPC), sweep.errors(0, errno.EIO), sweep.short_writes(0)]
         reports += [sweep.sync_errors(0)]
     for report in reports:
-        # What is lost before anything was acknowledged was promised to nobody.
+        # A loss before the first acknowledgement breaks no promise.
         accused = [str(finding) for finding in report.findings if finding.verdict.kind is not Kind.INIT]
         assert accused == [], f"{report.layer}, {report.tally}"
         assert report.unproven == ()

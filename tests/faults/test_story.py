@@ -1,4 +1,4 @@
-"""What was lost is told in one sentence: which acknowledgement, what was not synced then, and what came of it."""
+"""One sentence reports a loss: the acknowledgement, the data without a sync at that time, and the result."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_right_store_is_not_accused(store: Store, sweep_of: Make) -> None:
     reports = [sweep.power_loss(2), sweep.kills(0), sweep.errors(0, errno.ENOSPC), sweep.short_writes(0)]
     reports += [sweep.sync_errors(0), sweep.recovery(0), sweep.kills(0, torn=True)]
     for report in reports:
-        # What is lost before anything was acknowledged was promised to nobody.
+        # A loss before the first acknowledgement breaks no promise.
         accused = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
         assert accused == [], f"{report.layer}: {[str(one) for one in accused]}"
         assert report.unproven == ()
@@ -162,7 +162,7 @@ def test_a_store_that_does_not_take_the_workload_proves_nothing(tmp_path: Path) 
 def test_a_store_that_keeps_its_data_elsewhere_is_not_proven(
     subject_of: Callable[[Store], Lines], tmp_path: Path
 ) -> None:
-    """Every state of the work directory shows all of it, whatever became of that."""
+    """Every state of the work directory shows all of it, after every fault."""
     command = subject_of(STORE["log-right"])._command
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

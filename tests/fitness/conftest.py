@@ -1,4 +1,4 @@
-"""One server that stands for a live one and one for clones, for all tests that look at PostgreSQL."""
+"""One server that stands for a live one and one for clones, for all tests that inspect PostgreSQL."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ DOCUMENTED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def line_of(assessed: Assessment, **changed: Any) -> SurfaceLine:
-    """What a run says that was made on the very schema that was looked at, on another server; perhaps changed."""
+    """The result of a run on the same schema on another server, perhaps changed."""
     assert assessed.surface is not None
     assert assessed.evidence is not None
     shot = assessed.evidence.snapshot

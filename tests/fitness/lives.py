@@ -90,7 +90,7 @@ class LiveServer:
         return found == (0,)
 
     def dsn_of(self, database: str, *, user: str | None = None) -> str:
-        """DSN of a database on it, as the superuser or somebody else."""
+        """DSN of a database on it, as the superuser or as another role."""
         return make_conninfo(self.dsn, dbname=database, **({} if user is None else {"user": user}))
 
     @staticmethod

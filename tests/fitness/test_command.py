@@ -82,7 +82,7 @@ def call(clones: Scratch) -> Iterator[Call]:
 
 @pytest.fixture(scope="module")
 def quiet(live_server: LiveServer) -> Iterator[None]:
-    """Nobody but the tests takes transaction ids on the live server."""
+    """Only the tests take transaction ids on the live server."""
     with psycopg.connect(live_server.dsn, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET autovacuum = off")
         connection.execute("SELECT pg_reload_conf()")
@@ -100,7 +100,7 @@ def _seen(connection: psycopg.Connection[Any], folder: Path, inspect: Callable[.
 
 @pytest.fixture(scope="module")
 def fit(call: Call, live_server: LiveServer, quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Inspected:
-    """The documented surface, looked at with a password in the DSN."""
+    """The documented surface, inspected with a password in the DSN."""
     with live_server.database("registry") as connection:
         connection.execute(surface_ddl())
         dsn = make_conninfo(live_server.dsn_of("registry"), password=PASSWORD)
@@ -425,7 +425,7 @@ def test_a_fault_of_the_kit_is_told_without_the_password(call: Call, monkeypatch
 
 
 def test_a_role_that_may_not_read_the_catalogue_is_told_so(call: Call, live_server: LiveServer) -> None:
-    # Databases are used again, and no sweep gives rights on the catalogue back: this name is nobody else's.
+    # Databases are used again, and no sweep gives rights on the catalogue back: no other test uses this name.
     with live_server.database("blinded") as connection:
         connection.execute(surface_ddl())
         connection.execute("CREATE ROLE blind LOGIN")

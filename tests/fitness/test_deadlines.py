@@ -1,4 +1,4 @@
-"""Every wait of `fitness` ends on this side, whatever the server does, and says which one it was."""
+"""Every wait of `fitness` ends on this side for every behaviour of the server, and says which one it was."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Whoever runs the tests in the background may have SIGINT ignored, and so would their children."""
+    """A shell that runs the tests in the background may ignore SIGINT, and then the children inherit this."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

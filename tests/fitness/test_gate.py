@@ -60,7 +60,7 @@ def asked(documented: Assessment, tmp_path: Path) -> Asked:
 
 
 def _looked_with(documented: Assessment, policy: Policy) -> Assessment:
-    """The same evidence, looked at with another policy."""
+    """The same evidence, judged with another policy."""
     assert documented.evidence is not None
     return replace(documented, policy=policy, judgement=judge(documented.evidence, policy))
 

@@ -17,7 +17,7 @@ from holdfast.conformance.fitness.postgres.scratch import Scratch
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import CORPUS, DATABASE, schemas
 
-# Each example makes a database and a clone of it, so there are few unless somebody has the time.
+# Each example makes a database and a clone of it, so there are few by default.
 _FEW, _MANY = 2, 150
 _BASE = (CORPUS / "fit.sql").read_text(encoding="utf-8")
 _START, _END = "CREATE TABLE reg.effect (\n", "  CONSTRAINT effect_decision"
@@ -310,7 +310,7 @@ def _turns(changes: list[Change], breaking: Change, live: LiveServer, clones: Sc
 
 
 _changes = st.lists(_harmless, max_size=4)
-# A failing example is one change, or few: looking for a smaller one would take longer than all the rest.
+# A failing example is one change, or few: a search for a smaller one would take longer than all the rest.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 _quick = settings(
     max_examples=_FEW, deadline=None, derandomize=True, phases=_PHASES, suppress_health_check=list(HealthCheck)

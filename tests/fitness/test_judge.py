@@ -212,7 +212,7 @@ ATTEMPT_INDEXES: dict[str, dict[str, Any]] = {
 
 
 def outrun(probe: str, there: int) -> _Edit:
-    """The loser of a race is told that it could not be serialized, and so many rows are there."""
+    """The loser of a race gets a serialization failure, and so many rows are there."""
 
     def apply(evidence: Evidence) -> Evidence:
         return replace(
@@ -1268,7 +1268,7 @@ def test_a_function_of_the_guards_name_with_arguments_is_not_the_guard(fit: Evid
 def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
     changed = edit("constraints", at(EFFECT, columns=["run_id"]), definition="CHECK (surface.said(run_id))")(fit)
     reasons = judge(changed, Policy()).reasons
-    # It also runs at every INSERT, whatever column it is about.
+    # It also runs at every INSERT, for every column.
     assert {reason.criterion for reason in reasons} == {Criterion.BINDING, Criterion.SINGLE_USE}
     assert {reason.standing for reason in reasons} == {U}
     assert "CHECK_UNREVIEWED" in {reason.code for reason in reasons}

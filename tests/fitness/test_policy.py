@@ -1,4 +1,4 @@
-"""A policy says how words are spelled and what probes cannot guess; whatever it changes about the contract is said."""
+"""A policy gives spellings and values that probes cannot guess. Each change to the contract is reported."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _cut(connection: Connection) -> None:
 def test_a_reading_leaves_nothing_in_a_pool_however_it_ends(
     transactions: Pooler, end: Callable[[Connection], None]
 ) -> None:
-    """Even through a pooler that nobody recognised."""
+    """Even through a pooler that was not recognised."""
     before = other_client(transactions)
     with (
         suppress(FitnessError, psycopg.Error, KeyboardInterrupt),

@@ -1,4 +1,4 @@
-"""What probes find on a clone, and that they tell what they could not try from what was refused."""
+"""What probes find on a clone, and that they distinguish an untried probe from a refused one."""
 
 from __future__ import annotations
 

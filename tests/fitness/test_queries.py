@@ -1,4 +1,4 @@
-"""The queries are data that the loader holds to a schema, and `holdfast lint specs` looks at them."""
+"""The loader checks the queries against a schema, and `holdfast lint specs` inspects them."""
 
 from __future__ import annotations
 

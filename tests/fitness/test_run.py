@@ -1,4 +1,4 @@
-"""Which store a run used: by the word of the launcher or the adapter, and by looking there."""
+"""Which store a run used: by the report of the launcher or the adapter, and by inspection."""
 
 from __future__ import annotations
 

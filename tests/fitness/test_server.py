@@ -125,7 +125,7 @@ class Primary:
         return self.server.dsn("registry")
 
     def proof(self, path: Path, clones: Scratch, *, dsn: str | None = None) -> Assessment:
-        """Look at the surface and write down what came of it."""
+        """Inspect the surface and record the result."""
         assessed = assess(dsn or self.dsn, OWN, Policy(), server=clones)
         write(proof_json(assessed, kit=installed_kit(), made=datetime.now(UTC)), path)
         return assessed
@@ -219,7 +219,8 @@ def test_files_that_were_put_back_to_before_the_proof_are_not_started_on_and_a_l
     primary.programs.run("pg_basebackup", *words, str(later), home=primary.server.folder)
     with primary.started(older) as running:
         assert "it was put back to an earlier state" in admitted(proof, running.dsn("registry"))
-    # A limit, as docs/fitness.md has it: nothing that a writer may read tells a copy of the files from the original.
+    # A limit, as docs/fitness.md has it: no value that a writer may read distinguishes a copy of the files from the
+    # original.
     with primary.started(later) as running:
         assert admitted(proof, running.dsn("registry")) == ""
 

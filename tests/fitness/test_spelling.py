@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.criteria.spelling import one_spelling
 from tests.fitness.lives import LiveServer
 
 HEX = "^[0-9a-f]{64}$"
-# Conditions on k, a text, as somebody writes them. The base is that of every row of the table.
+# Conditions on k, a text, as users write them. The base is that of every row of the table.
 ACCEPTED = (
     f"k ~ '{HEX}'",
     f"(k COLLATE \"C\") ~ '{HEX}'",

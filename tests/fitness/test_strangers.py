@@ -1,4 +1,4 @@
-"""Whoever looks at somebody's database runs none of his code, and writes over nothing."""
+"""The inspection of a foreign database runs no code of it, and overwrites no file."""
 
 from __future__ import annotations
 

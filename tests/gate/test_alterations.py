@@ -216,7 +216,7 @@ def test_the_documentation_has_the_table_as_the_code_has_it() -> None:
 
 
 def forged_seed(run: Altering, folder: Path) -> bytes:
-    """A run with a chosen seed that looks drawn, said to be fresh."""
+    """A run with a chosen seed that resembles a generated one and claims to be fresh."""
     path = folder / "chosen.jsonl"
     words = ["--contract", "toy", "--seed", "0" * 32, "--evidence", str(path), "--", sys.executable, str(HONEST)]
     subprocess.run(

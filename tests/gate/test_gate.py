@@ -1,4 +1,4 @@
-"""What an honest run can prove, and what holds the gate although nobody tampered."""
+"""What an honest run can prove, and what keeps the gate closed although no one tampered."""
 
 from __future__ import annotations
 

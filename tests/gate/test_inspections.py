@@ -1,4 +1,4 @@
-"""What the harness saw itself stands in the evidence as text; whoever edits it there does not open the gate."""
+"""The harness's own inspections are in the evidence as text. An edit of this text does not open the gate."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def decided(result: Any, folder: Path, edit: Callable[[Lines], Lines | None]) ->
 
 
 def looks(lines: Lines, words: str) -> list[Json]:
-    """The exchanges that tell what was seen."""
+    """The exchanges that report inspections."""
     found = [line for line in lines if line["type"] == "exchange" and words in line["action"]]
     assert found
     return found
 
 
 def told(line: Json, change: Callable[[Json], object]) -> None:
-    """Change the value that an exchange tells."""
+    """Change the value that an exchange reports."""
     value = json.loads(line["event"]["detail"])
     change(value)
     line["event"]["detail"] = canonical(value).decode()

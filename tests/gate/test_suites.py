@@ -156,7 +156,7 @@ def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
 ) -> None:
     bench = Bench(MESH, tmp_path)
     _, records = played("mesh-delivery", TEST, lambda: reference("mesh-delivery", "body-dropped"), SEED)
-    # Closed in order, so that nothing but the answers tells.
+    # Closed in order, so that only the answers decide.
     close = Record(len(records), "close worker 0", 0, {"op": "close"}, OK, None, len(records), len(records))
     path = tmp_path / "run.jsonl"
     with EvidenceWriter(path) as writer:
@@ -201,7 +201,7 @@ def ran(test: str, mutant: str | None = None) -> CaseResult:
 
 
 def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
-    """What the gate says of a run of this one result, told with that verdict."""
+    """What the gate says of a run of this one result, reported with that verdict."""
     bench = Bench(HX, folder)
     path = folder / f"{verdict}.jsonl"
     claimed = (Claimed("hx-sync", HX.version, {}),)
@@ -230,7 +230,7 @@ def test_a_suite_test_that_conforms_is_judged_alike_again(tmp_path: Path) -> Non
     result = ran(IMPORTS)
     assert result.judgement.verdict is Verdict.CONFORMS, result.judgement.detail
     assert written(tmp_path, result, "conforms") == []
-    # What was written down of the last look at a state is another, and so is the verdict.
+    # The record of the last inspection of a state differs, and so does the verdict.
     last = next(record for record in reversed(result.main) if record.action == "observe status")
     assert last.answer is not None
     value = {**last.answer["value"], "events": last.answer["value"]["events"] + 1}

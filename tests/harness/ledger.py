@@ -1,4 +1,4 @@
-"""Cases of the ledger contract, run on its adapter; whatever comes of them the gate's judge comes to the same."""
+"""Cases of the ledger contract, run on its adapter; the gate's judge comes to the same result for each."""
 
 from __future__ import annotations
 

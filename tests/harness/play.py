@@ -23,7 +23,7 @@ TOY = read_contract(Path(__file__).resolve().parent.parent / "toycontract" / "to
 SEED = "played"
 
 Answer = Mapping[str, Any]
-# An answer, or the kind of silence in its place; a function makes one from the honest answer.
+# An answer, or the failure mode in its place; a function makes one from the honest answer.
 Reply = Answer | str | Callable[[Answer], Answer | str]
 
 
@@ -144,7 +144,7 @@ class Player:
 
 
 def verdict_of(judgement: Judgement) -> str:
-    """A verdict in words, with its silence: `no_verdict:hang`."""
+    """A verdict as text, with its failure mode: `no_verdict:hang`."""
     silence = "" if judgement.silence is None else f":{judgement.silence.value}"
     return judgement.verdict.value + silence
 

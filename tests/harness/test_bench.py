@@ -1,4 +1,4 @@
-"""The benchmark of the harness runs and says what it promises; how fast it is, is nobody's test."""
+"""The benchmark of the harness runs and prints what it promises. No test checks its speed."""
 
 from __future__ import annotations
 

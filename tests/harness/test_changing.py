@@ -73,7 +73,7 @@ def test_what_is_placed_over_a_file_with_another_name_elsewhere_leaves_that_one(
     os.link(outside, workdir / "shared")
     store.place(workdir, "shared", b"placed")
     assert (outside.read_bytes(), (workdir / "shared").read_bytes()) == (b"of somebody else", b"placed")
-    # A file with one name is written into: who has it open sees what was placed.
+    # A file with one name is written in place: a process that has it open reads the new content.
     with (workdir / "own").open("w+b") as file:
         store.place(workdir, "own", b"longer than what comes next")
         store.place(workdir, "own", b"next")

@@ -1,4 +1,4 @@
-"""Suites ask what nobody can look up: the committed vectors are public, so each run draws documents of its own."""
+"""Suites ask for answers that cannot be looked up: the committed vectors are public, so each run generates its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_another_seed_asks_other_questions_and_the_reference_answers_them(contra
         judgement, records = played(contract, test, lambda: reference(contract), seed)
         assert judgement.verdict is Verdict.CONFORMS, judgement.detail
         found.append(asked(records))
-    # Literals, empty containers and the like are drawn by every seed.
+    # Every seed generates literals, empty containers and similar values.
     assert len(found[0] & found[1]) < 0.2 * len(found[0])
     assert asked(played(contract, test, lambda: reference(contract), "one")[1]) == found[0], "a seed fixes a run"
 

@@ -1,4 +1,4 @@
-"""The steps by which the harness looks or acts itself, each used well and against what is there."""
+"""The steps by which the harness itself inspects or acts, each used correctly and against the actual state."""
 
 from __future__ import annotations
 
@@ -358,13 +358,13 @@ def test_a_row_that_the_store_refuses_to_hold_ends_the_case_well() -> None:
     assert result.judgement.verdict.value == "conforms"
 
 
-# Looking around refusals
+# Inspections around refusals
 
 
 def test_a_refusal_that_changed_nothing_is_seen_to() -> None:
     (result,) = ran(ONCE)
     assert result.judgement.verdict.value == "conforms"
-    # No worker is taken for the look.
+    # No worker is used for the inspection.
     assert {record.worker for record in (*result.main, *result.twin)} == {0}
 
 
@@ -407,7 +407,7 @@ def test_a_refusal_leaves_the_files_alone_that_the_contract_names(flaw: str, due
     case = case_of({"place": "out/there", "content": ""}, PUT, AGAIN)
     (result,) = ran(case, flaw=flaw, contract=contract)
     assert (result.judgement.verdict.value, words in result.judgement.detail) == (due, True), result.judgement.detail
-    # The contract that names no folder does not look there.
+    # A contract that names no folder does not inspect one.
     assert verdict({"place": "out/there", "content": ""}, PUT, AGAIN, flaw=flaw) == ("conforms", "")
 
 
@@ -456,7 +456,7 @@ def test_a_store_that_the_case_damaged_is_compared_by_its_bytes_and_no_other() -
 
 
 def test_a_case_may_damage_the_store_and_look_at_it() -> None:
-    # Closed first: as long as the write-ahead log holds all pages the database can be told from it alone.
+    # Closed first: while the write-ahead log holds all pages, the database can be read from it alone.
     spoilt = PUT, {"restart": 0}, {"tamper": "data/ledger.db", "truncate": 50}
     assert verdict(*spoilt, inspect(exists=True, error={"$matches": "not a database|malformed"}))[0] == "conforms"
     assert verdict(*spoilt, inspect(exists=True))[0] == "not_reached"
@@ -494,7 +494,7 @@ def test_a_whole_run_leaves_no_process_and_calls_nothing_self_reported(tmp_path:
     assert (explained.returncode, "inspect" in explained.stdout) == (0, True), explained.stderr
 
 
-# What is hostile to whoever opens it
+# Files that harm the process that opens them
 
 
 def test_a_database_within_a_transaction_is_not_looked_into(workdir: Path) -> None:

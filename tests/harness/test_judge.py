@@ -129,7 +129,7 @@ def test_a_transcript_with_a_record_less_or_more_never_conforms(case: Case, side
 
 
 def meaning(record: Record) -> tuple[object, ...]:
-    """What of a record is judged, whatever its case."""
+    """The parts of a record that are judged in every case."""
     answer = None if record.answer is None else {k: v for k, v in record.answer.items() if k != "detail"}
     return record.worker, record.request, answer, None if record.event is None else record.event["kind"]
 
@@ -211,7 +211,7 @@ def test_one_changed_record_never_conforms(place: tuple[Case, str], data: st.Dat
         made = changed_request(record, data)
     elif what == "answer":
         made = replace(record, answer=data.draw(st.sampled_from(ANSWERS)))
-        # A value that a step does not look at is not judged beyond its schema.
+        # A value that a step does not inspect is not judged beyond its schema.
         same_outcome = None not in (made.answer, record.answer) and all(
             (made.answer or {}).get(key) == (record.answer or {}).get(key) for key in ("outcome", "effect", "reason")
         )
@@ -294,7 +294,7 @@ def test_judging_changes_nothing_that_it_was_given() -> None:
 
 
 def test_a_kit_that_fails_says_that_it_did(tmp_path: Path) -> None:
-    """A request that breaks the protocol is the kit's own fault, not silence of the adapter."""
+    """A request that breaks the protocol is the kit's own fault, not a failure mode of the adapter."""
     case = toy_case("a-put-key-stands-on-the-shelf", opening=Opening(config={"Not A Name": "x"}))
     (result,) = live(("honest.py",), slow=1.0, cases=[case])
     assert result.judgement.verdict is Verdict.KIT_FAULT

@@ -37,7 +37,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 
 FAKE = str(Path(__file__).resolve().parent / "fake_adapter.py")
-# Scaled so that silence costs little. A loaded machine may be late by SLACK_S and still be right.
+# Scaled so that a hang takes little time. A loaded machine may be late by SLACK_S and still be right.
 DEADLINES = Deadlines(start=20.0, op=0.25, session=5.0, quit=0.2, terminate=0.2)
 SLACK_S = 2.0
 CALL = {"op": "call", "method": "put", "args": {}}
@@ -251,7 +251,7 @@ class Protocol(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.workers))
     @rule(data=st.data())
     def stop(self, data: st.DataObject) -> None:
-        """Shut down in order, whatever it does."""
+        """Shut down in order, for every behaviour."""
         number = data.draw(st.sampled_from(sorted(self.workers)))
         worker = self.workers.pop(number)
         del self.model[number]
@@ -296,7 +296,7 @@ class Protocol(RuleBasedStateMachine):
             assert self.workers[number].busy is bool(model.open)
 
     def teardown(self) -> None:
-        """Nothing is left, whatever was open."""
+        """Nothing is left, for every set of open sessions."""
         if not hasattr(self, "pool"):
             return
         started = time.monotonic()
@@ -377,7 +377,7 @@ def test_a_right_answer_is_an_answer_whatever_comes_after_it(entry: Any, janitor
 
 
 def test_an_answer_that_came_before_its_request_is_garbage(janitor: Janitor) -> None:
-    """Whoever knows the next answer without the question did not look."""
+    """An adapter that sends the next answer before its request did not read the store."""
     worker = worker_of(janitor, ["early", "ok"])
     assert worker.exchange(CALL, timeout=5.0).answer is not None
     # Until the surplus line has come.

@@ -1,4 +1,4 @@
-"""What suite tests do to files of a workdir: placed, seen, linked, listed and removed by the harness itself."""
+"""The harness itself places, reads, links, lists and removes files of a workdir for suite tests."""
 
 from __future__ import annotations
 

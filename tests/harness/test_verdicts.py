@@ -25,7 +25,7 @@ FAULT = {"outcome": "fault", "detail": "disk on fire"}
 UNSUPPORTED = {"outcome": "unsupported", "capability": "put"}
 OK = {"outcome": "ok"}
 
-# The toy contract, but a put may also tell an earlier result, refusals may carry data, and a shelf may be numbered.
+# The toy contract, but a put may also report an earlier result, refusals may carry data, and a shelf may be numbered.
 PUT: Method = replace(
     TOY.methods["put"],
     effects=("new", "prior"),
@@ -406,7 +406,7 @@ TOLD = {"outcome": "refused", "reason": "DUPLICATE", "data": {"winner": "$winner
         ({"#0": NEW, "#1": {**REFUSED, "data": {"winner": "nonce-1"}}}, "conforms"),
         ({"#0": NEW, "#1": {**REFUSED, "data": {"winner": "nonce-2"}}}, "fail_open"),
         ({"#0": NEW, "#1": REFUSED}, "fail_open"),
-        # Where nobody won there is no winner to compare with, and a loser is still no more than a loser.
+        # Without a winner there is no answer to compare with, and a loser is still judged as a loser.
         ({"#0": REFUSED, "#1": REFUSED}, "over_refusal"),
         ({"#0": REFUSED, "#1": UNKNOWN}, "indeterminate"),
         ({"#0": REFUSED, "#1": OTHER}, "wrong_reason"),

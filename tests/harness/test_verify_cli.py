@@ -315,7 +315,7 @@ def test_nothing_in_the_current_folder_or_of_the_users_pytest_matters(jobs: str,
 
 
 def doctor(argv: Sequence[str], temp: Path, cwd: Path, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Exit status and examinations by name."""
+    """Exit status and criteria by name."""
     ended = command("doctor", "--format", "json", *options, "--", *argv, temp=temp, cwd=cwd)
     assert "Traceback" not in ended.stderr, ended.stderr
     data = as_json(ended, "doctor")
@@ -344,7 +344,7 @@ def test_the_doctor_finds_nothing_wrong_with_the_reference(contract: str, temp: 
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
     found = {row["name"]: row for row in as_json(ended, "doctor")["examinations"]}
     assert {row["health"] for row in found.values()} == {"good"}
-    # The contract fixes the file, so the harness reads it and asks nobody; a value of it can be spoiled.
+    # The contract fixes the file, so the harness reads it itself; a value of it can be spoiled.
     assert ("store runtime/mailbox/replay_state.db" in found) is (contract == "calyx-replay")
     assert found["line break in base64"]["worker"] == 0
 

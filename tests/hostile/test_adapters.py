@@ -35,7 +35,7 @@ SILENT = {"crash", "hang", "garbage", "eof", "missing", "budget", "busy"}
 
 CONFORMS = " ".join(["conforms"] * 7)
 UNDECIDED = "{0} {0} {0} not_reached not_reached not_reached not_reached"
-# The second case waits for a stop point that nobody reaches, so it is not that death that ends it.
+# The second case waits for a failpoint that is never reached, so that crash does not end it.
 UNDECIDED_LATER = "{0} not_reached {0} {0} {0} not_reached not_reached"
 NO_REFUSAL = "{0} conforms {0} conforms {0} {0} {0}"
 OPEN = "lost_durability not_reached fail_open|not_reached wrong_reason fail_open fail_open fail_open"
@@ -65,7 +65,7 @@ def all_the_same(verdict: str) -> str:
 
 
 SCENARIOS = (
-    # Honest, whatever else they do.
+    # Honest adapters, for all their other behaviour.
     Scenario("honest.py", 0, CONFORMS),
     Scenario("chatter_on_stderr.py", 0, CONFORMS),
     Scenario("grandchild.py", 0, CONFORMS, slow=0.3),
@@ -114,7 +114,7 @@ SCENARIOS = (
     Scenario("hang_on_call.mjs", 12, UNDECIDED.format("no_verdict:hang"), slow=0.3),
     Scenario("late_replies.py 1.5", 12, UNDECIDED.format("no_verdict:hang"), slow=0.3),
     Scenario("grandchild.py dies", 12, UNDECIDED_LATER.format("no_verdict:hang"), slow=0.3),
-    # Silence where a refusal is due is no refusal.
+    # A missing answer where a refusal is due is no refusal.
     Scenario("crash_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:crash")),
     Scenario("hang_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:hang"), slow=0.5),
     Scenario("exit_0_instead_of_refusing.py", 12, NO_REFUSAL.format("no_verdict:eof")),
@@ -286,7 +286,7 @@ def test_what_an_adapter_says_does_not_reach_the_terminal_as_commands(tmp_path: 
     assert "kit_fault" not in outcome.verdicts.values()
     said = outcome.stdout + outcome.stderr
     assert not [name for name in ("\x1b", "\x07", "\u202e", "\r") if name in said]
-    # A line of its own would look as if the kit had said it.
+    # A line of its own could be taken for a line of the kit.
     assert "CAN_PROCEED = YES" not in [line.strip() for line in said.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, a closed terminal and SIGKILL of the kit: nothing stays behind, whatever was going on."""
+"""Ctrl-C, SIGTERM, a closed terminal and SIGKILL of the kit: nothing stays behind, at every moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests.hostile.verify import HERE, assert_nothing_remains, environment, processes_of, something_remains, temp_folder
 
-# A server may take so long to come up on a busy machine, and so long to go down when nobody waits for it.
+# A server may take so long to come up on a busy machine, and so long to stop when no process waits for it.
 APPEARS_S = 60.0
 GOES_S = 30.0
 

@@ -1,4 +1,4 @@
-"""Silence of the adapter and silence of the machine: real processes that are stopped, starved, or really hung."""
+"""A hang of the adapter and a hang of the machine: real processes that are stopped, starved, or really hung."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_an_adapter_that_gets_no_processor_is_not_called_hung(tmp_path: Path) ->
 def test_an_adapter_that_sleeps_is_not_excused_by_a_crowd(tmp_path: Path) -> None:
     came = asked("for-ever", tmp_path)
     assert came is not None
-    # Where the kit itself did not come to run, nobody can know.
+    # Where the kit itself got no processor time, the cause is unknown.
     assert came.kind is Silence.HANG or "holdfast itself" in came.detail, came
 
 

@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 TOY = HERE.parent / "toycontract"
 # How long what was killed may take to be gone from the process table.
 GONE_S = 3.0
-# No run of the toy contract comes near to this, whatever the adapter does; more is a hang of the kit.
+# No run of the toy contract takes nearly as long, with any adapter; more is a hang of the kit.
 LIMIT_S = 120.0
 
 
@@ -40,7 +40,7 @@ class Outcome:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Verdict by case; silence follows after a colon: `no_verdict:hang`."""
+        """Verdict by case; the failure mode follows after a colon: `no_verdict:hang`."""
         found: dict[str, str] = {}
         for line in self.lines:
             if line["type"] == "verdict":
@@ -108,7 +108,7 @@ def verify(
     before: Sequence[str] = (),
     limit: float = LIMIT_S,
 ) -> Outcome:
-    """`holdfast verify` on one contract. Whatever the adapter does, nothing of the run may remain."""
+    """`holdfast verify` on one contract. For every behaviour of the adapter, nothing of the run may remain."""
     evidence = cwd / "run.jsonl"
     with temp_folder() as temp:
         words = ["verify", "--contract", contract, "--evidence", str(evidence), *options, "--", *adapter]

@@ -35,7 +35,7 @@ class Tombstone:
 
 @dataclass(slots=True)
 class Model:
-    """The state of whoever has seen all of these."""
+    """The state of a device that has imported all of these."""
 
     segments: Sequence[Segment]
     tombstones: Sequence[Tombstone]
@@ -43,7 +43,7 @@ class Model:
     events: dict[Triple, list[Record]] = field(default_factory=lambda: defaultdict(list))
 
     def shown(self) -> dict[str, set[tuple[Any, ...]]]:
-        """The rows of each list, those of events with the number that tells one content from another."""
+        """The rows of each list, those of events with the number that distinguishes their contents."""
         for segment in self.segments:
             for event in segment.batch.get("events", ()):
                 self.events[event["node_id"], event["session_id"], event["seq"]].append(event)

@@ -339,7 +339,7 @@ def test_what_two_objects_have_in_common_is_named(second: Mapping[str, Any], due
     made = [hx.encoded(make(**first)), hx.encoded(make(**{"nonce": "01" * 24, **second}))]
     assert derive("hx.common", made) == due
     assert derive("hx.common", [*made, None]) == ["error"]
-    # Where a key cannot be unwrapped nobody knows whose it is.
+    # If a key cannot be unwrapped, its owner is unknown.
     assert derive("hx.common", [*made, hx.encoded(make(label="x", key="11" * 32))]) == ["error"]
 
 

@@ -28,7 +28,7 @@ def seal(devices: Devices, number: int, payload: object, *, node: str = "a") -> 
 
 
 def place(devices: Devices, key: str, data: bytes) -> str:
-    """Put bytes where the store has them, whoever put them there."""
+    """Put bytes where the store has them, without a writer."""
     path = devices.parts.root / key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

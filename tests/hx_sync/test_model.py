@@ -1,4 +1,4 @@
-"""Whatever the order, the repetitions and the restarts: what a device shows is a function of the set of objects."""
+"""The state of a device is a function of the set of objects, for every order, repetition and restart."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.hx_sync.devices import NOW, VAULT, Devices, event, uuid
 LAYOUT = Layout("HXSync", VAULT.rpartition("/")[2])
 KEY = LAYOUT.tombstone(uuid(1))
 BUCKET = "objects"
-# Whose buckets a server of moto has where nobody says otherwise.
+# The default owner of the buckets on a server of moto.
 ACCOUNT = "123456789012"
 
 
@@ -110,7 +110,7 @@ def test_a_put_whose_answer_was_lost_is_known_again(client: Any) -> None:
 def test_every_page_is_listed_by_parts_of_the_path(client: Any) -> None:
     keys = sorted(LAYOUT.segment(uuid(1), uuid(number)) for number in range(1005))
     for key in keys:
-        # Over HTTP a thousand take ten seconds; it is their listing that is looked at.
+        # Over HTTP a thousand take ten seconds; only their listing is tested.
         get_backend("s3")[ACCOUNT]["aws"].put_object(BUCKET, key, b"")
     client.put_object(Bucket=BUCKET, Key=f"{LAYOUT.partials}/objects/x.hxseg.partial", Body=b"")
     client.put_object(Bucket=BUCKET, Key=f"{LAYOUT.objects}/x.hxseg.partial", Body=b"")

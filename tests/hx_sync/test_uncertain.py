@@ -1,4 +1,4 @@
-"""A commit of unknown outcome is looked for, and where it is not found nobody says that it did not happen."""
+"""A commit of unknown outcome is searched for. If it is not found, the answer still does not deny it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.hx_sync.devices import at, event, opened, uuid
 
 
 class Unsure(Index):
-    """Says after a commit that nobody knows, whether it happened or not."""
+    """Reports an unknown outcome after a commit, whether it happened or not."""
 
     happened = True
 
@@ -56,7 +56,7 @@ def test_what_is_not_found_may_have_been_done(tmp_path: Path) -> None:
         assert isinstance(devices.ask("import_object", node="a", key=key), Indeterminate)
         assert isinstance(devices.ask("import", node="a"), Indeterminate)
         assert isinstance(devices.ask("rebuild", node="a"), Indeterminate)
-        # It is in the store, and everybody else forgets.
+        # It is in the store, so all other devices forget.
         assert isinstance(devices.ask("forget", **FORGET), Indeterminate)
         assert len(devices.seen("objects")["objects"]) == 2
     with opened(tmp_path) as devices:

@@ -155,7 +155,7 @@ def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
         check_reasons(["SYNTAX"])
 
 
-# Beside the standard library, whose parser is strict where ours is, once it is told to be.
+# Beside the standard library, whose parser is as strict as ours with the right options.
 
 
 class StrangeError(ValueError):

@@ -90,7 +90,7 @@ def check_installed(scratch: Path, wheel: Path) -> None:
 
 
 def main() -> None:
-    """Build, look inside, install, run."""
+    """Build, inspect, install, run."""
     scratch = Path(sys.argv[1]).resolve()
     scratch.mkdir(parents=True, exist_ok=True)
     sdist, wheel = built(scratch)

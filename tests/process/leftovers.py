@@ -1,4 +1,4 @@
-"""Starts the command line in a temp folder of its own, and looks for what it left behind."""
+"""Starts the command line in a temp folder of its own, and searches for what it left behind."""
 
 from __future__ import annotations
 

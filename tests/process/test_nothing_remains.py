@@ -32,7 +32,7 @@ def in_flight(run: Run) -> bool:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
-    # Two workers, shut down by force because they ignore what they are told.
+    # Two workers, shut down by force because they ignore the request.
     some = ("-k", "shelf or concurrent", "--slow", "0.2", "--jobs", str(jobs))
     with running(*TOY, *some, *adapter(), cwd=tmp_path) as run:
         assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
@@ -68,7 +68,7 @@ def is_server(process: psutil.Process) -> bool:
 
 
 def assert_no_traces(before: set[Path]) -> None:
-    """PostgreSQL leaves sockets and the wheel lock files in /tmp unless it is told otherwise."""
+    """By default PostgreSQL leaves sockets in /tmp, and the wheel leaves lock files there."""
     assert traces() <= before
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong around a command, and whenever it is ended: a clear end, and nothing that stays behind."""
+"""For every error around a command and every moment of its end: a clear end, and no leftovers."""
 
 from __future__ import annotations
 

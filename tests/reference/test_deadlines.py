@@ -37,7 +37,7 @@ READY = (
 
 
 def limits(slow: str) -> dict[str, list[float]]:
-    """The limits of a reference that is told this factor."""
+    """The limits of a reference that runs with this factor."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITS], env={**os.environ, "HOLDFAST_SLOW": slow}, capture_output=True, check=True
     )

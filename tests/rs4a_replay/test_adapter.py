@@ -81,7 +81,7 @@ def test_a_whole_conversation_ends_with_status_zero(pipe: Pipe, sqlite: Launched
     assert [claim["contract"] for claim in hello["claims"]] == list(contract_names())
     opened = pipe.open(tmp_path, sqlite.ready.config)
     assert opened["outcome"] == "ok"
-    # Where the session's store is, for whoever looks at it from outside (docs/adapter-protocol.md).
+    # The place of the session's store, for an inspection from outside (docs/adapter-protocol.md).
     place = opened["value"]["surface"]
     assert schema.explain(schema.published_validator("surface"), place) is None
     assert (tmp_path / place["file"]).is_file()

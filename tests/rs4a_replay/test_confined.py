@@ -126,7 +126,7 @@ def test_after_a_killed_server_the_store_recovers_though_its_number_belongs_to_s
 def test_a_server_that_somebody_else_runs_on_the_folder_is_not_started_over(cluster: Launched, workdir: Path) -> None:
     desk = opened(cluster, workdir, FRESH)
     server = postmaster(workdir)
-    # Whoever holds no lock of ours may still run a server there.
+    # A process without our lock may still run a server there.
     for name in ("owner.lock", "server.lock"):
         (workdir / "rs4a-replay" / name).unlink()
     with pytest.raises(OpenError, match=f"process {server} is one"):

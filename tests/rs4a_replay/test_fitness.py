@@ -1,4 +1,4 @@
-"""A registrar does not start on a live surface that nobody has proven fit, nor on another one than was proven."""
+"""A registrar does not start on a live surface without a proof of fitness, nor with the proof of another surface."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _facts(**changes: Any) -> Edit:
 
 
 def _beyond(name: str) -> Edit:
-    """The server had come further when it was looked at than it has now."""
+    """The server was further ahead at the inspection than it is now."""
     return lambda proof: proof["server"]["facts"].update({name: str(10**15)})
 
 

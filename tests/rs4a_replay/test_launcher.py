@@ -75,7 +75,7 @@ def test_the_server_dies_with_a_launcher_that_was_killed(tmp_path: Path) -> None
     while any(is_running(pid) for pid in ready["processes"]) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not any(is_running(pid) for pid in ready["processes"])
-    # Its folder is what the kit's janitor is told about; here nobody else removes it.
+    # The kit's janitor normally removes its folder; here the test must.
     for path in ready["paths"]:
         shutil.rmtree(path)
 

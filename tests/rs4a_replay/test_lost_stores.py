@@ -1,4 +1,4 @@
-"""A store that cannot be asked: refused or left open, in time, never taken for one in which nothing was seen yet."""
+"""A store that cannot be read: refused or left open, in time, never taken for an empty store."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def server_processes(workdir: Path) -> list[int]:
 
 @contextmanager
 def stopped(processes: list[int]) -> Iterator[None]:
-    """As a machine that hangs: the sockets are open, and nobody answers."""
+    """As a machine that hangs: the sockets are open, and no answer comes."""
     for each in processes:
         os.kill(each, signal.SIGSTOP)
     try:
@@ -280,7 +280,7 @@ def test_a_commit_without_an_answer_is_open_and_resolved_once_the_database_is_ba
         registering.join()
         assert time.monotonic() - released < OP_S
     (answer,) = answers
-    # A line that is cut shows before the COMMIT leaves on it; one on which nobody answers does not.
+    # A line that is cut shows before the COMMIT leaves on it; one without answers does not.
     assert isinstance(answer, Indeterminate) or (lost is killed and isinstance(answer, Refused))
     if lost is killed:
         desk.session.close()

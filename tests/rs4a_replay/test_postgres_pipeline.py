@@ -1,4 +1,4 @@
-"""Several statements in one message: what fails, what stays behind, and what a lost connection looks like."""
+"""Several statements in one message: what fails, what stays behind, and how a lost connection shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody else wrote is read without ever waiting for it, and never without a limit."""
+"""Files from other sources are read without a wait, and never without a limit."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_the_good_submission_fits_and_one_with_a_member_too_many_does_not(*, wan
     assert VALIDATORS["register"].is_valid(sent) is wanted
 
 
-# What answers and observations are made of: numbers, lists, records whose members nobody has named, one of several.
+# What answers and observations are made of: numbers, lists, records whose members are not declared, one of several.
 PARTS: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from(
         [

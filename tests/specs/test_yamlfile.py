@@ -1,4 +1,4 @@
-"""YAML as holdfast reads it: what JSON can say, and nothing that reads otherwise than it looks."""
+"""YAML as holdfast reads it: the values of JSON, and no text whose value differs from its appearance."""
 
 from __future__ import annotations
 

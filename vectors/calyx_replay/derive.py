@@ -1,4 +1,4 @@
-"""Envelopes, keys and forgeries of `calyx-replay`, computed as the contract words them (methods.yaml, `$defs/bytes`).
+"""Envelopes, keys and forgeries of `calyx-replay`, computed from the contract (methods.yaml, `$defs/bytes`).
 
 Bytes travel as base64url without padding. A sender is named by a label; its Ed25519 seed is the SHA-256 of that label.
 The canonical form is written out here (RFC 8785), and so is what a forger does to a signature.
@@ -95,7 +95,7 @@ def replay_key(envelope: str) -> str:
 
 
 def _message(parts: Mapping[str, Any]) -> bytes:
-    """What is signed: everything but the signature."""
+    """The signed bytes: all members but the signature."""
     return canonical({name: part for name, part in parts.items() if name != "signature"}).encode("utf-8")
 
 
@@ -141,7 +141,7 @@ def _parts(of: str) -> dict[str, Any]:
 
 
 def variant(asked: Mapping[str, str]) -> str:
-    """Another spelling of an envelope: {envelope, how}. What it says is the same, or would be to a lenient reader."""
+    """Another spelling of an envelope: {envelope, how}. Its meaning is the same, at least to a lenient reader."""
     how = asked["how"]
     if how not in _VARIANTS:
         raise ValueError(f"no variant is called {how!r}; known: {', '.join(_VARIANTS)}")
@@ -288,7 +288,7 @@ def _other(path: str, value: Any, at: str) -> str:
 
 
 def _checked(derivation: Callable[[Any], str]) -> Callable[[Any], str]:
-    """What a value lacks, or holds of a wrong kind, is a ValueError as everywhere."""
+    """A missing member, or one of a wrong kind, is a ValueError as everywhere."""
 
     def checked(value: Any) -> str:
         try:

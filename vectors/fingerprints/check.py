@@ -1,4 +1,4 @@
-"""Whether fingerprints tell requests apart: no two distinct requests share one, and no equal ones differ."""
+"""Checks that fingerprints distinguish requests: distinct requests have distinct ones, equal requests equal ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Finding:
 
 
 class IncompleteError(Exception):
-    """The rows cannot show anything: a key is missing, or there were no two rows to distinguish."""
+    """The rows prove nothing: a key is missing, or there were no two rows to compare."""
 
 
 def check(batches: Iterable[pa.RecordBatch]) -> list[Finding]:

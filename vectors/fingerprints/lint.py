@@ -1,4 +1,4 @@
-"""What can be wrong with committed fingerprint vectors. Each check returns problems as text and stops at none."""
+"""Checks of the committed fingerprint vectors. Each returns problems as text and does not stop at the first."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _clause(record: Fingerprint) -> Iterable[str]:
 
 
 def _sameness(records: Sequence[Fingerprint], by_id: dict[str, Fingerprint]) -> Iterable[str]:
-    """Records share a fingerprint if they say so, and only then."""
+    """Check that records share a fingerprint exactly if they declare it."""
     first: dict[tuple[str, str], Fingerprint] = {}
     for record in records:
         if record.sha256 is None:

@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-# What a fingerprint function is: a request in, hexadecimal digits out.
+# A fingerprint function: a request in, hexadecimal digits out.
 Fingerprinter = Callable[[Mapping[str, Any]], str]
 
 

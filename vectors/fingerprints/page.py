@@ -1,4 +1,4 @@
-"""How fingerprint records are written down: requests as they are, beside the bytes that are hashed for them."""
+"""The notation of fingerprint records: literal requests, beside the bytes that are hashed for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.vectors.fingerprints.record import Fingerprint
 
 @dataclass(frozen=True, slots=True)
 class RequestPage:
-    """A contract, and what the ids of its records begin with; names are ids without it."""
+    """A contract, and the prefix of the ids of its records; names are ids without the prefix."""
 
     contract: str
     prefix: str

@@ -1,6 +1,6 @@
 """Requests that are distinct or equal by construction: a base request, and changes of one field each.
 
-A generated request is kept as its *fields*: the values that a key is of, in their normal form. Beside them stands one
+A generated request is kept as its *fields*: the values that a key covers, in their normal form. Beside them stands one
 spelling of the request. Which requests are equal is read from the fields alone, so it does not depend on any code that
 normalises, canonicalises or hashes.
 """
@@ -41,13 +41,13 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A request: its fields in normal form, and how it is spelt."""
+    """A request: its fields in normal form, and its spelling."""
 
     fields: Mapping[str, str]
     request: Mapping[str, Any]
 
 
-# Texts that try separators, escapes and borders: what a framing without care would mix up.
+# Texts with separators, escapes and borders, which a careless framing would confuse.
 _TEXTS = (
     "a",
     "ab",
@@ -124,7 +124,7 @@ def rs4a_base(draw: Draw, number: int) -> dict[str, str]:
 
 
 def mesh_mutated(fields: Mapping[str, str], field: str, draw: Draw) -> dict[str, str]:
-    """The fields with `field` changed to another value. A border `a/b` moves what it can from one to the next."""
+    """The fields with `field` changed to another value. A border `a/b` moves characters from one field to the next."""
     if field == "destination_ref/reply_to":
         return _moved_reply(fields, draw)
     value = fields[field]
@@ -166,7 +166,7 @@ def rs4a_mutated(fields: Mapping[str, str], field: str, draw: Draw) -> dict[str,
 
 
 def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
-    """A request with these fields. Ways from 1 on spell what has several spellings otherwise."""
+    """A request with these fields. Ways from 1 on use another spelling of the fields that have several."""
     request: dict[str, Any] = {
         "envelope_version": int(fields["envelope_version"]),
         "destination_kind": fields["destination_kind"],
@@ -190,7 +190,7 @@ def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
 
 
 def rs4a_spelt(fields: Mapping[str, str], way: int) -> Drawn:
-    """A submission with these fields; what no key is of differs from way to way as well."""
+    """A submission with these fields. Members that no key covers differ from way to way as well."""
     target, artifact, deployed = fields["canonical_target"], fields["artifact_hash"], fields["deployed_artifact_hash"]
     if way > 0:
         scheme, _, rest = target.partition("://")

@@ -1,4 +1,4 @@
-"""The rows of mutated requests, one at a time: what is generated, what is changed, and which rows are equal.
+"""The rows of mutated requests, one at a time: the base, the change, and which rows are equal.
 
 Rows come in blocks: a base request of each contract, its other spellings, and each of its fields changed once.
 """
@@ -80,7 +80,7 @@ BLOCK_ROWS = len(_BLOCK)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request and what it is: `base` is the number of its block, `field` what was changed, empty for the base.
+    """One request and its origin: `base` is the number of its block, `field` what was changed, empty for the base.
 
     Two rows of one key have the same `identity` exactly if their requests are equal in what the key covers.
     """

@@ -1,4 +1,4 @@
-"""The committed vectors of the envelope, and what can be wrong with them (`data/objects.json`)."""
+"""The committed vectors of the envelope, and their checks (`data/objects.json`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.vectors.hx_sync.objects import format as envelope
 from holdfast.vectors.hx_sync.objects.drafts import encoded
 
 DATA = "objects.json"
-# Nothing here makes the file: its vectors come from elsewhere.
+# No code here makes the file: its vectors come from another source.
 OTHERS = frozenset({DATA})
 KINDS = ("chacha20-block", "chacha20", "poly1305", "poly1305-key", "hchacha20", "aead", "object", "refused")
 
@@ -62,7 +62,7 @@ def problems() -> Iterable[str]:
 
 
 def lint_envelopes(vectors: Sequence[Record]) -> Iterable[str]:
-    """Every problem: of names and kinds, and of what does not come out as the vector has it."""
+    """Every problem of names and kinds, and every result that differs from the vector."""
     for name, times in Counter(record["name"] for record in vectors).items():
         if times > 1:
             yield f"{name}: {times} vectors are called that"

@@ -1,7 +1,7 @@
-"""Objects, keys and digests of `hx-sync`, computed as the contract words them (specs/hx-sync/methods.yaml).
+"""Objects, keys and digests of `hx-sync`, computed from the text of the contract (specs/hx-sync/methods.yaml).
 
-Bytes travel as base64url without padding. A label fixes what is random elsewhere: the key of an object, its nonces and
-its ids are SHA-256 of it, so that all implementations seal the same bytes.
+Bytes travel as base64url without padding. A label fixes the values that are random elsewhere: the key of an object, its
+nonces and its ids are SHA-256 of it, so that all implementations seal the same bytes.
 """
 
 from __future__ import annotations
@@ -112,11 +112,12 @@ def common(objects: list[str | None]) -> list[str]:
 
 
 def published(asked: Mapping[str, Any]) -> list[str]:
-    """What of an object is not as one that is published has to be: {object, type, key?} -> sorted words.
+    """The parts of an object that break the rules of publishing: {object, type, key?} -> sorted words.
 
-    There are none if all is. Stricter than who reads may be: `prelude` (magic and version), `type` (not the one that is
-    asked for), `members` (more or fewer in the header than its type has), `values` (one of them is not of its kind, or
-    differs from the prelude), `header` and `payload` (not the RFC 8785 form), `error` (it does not open).
+    The list is empty if all parts are right. Stricter than a reader may be: `prelude` (magic and version), `type` (not
+    the one that is asked for), `members` (more or fewer in the header than its type has), `values` (one of them is not
+    of its kind, or differs from the prelude), `header` and `payload` (not the RFC 8785 form), `error` (it does not
+    open).
     """
     known(asked, frozenset({"object", "type", "key"}), "what was published")
     try:
@@ -147,7 +148,7 @@ def stored(asked: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _above(path: str) -> list[str]:
-    """The folders that a path goes through."""
+    """The parent folders of a path."""
     parts = path.split("/")
     return ["/".join(parts[:length]) for length in range(1, len(parts))]
 
@@ -161,15 +162,15 @@ def _ways(path: str) -> list[str]:
 _TMP = "tmp"
 _KINDS = ("objects/segments", "objects/blobs", "objects/tombstones", "objects/manifests")
 _VAULT = f"HXSync/vaults/{VAULT_ID}"
-# Folders that may be there before anything is.
+# Folders that may be there before any object.
 _LAYOUT = {*_above(f"{_VAULT}/x"), *(f"{_VAULT}/{way}" for way in (_TMP, "objects", *_KINDS))}
 
 
 def opened(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What an object says: {object, key?} -> {error, header, payload, object_key}.
+    """The content of an object: {object, key?} -> {error, header, payload, object_key}.
 
-    Of a blob the payload is its plain bytes. Where it does not open, `error` says why and the others are null. What
-    its header says is not held to the contract.
+    Of a blob the payload is its plain bytes. Where it does not open, `error` says why and the others are null. The
+    header is not checked against the contract.
     """
     known(asked, frozenset({"object", "key"}), "what is opened")
     master = key_of(asked)
@@ -212,7 +213,7 @@ def key(asked: Mapping[str, Any]) -> str:
     return f"HXSync/vaults/{asked.get('vault_id', VAULT_ID)}/objects/{below[asked['type']]}"
 
 
-# What the index must hold
+# The expected content of the index
 
 
 def digest(asked: Mapping[str, Any]) -> str:
@@ -243,7 +244,7 @@ def leaks(asked: Mapping[str, Any]) -> list[str]:
 
 
 def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What a value lacks, or holds of a wrong kind, is a ValueError as everywhere."""
+    """A missing member, or one of a wrong kind, is a ValueError as everywhere."""
 
     def checked(value: Any) -> Any:
         try:

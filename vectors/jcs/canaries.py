@@ -1,7 +1,6 @@
-"""Whether a text or a secret can be read somewhere, in any of the spellings that programs give to bytes.
+"""Searches for a text or a secret, in all spellings that programs commonly use for bytes.
 
-A canary is a text, or bytes as {bytes: base64url without padding}. What was compressed or encrypted is not found
-through.
+A canary is a text, or bytes as {bytes: base64url without padding}. Compressed or encrypted data is not searched.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-# A shorter one would be met by chance.
+# A shorter one would occur by chance.
 _SHORTEST = 6
 _BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
 
@@ -36,7 +35,7 @@ def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
 
 
 def spellings(canary: Any) -> list[bytes]:
-    """What is searched: the bytes, in hexadecimal, as base64 wherever in the encoded bytes they began.
+    """The searched spellings: the bytes, in hexadecimal, as base64 for each position where they can begin.
 
     A text is also searched in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
     less than six bytes.
@@ -63,7 +62,7 @@ def _secret(canary: Any) -> bytes:
 
 def _in_base64(data: bytes) -> Iterator[bytes]:
     for before in range(3):
-        # What depends on the bytes before and behind is cut off, and any padding with it.
+        # Digits that depend on neighbouring bytes are cut off, and any padding with them.
         first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(bytes(before) + data)[first:last]

@@ -1,4 +1,4 @@
-"""The request fingerprint of `mesh-delivery`, computed from a request as its specification words it (section 4.4).
+"""The request fingerprint of `mesh-delivery`, computed from a request by the text of its specification (section 4.4).
 
 SHA-256 over seven fields with one zero byte between them. What a request is: the arguments of the contract's method
 `fingerprint`, with `meta` and `body` as base64url.

@@ -1,4 +1,4 @@
-"""The two keys of `rs4a-replay`, computed from a submission as the contract words them (RS4A-07 section 1).
+"""The two keys of `rs4a-replay`, computed from a submission by the text of the contract (RS4A-07 section 1).
 
 A key is the SHA-256 over the RFC 8785 form of an array of strings, the domain tag first. Which fields, in which order,
 and which tag are read from the contract; the normal form of a target and the array text are written out here.

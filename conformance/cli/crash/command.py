@@ -42,9 +42,9 @@ _SLOWER = 10.0
 _FURTHER = 16
 # The time counts from the start of the process, if that was not longer ago.
 _MOST_START = 1.0
-# Pictures are drawn until so much of the time behind its end.
+# Crash states are generated until this share of the time after the end.
 _DRAWN_LATE = 0.05
-# More than the tries so far say, for those to come may take longer.
+# A margin over the tries so far, because later ones may take longer.
 _MARGIN = 1.25
 # A disk becomes full by pages of 4,096 bytes, so for it a value has so many characters.
 _LARGE = 2000
@@ -84,7 +84,7 @@ _LAYERS: dict[str, Layer] = {
     "slow": Layer.SLOW,
 }
 _TRACED = frozenset(name for name, layer in _LAYERS.items() if layer in RECORDED)
-# What is taken away while it works: these do not begin with what a finished run has left.
+# Faults that remove something during the work: these do not start from the state of a finished run.
 _BY_THEMSELVES = frozenset({Layer.FULL, Layer.DOWN, Layer.SLOW})
 
 
@@ -191,19 +191,19 @@ def _start_took() -> float:
 
 
 def _each(option: str, values: Sequence[str] | None) -> list[str]:
-    """An option that is repeated, as words of a command line."""
+    """A repeated option, as arguments of a command line."""
     return [word for value in values or () for word in (option, value)]
 
 
 class _Running:
-    """Runs all layers to their floors, one after the other, and shares the time that is left among them.
+    """Runs all layers to their floors, one after the other, and shares the remaining time among them.
 
-    What the first could not begin with the others do not wait for again.
+    If the first layer could not start the store, the others do not wait for it again.
     """
 
     def __init__(self, store: _Store, format_: Format, unable: str, deadline: Deadline) -> None:
         self._store, self._format, self._unable, self._deadline = store, format_, unable, deadline
-        # Why the run in which nothing goes wrong could not be recorded, and why there is none without the tracer.
+        # Why the run without faults could not be recorded, and why there is none without the tracer.
         self._unrecorded: tuple[str, ...] = ()
         self._unfinished: tuple[str, ...] = ()
 
@@ -213,7 +213,7 @@ class _Running:
         trials = [one for one in begun.values() if isinstance(one, Trial)]
         while not is_least and self._deadline.left and (going := [one for one in trials if not one.is_over]):
             for place, trial in enumerate(going):
-                # What one leaves the others have.
+                # The others get the time that one layer leaves.
                 self._go_on(trial, self._deadline.left / (len(going) - place))
         return [one.report() if isinstance(one, Trial) else one for one in begun.values()]
 
@@ -268,7 +268,7 @@ def _needed(reports: Sequence[Report], seconds: float) -> float | None:
 def _conclusion(
     reports: Sequence[Report], status: Exit, wanted: Sequence[str], left_out: Sequence[str], needed: float | None
 ) -> str:
-    """What all of it comes to, in a sentence."""
+    """The overall result, in a sentence."""
     if status is Exit.FAIL_OPEN:
         return "promises were broken"
     if status is Exit.OK:
@@ -344,7 +344,7 @@ def _timeline(layer: Layer, finding: Finding, *, until: Deadline) -> str | None:
 
 
 def _state(report: Report) -> str:
-    """What was found, as the table has it, with its colour."""
+    """The finding as a cell of the table, with its colour."""
     found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
     if found:
         return f"[bold red]{found}[/]"

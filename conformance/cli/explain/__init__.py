@@ -1,1 +1,1 @@
-"""`holdfast list` and `holdfast explain`: what the contracts hold, and the pages of docs/ made from them."""
+"""`holdfast list` and `holdfast explain`: the content of the contracts, and the pages of docs/ made from them."""

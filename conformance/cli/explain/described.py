@@ -1,4 +1,4 @@
-"""What there is to say of a contract, a clause, a case, a method or a reason, as plain JSON (explain.schema.json)."""
+"""The description of a contract, a clause, a case, a method or a reason, as plain JSON (explain.schema.json)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARTS = ("summary", "parameters", "keys", "decision_order", "states", "transiti
 
 
 def written(contract: Contract) -> Mapping[str, Any]:
-    """What contract.yaml says, as it is written there."""
+    """The text of contract.yaml, unchanged."""
     found: Mapping[str, Any] = read_yaml(contract_folders()[contract.name] / "contract.yaml")
     return found
 
@@ -182,7 +182,7 @@ def _script(case: Case) -> dict[str, Any]:
 
 
 def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
-    """What is done, during which work, and how it is judged."""
+    """The fault, its workload, and how the result is judged."""
     workload = contract.workloads[fault.workload]
     return _plain(
         {
@@ -200,6 +200,6 @@ def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
 
 
 def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is of the parts, as plain JSON."""
+    """The parts that are present, as plain JSON."""
     plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
     return plain

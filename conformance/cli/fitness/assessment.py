@@ -27,7 +27,7 @@ from holdfast.conformance.fitness.target import holds_secret
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
 
-# The statement that counts is the last one, and mostly the one before it says what it looks at; the proof has all.
+# The last statement decides, and the one before it mostly names what it inspects. The proof has all of them.
 _TRIED_SHOWN = 2
 _LONGEST_SHOWN = 400
 _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPROVEN: "yellow"}
@@ -35,7 +35,7 @@ _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPR
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line asks for. `beyond` is what stood there besides one DSN."""
+    """The arguments of the command. `beyond` are those besides one DSN."""
 
     dsn: str
     names: Names
@@ -51,9 +51,9 @@ class Asked:
 
 
 def assess_and_print(asked: Asked) -> Exit:
-    """Do it and print it. Ends the command where the question cannot be asked."""
+    """Assess and print the result. Ends the command if the assessment is impossible."""
     if asked.beyond:
-        # Not shown: who quotes badly gives half a DSN here.
+        # Not shown: with wrong quotes this may be a half of a DSN.
         stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
     _must_hold_no_secret(asked)
     for option, path in (("--json", asked.json), ("--html", asked.html)):
@@ -68,7 +68,7 @@ def assess_and_print(asked: Asked) -> Exit:
     live = (asked.live_dsn or asked.dsn) if asked.probe_live else None
     if live is not None:
         err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
-    # The moment before anything is looked at, so that a proof is never younger than its evidence.
+    # The moment before the first inspection, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
     try:
         assessment = assess(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
@@ -108,15 +108,15 @@ def _must_hold_no_secret(asked: Asked) -> None:
             )
 
 
-# A text for a command line, and no more of it than a nonce needs.
+# A text for a command line, not longer than a nonce needs.
 _CHALLENGE = re.compile(r"[ -~]{1,256}")
-# With what SQLite names the files beside a database, and what a database begins with.
+# The suffixes of SQLite's files beside a database, and the first bytes of a database.
 _BESIDE = ("-wal", "-shm", "-journal")
 _DATABASE = b"SQLite format 3\0"
 
 
 def _must_be_ours(asked: Asked) -> None:
-    """Nothing is written over what is looked at, nor over what says how."""
+    """Check that the output does not overwrite the inspected files or the policy."""
     written = [(option, path) for option, path in (("--json", asked.json), ("--html", asked.html)) if path is not None]
     for option, path in written:
         if any(path.name.endswith(ending) for ending in _BESIDE):
@@ -134,7 +134,7 @@ def _begins(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(len(_DATABASE))
     except OSError:
-        # What cannot be read is not written over by mistake: writing will say what is in the way.
+        # A file that cannot be read is not overwritten by mistake: the write itself will report the obstacle.
         return b""
 
 

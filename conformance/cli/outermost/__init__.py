@@ -1,1 +1,1 @@
-"""The outermost place: signals, streams, what an older run left, and the exit status of every command."""
+"""The entry of every command: signals, streams, files of an older run, and the exit status."""

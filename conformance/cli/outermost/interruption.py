@@ -1,4 +1,4 @@
-"""Signals that end the kit: each does what Ctrl-C does, so that what runs is ended in order and cleaned up."""
+"""Signals that end the kit: each acts as Ctrl-C, so that running children are ended in order and cleaned up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _interrupted = False
 def catch() -> None:
     """Let each of these signals interrupt this process."""
     for number in ENDING:
-        # What is ignored stays ignored: nohup, and jobs in the background of a shell.
+        # Ignored signals stay ignored: nohup, and jobs in the background of a shell.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 

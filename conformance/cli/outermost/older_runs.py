@@ -1,7 +1,7 @@
-"""The first thing that `holdfast verify` does: nothing that an older run left stands for the run that begins.
+"""The first step of `holdfast verify`: no file of an older run can be taken for one of the new run.
 
-The options are not parsed yet, and may be misspelt. So every word that names a file of evidence or a JUnit file of
-holdfast's is taken for a place of output: `verify` reads neither.
+The options are not parsed yet, and may be misspelt. So every argument that names a file of evidence or a JUnit file of
+holdfast is taken for an output: `verify` reads neither.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.reports.earlier import EarlierError, set_aside, set_results_aside
 
-# Where evidence goes if nothing is said.
+# The default place of evidence.
 EVIDENCE = os.path.join("holdfast-out", "run.jsonl")
 
 
@@ -22,7 +22,7 @@ def of_vectors(name: str) -> str:
 
 
 def set_aside_earlier(words: Sequence[str]) -> str:
-    """Set aside what the run that these words ask for would replace. Returns what could not be set aside and why.
+    """Set aside the files that the run of this command line would replace. Returns what could not be set aside and why.
 
     `words` is the command line without the program. Other commands than `verify` and `vectors verify` write no
     evidence, and `--help` runs nothing.
@@ -43,7 +43,7 @@ def set_aside_earlier(words: Sequence[str]) -> str:
     else:
         return ""
     problems = []
-    # A folder may hold anything, so only what is asked for as one of Allure is looked into.
+    # A folder may hold any files, so only the folder of the Allure option is inspected.
     folders = [word for option, word in named if option.startswith("--al")]
     for step, places in ((set_aside, files), (set_results_aside, folders)):
         for place in dict.fromkeys(places):
@@ -58,7 +58,7 @@ def set_aside_earlier(words: Sequence[str]) -> str:
 
 
 def _named(own: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Every word that may be the value of an option, behind that option."""
+    """Every argument that may be the value of an option, with that option."""
     for before, word in zip(("", *own), own, strict=False):
         option, found, value = word.partition("=")
         if word.startswith("-") and found:
@@ -72,7 +72,7 @@ def _is_file_name(word: str) -> bool:
 
 
 def _beside_mismatches(named: Sequence[tuple[str, str]], adapter: Sequence[str]) -> Iterator[str]:
-    """Where `vectors verify` writes evidence if nothing is said."""
+    """The default place of the evidence of `vectors verify`."""
     folders = [word for option, word in named if option == "--out"]
     folders += [of_vectors(word) for option, word in named if option == "--sdk"]
     folders += [of_vectors(os.path.basename(word)) for word in adapter[:1]]

@@ -21,11 +21,11 @@ from holdfast.conformance.verdict import Exit, gravest
 from holdfast.servers.janitor import JanitorLostError
 from holdfast.servers.lacking import TOO_LITTLE
 
-# What typer has for wrong words on the command line; click is within typer or beside it, as its version goes.
+# The exception of typer for a wrong command line. click is a part of typer or beside it, depending on the version.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]
-# The disk gave out: what there was to say is not written down.
+# The disk is full or failed: the result is not written.
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
-# What Python says where a thread or a library finds no memory.
+# Python's messages where a thread or a library has no memory.
 _NO_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map segment", "can't allocate")
 
 
@@ -50,7 +50,7 @@ def run() -> int:
 def _status() -> int:
     try:
         command = get_command(app)
-        # As typer would by itself, but for the statuses and the words at the end of it.
+        # The same as typer by itself, except for the exit statuses and the messages at the end.
         with command.make_context("holdfast", sys.argv[1:]) as context:
             command.invoke(context)
     except typer.Exit as ended:
@@ -63,7 +63,7 @@ def _status() -> int:
 
 
 def _status_of(error: BaseException) -> int:
-    """Say what went wrong, and the status that it ends with."""
+    """Report the error, and return the exit status."""
     try:
         if isinstance(error, _WRONG_WORDS):
             _wrong_words(error)
@@ -94,7 +94,7 @@ def _stop_for(error: BaseException) -> NoReturn:
         if isinstance(error.filename, str) or not current_folder():
             where = what if isinstance(error.filename, str) else "the working directory"
             stop(Exit.USAGE, f"{where} cannot be used: {why}; name a place that is there and that you may use")
-    # A defect of the kit must not look like a result about the adapter.
+    # A defect of the kit must not be taken for a result about the adapter.
     for part in traceback.format_exception(error):
         for line in part.splitlines():
             say(line, who="")
@@ -102,7 +102,7 @@ def _stop_for(error: BaseException) -> NoReturn:
 
 
 def _wrong_words(error: Exception) -> NoReturn:
-    """Words on the command line that are not what was expected."""
+    """Unexpected arguments on the command line."""
     context = getattr(error, "ctx", None)
     said = getattr(error, "format_message", error.__str__)()
     path = "holdfast" if context is None else context.command_path

@@ -1,4 +1,4 @@
-"""Standard output and standard error as the kit writes them: any text fits, no line is a command, no loss is missed."""
+"""Standard output and standard error as the kit writes them: any text fits, no line is a command, losses are found."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`holdfast vectors`: canonicalisation vectors (RFC 8785), and what SDKs make of them."""
+"""`holdfast vectors`: canonicalisation vectors (RFC 8785), and the results of SDKs on them."""

@@ -1,4 +1,4 @@
-"""What failed jobs of Spark say, in a line that tells most: Java's own words, and the end of a worker's traceback."""
+"""The causes of failed jobs of Spark in one line: Java's own message, and the end of a worker's traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# Of a failure, so many of its causes are looked at, and so much of the words of each is shown.
+# The number of causes that are read of a failure, and the length of the shown text of each.
 _MOST_CAUSES = 20
 _MOST_WORDS = 500
 _TRACEBACK = "Traceback (most recent call last)"
@@ -39,7 +39,7 @@ def _is_of_spark(error: Exception) -> bool:
 
 def _words(error: Exception) -> str:
     said: list[str] = []
-    # If the JVM is gone, so are its words.
+    # After the end of the JVM its messages are lost.
     with contextlib.suppress(Exception):
         java = _java(error)
         said.append(_first_line(str(error) if java is None else str(java.toString())))
@@ -48,7 +48,7 @@ def _words(error: Exception) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """The line that says most: of what began it, and of a worker's traceback the end."""
+    """The most useful line: of the first cause, and of the end of a worker's traceback."""
     java = _java(error)
     for _ in range(_MOST_CAUSES):
         deeper = None if java is None else java.getCause()
@@ -61,7 +61,7 @@ def _cause(error: Exception) -> str:
 
 
 def _java(error: Exception) -> Any:
-    """What Java threw, if it did; pyspark hides it in what it raises itself."""
+    """The exception of Java, if there is one; pyspark hides it in its own exception."""
     from py4j.protocol import Py4JJavaError
 
     return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)

@@ -34,7 +34,7 @@ def answer_text(answer: Answered) -> str:
     """An answer in one line."""
     if answer.status.value == "canonical":
         return shown(answer.body)
-    # Words of a runner: a line of its own would look like one of the report.
+    # The text of a runner. A line of its own could be taken for a line of the report.
     words = answer.body.decode("utf-8", "replace")[:200]
     return f"{answer.status.value}: {''.join(one if one.isprintable() else ascii(one)[1:-1] for one in words)}"
 

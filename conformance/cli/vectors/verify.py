@@ -117,7 +117,7 @@ def place_of(path: Path) -> Place:
 
 
 def recorded(result: Result, place: Place) -> Exit:
-    """Write the evidence; what cannot be written down is not proven."""
+    """Write the evidence. A result that cannot be written is not proven."""
     try:
         return record(result, place)
     except (EvidenceError, OSError) as error:

@@ -186,7 +186,7 @@ def _gaps(what: str, shown: Sequence[str], real: Sequence[str]) -> Iterator[str]
 
 
 def _program() -> list[str]:
-    """How this program was started, in the words that start it again from here."""
+    """The command line that starts this program again from here."""
     started, installed = Path(sys.argv[0]), Path(sys.executable).with_name("holdfast")
     as_module = started.name == "__main__.py"
     script = installed if as_module else started

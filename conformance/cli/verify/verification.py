@@ -103,7 +103,7 @@ class Verification:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
-        """A process of xdist ended: note what it saw of its adapter."""
+        """A process of xdist ended: note what it observed of its adapter."""
         self._identity.saw(getattr(node, "workeroutput", {}).get(LOADED, ()))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -1,4 +1,4 @@
-"""Bugs of calyx-replay: what was acknowledged and is not kept, or not yet (CALYX-ALG-3 and -11)."""
+"""Bugs of calyx-replay: an acknowledged envelope is not stored, or not yet durable (CALYX-ALG-3 and -11)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.reference_impl.sqlite import SYNCHRONOUS_FULL
 
 class CommitForgotten(Store):
     def commit(self, connection: sqlite3.Connection) -> None:
-        # What is left open is rolled back by the next who uses the connection.
+        # The next use of the connection rolls back the open transaction.
         self.roll_back(connection)
 
 
@@ -62,7 +62,7 @@ class HeldInMemory(Store):
 
 
 class Unsynced(Store):
-    """A connection that does not wait for the disk, and a check that does not mind."""
+    """A connection that does not wait for the disk, and a check that accepts it."""
 
     level = "NORMAL"
 

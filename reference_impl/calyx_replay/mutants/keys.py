@@ -126,7 +126,7 @@ class CodecKnowsStore(Service):
             with self._parts.store.reading(Purpose.OBSERVE) as connection:
                 self._parts.codec.prefix = repr(connection.execute("SELECT sql FROM sqlite_schema").fetchall()).encode()
         except StoreError:
-            # What cannot be asked is refused later.
+            # A store that cannot be read is refused later.
             return
 
 

@@ -69,7 +69,7 @@ class FileNameTrusted(Migration):
         return super().check(msg_id, raw, now=now)
 
 
-# What becomes of an envelope
+# The treatment of an envelope
 
 
 class KeyOfMsgId(Migration):
@@ -110,7 +110,7 @@ class InPieces(Migration):
         return taken
 
 
-# What becomes of an id without envelope
+# The treatment of an id without envelope
 
 
 class UnmigratedKeyed(Migration):
@@ -147,7 +147,7 @@ class BlockedForEver(Mailbox):
         super().guard_blocked(connection, envelope, datetime.min.replace(tzinfo=timestamp.tzinfo))
 
 
-# What becomes of the list
+# The treatment of the list
 
 
 class BackupRemoved(Migration):

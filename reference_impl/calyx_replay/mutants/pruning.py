@@ -1,4 +1,4 @@
-"""Bugs of calyx-replay: what is forgotten, and when (CALYX-PRN-*)."""
+"""Bugs of calyx-replay: which records a prune removes, and when (CALYX-PRN-*)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class EmptiedAndRefilled(Store):
     def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
         removed = super().delete_before(connection, cutoff)
         young = self.rows(connection)
-        # "Faster than a DELETE that looks at every row": the table is emptied, and the young ones are put back.
+        # "Faster than a DELETE that reads every row": it empties the table and inserts the young rows again.
         connection.execute("DELETE FROM replay_state")
         connection.execute("COMMIT")
         connection.execute("BEGIN IMMEDIATE")
@@ -155,7 +155,7 @@ class CommandLineIdle(CommandLine):
             return super().run(arguments, now=now)
         settings = load_settings(self._config)
         cutoff = written(now - settings.retention)
-        # It counts what it would remove, tells it, and ends.
+        # It counts the rows that it would remove, reports the count, and ends.
         with contextlib.closing(sqlite3.connect(Location(self._root, settings).database)) as connection:
             (old,) = connection.execute("SELECT count(*) FROM replay_state WHERE seen_at < ?", (cutoff,)).fetchone()
         return {"status": 0, "output": f"removed {old}\n"}

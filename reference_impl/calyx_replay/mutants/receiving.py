@@ -21,18 +21,18 @@ from holdfast.reference_impl.failpoints import AbortedError
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
-# One transaction for all of it, and what the store itself refuses
+# One transaction for all of it, and the refusals of the store itself
 
 
 class PlacesItsOwn(Mailbox):
-    """Its transactions are others than those of the reference, so it says itself where its failpoints are."""
+    """Its transactions differ from those of the reference, so it reaches its failpoints itself."""
 
     def reach(self, point: Point) -> None:
         """The failpoints of the session take its place (`failpoints.PlacesItsOwn`)."""
 
 
 class CheckedBefore(PlacesItsOwn):
-    """Looks for the key in a transaction that is over when the row is written."""
+    """Searches the key in one transaction and writes the row in another."""
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         with self._store.reading(Purpose.RECEIVE) as connection:
@@ -101,7 +101,7 @@ class DeliveredFirst(PlacesItsOwn):
 
 
 class SeenInMemory(Store):
-    """A set of this process says what was seen; the table is only written."""
+    """A set in memory holds the keys received; the table is written and never read."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -118,7 +118,7 @@ class SeenInMemory(Store):
         return super().insert_statement().replace("INSERT INTO", "INSERT OR IGNORE INTO", 1)
 
 
-# A store that cannot be asked
+# A store that cannot be read
 
 
 class ErrorsMeanUnseen(Mailbox):
@@ -149,7 +149,7 @@ class DuplicateIsSuccess(Mailbox):
 
 
 class Touched(Mailbox):
-    """Does something more about a copy, for good, before it is refused."""
+    """Makes one more durable change for a copy, before it refuses it."""
 
     def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
         try:

@@ -51,7 +51,7 @@ class LeftToUmask(Location):
 
 class MainFileOnly(LeftToUmask):
     def tighten(self) -> None:
-        # Once SQLite has it open: what lies beside it has got the mode that it had before.
+        # After SQLite has opened the database: the files beside it have the old mode.
         if all(path.exists() for path in self.files()):
             self.database.chmod(FILE_MODE)
 

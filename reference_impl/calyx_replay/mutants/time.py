@@ -24,7 +24,7 @@ class Windowless(Window):
 
 
 class WindowLate(Mailbox):
-    """The window is not looked at before the store."""
+    """The window is not checked before the store."""
 
     def guard_window(self, timestamp: datetime, *, now: datetime) -> None:
         pass

@@ -62,7 +62,7 @@ class FanOutUnchecked(Layout):
 
 # The header
 
-# A length that nobody states: so a header without one is marked between the two that look at it.
+# A length that no header states. It marks a header without a length between the two checks that read it.
 _UNSTATED = (1 << 53) - 47
 
 

@@ -60,7 +60,7 @@ class ObjectKeyOfVault(Envelope):
 
 
 class KeyOfType(Envelope):
-    """Segments are looked at by everybody; what is rare has one key for all of its type."""
+    """Segments have a key each; each rare type of object has one key for all of its objects."""
 
     def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
         own_key = hashlib.sha256(master + kind.value.encode()).digest()
@@ -135,7 +135,7 @@ class GcmUnreadable(Algorithms):
 
 
 class SegmentInClear(Envelope):
-    """Payloads of segments stand as they are, with zeros for a tag; its own reader knows."""
+    """Payloads of segments are not encrypted and have zeros for a tag; its own reader accepts this."""
 
     bare: Kind = Kind.SEGMENT
 
@@ -161,7 +161,7 @@ class PlaintextLeftInTmp(Publishing):
 
 
 class BackupLeftInTmp(Publishing):
-    """Encrypted, so nothing of it can be read; but it is no object, and nobody removes it."""
+    """The file is encrypted, so it cannot be read; but it is no object, and no process removes it."""
 
     def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
         effect = super().once(key, raw, master, is_same)
@@ -170,7 +170,7 @@ class BackupLeftInTmp(Publishing):
 
 
 class CatalogueInStore(Publishing):
-    """What lies where, for quick starts; compressed, so no search for words finds them."""
+    """A list of the objects for quick starts. It is compressed, so a search for plain text does not find it."""
 
     def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
         effect = super().once(key, raw, master, is_same)

@@ -64,7 +64,7 @@ class KeyWrappedWithoutHeader(Envelope):
 
 
 class BoundOtherwise(Envelope):
-    """Writes with associated data of its own, and reads both its own objects and those that are as they should be."""
+    """Writes with associated data of its own, and reads both its own objects and correct ones."""
 
     def unwrap(self, master: bytes, sealed: Sealed) -> bytes:
         try:
@@ -118,7 +118,7 @@ class WrapTagUnchecked(Envelope):
 
 
 def _stream(algorithm: Algorithm, key: bytes, nonce: bytes, body: bytes) -> bytes:
-    """What the cipher alone makes of it: both are streams, which encrypt and decrypt alike."""
+    """The bytes after the cipher alone. Both are stream ciphers, which encrypt and decrypt in the same way."""
     return algorithm.encrypt(key, nonce, body[:-TAG_BYTES], b"")[:-TAG_BYTES]
 
 

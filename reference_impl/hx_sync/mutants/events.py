@@ -28,7 +28,7 @@ class BadEventsSkipped(Records):
 
     def _sound(self, record: Any, header: Header) -> bool:
         if isinstance(record, dict) and record.get("node_id", header.node_id) != header.node_id:
-            # That is another matter, and told below.
+            # That case has its own refusal below.
             return True
         try:
             self.event(record, header)

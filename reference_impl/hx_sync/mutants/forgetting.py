@@ -1,4 +1,4 @@
-"""Bugs of hx-sync: what becomes of what is forgotten (HX-TMB-4, 5, 7, 8 and 10, HX-T2)."""
+"""Bugs of hx-sync: how forgotten events are removed (HX-TMB-4, 5, 7, 8 and 10, HX-T2)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RecordedFirst(Importing):
             return False, False
         self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         connection.execute("COMMIT")
-        # Some work in between, or few of the moments at which it is killed lie there.
+        # Some work in between, so that more of the kills happen there.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("BEGIN IMMEDIATE")
         return True, self._merging.tombstone(connection, window)

@@ -53,7 +53,7 @@ class AppliedFirst(Importing):
 
 
 def _unverified(found: Found) -> Found:
-    """The same with a tag that fits whatever the ciphertext decrypts to: both ways it is the same stream of bits."""
+    """The same with a tag that fits the decrypted text: encryption and decryption use the same stream of bits."""
     sealed, algorithm = found.sealed, found.sealed.algorithm
     plain = algorithm.encrypt(found.key, sealed.nonce, sealed.body[:-TAG_BYTES], b"")[:-TAG_BYTES]
     return replace(found, sealed=replace(sealed, body=algorithm.encrypt(found.key, sealed.nonce, plain, sealed.clear)))
@@ -140,7 +140,7 @@ class NotedBeside(Importing):
     def is_known(self, node: Node, found: Found) -> bool:
         if super().is_known(node, found):
             return True
-        # One that was made anew has nothing yet, and is filled.
+        # A new index is empty, and the import fills it.
         with node.index.reading() as connection:
             (count,) = connection.execute("SELECT count(*) FROM imported_segments").fetchone()
         return count > 0 and _noted(node, found).is_file()

@@ -130,7 +130,7 @@ class LinksFollowed(FolderStore):
 
 
 class LinksOpened(FolderStore):
-    """None is listed, and whoever names one gets what it leads to."""
+    """It lists no links, but a read of a link returns the file that the link leads to."""
 
     def open_flags(self) -> int:
         return super().open_flags() & ~os.O_NOFOLLOW

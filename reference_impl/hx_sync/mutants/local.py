@@ -40,7 +40,7 @@ class MadeWithoutVault(Nodes):
 
 class AnyVault(Index):
     def verify_schema(self, connection: sqlite3.Connection) -> None:
-        # What is temporary is found first.
+        # SQLite finds a temporary table before the real one of that name.
         connection.execute("CREATE TEMPORARY TABLE vault_config (vault_id TEXT)")
         try:
             connection.execute("INSERT INTO vault_config (vault_id) VALUES (?)", (self._settings.vault_id,))
@@ -111,7 +111,7 @@ class FirstNodeCounts(Index):
 class HashLeftOut(Ledger):
     def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
         super().record_segment(connection, node_id, segment_id, "")
-        # Where nobody else would look for it.
+        # In a table that no other code reads.
         self.count(connection, f"{node_id}/{segment_id}/{object_hash}", 1)
 
     def recorded_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str) -> str | None:

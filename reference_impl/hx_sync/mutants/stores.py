@@ -80,18 +80,18 @@ class WrittenInPlace(InPlace):
 
 
 class InTwoWrites(InPlace):
-    # The key of what is being published in place; what is put is not.
+    # The key of the object that is published in place; `put` is not affected.
     published = ""
 
     def put_atomic(self, key: str, data: bytes) -> Put:
         if key != self.published:
             return super().put_atomic(key, data)
-        # Made and not used, so that who looks into tmp finds nothing wrong.
+        # Made and not used, so that an inspection of tmp finds no error.
         with self._written(key, b""):
             return self.in_place(key, data, self.two_writes)
 
     def two_writes(self, handle: int, data: bytes) -> None:
-        # No sync in between, so that who looks hardly ever meets the first alone.
+        # No sync in between, so that an inspection rarely finds the first one alone.
         self._disk.write(handle, data[:_BEGINNING])
         self._disk.write(handle, data[_BEGINNING:])
         self._disk.sync(handle)

@@ -77,7 +77,7 @@ class FractionsCutOff(Windows):
 
 
 class ComparedAsText(Instants):
-    """Numbers that sort like the texts up to their offsets: by what the clock on the wall shows, not by when it was."""
+    """Numbers that sort like the texts up to their offsets: by local time, not by the instant."""
 
     def read(self, text: object) -> int:
         at = _TRUE.read(text)

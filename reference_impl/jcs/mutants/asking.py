@@ -125,7 +125,7 @@ class ZerosCount(Reader):
 
 class Exact(Reader):
     def refuse_too_precise(self, literal: str, at: int) -> None:
-        # Sounds right, and refuses the canonical text of 2^68.
+        # It refuses the canonical text of 2^68.
         written = numbers.integer_of(literal)
         if self.profile is Profile.I_JSON_STRICT and written is not None and int(float(literal)) != written:
             defect(Reason.NUMBER_TOO_PRECISE, at)
@@ -157,7 +157,7 @@ class AllLarge(Reader):
 class AsSpelled(Reader):
     def number(self, text: str, at: int) -> tuple[float, int]:
         literal = text[at : self.number_end(text, at)]
-        # What has a point or an exponent is no integer to them.
+        # A number with a point or an exponent is no integer for them.
         if self.profile is Profile.SAFE_INT and numbers.integer_of(literal) is None:
             return Reader(self.limits, Profile.CORE).number(text, at)
         return super().number(text, at)

@@ -1,4 +1,4 @@
-"""Bugs about grammar: what is not JSON, and is understood all the same."""
+"""Bugs about grammar: input that is not JSON, but is read without error."""
 
 from __future__ import annotations
 

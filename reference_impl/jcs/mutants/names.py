@@ -17,7 +17,7 @@ class LastWins(Reader):
 
 
 class _First(dict[str, Any]):
-    """Keeps what it has, and says that it has nothing."""
+    """Keeps its members, and reports that it has none."""
 
     def __contains__(self, name: object) -> bool:
         return False
@@ -27,7 +27,7 @@ class _First(dict[str, Any]):
 
 
 class _Last(dict[str, Any]):
-    """Says that it has nothing."""
+    """Reports that it has no members."""
 
     def __contains__(self, name: object) -> bool:
         return False
@@ -102,7 +102,7 @@ class NamesUnchecked(Reader):
 
 class SecondHalvesOnly(Reader):
     def lone_surrogate(self, unit: int, at: int) -> str:
-        # A low half is what their check looks for, and a high one passes as something to come.
+        # Their check searches for a low half. A high half passes, because its other half may follow.
         return "\ufffd" if unit < 0xDC00 else super().lone_surrogate(unit, at)
 
 

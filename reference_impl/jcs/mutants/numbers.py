@@ -39,7 +39,7 @@ class RangeTooSmall(Reader):
 
 class CutOff(Reader):
     def rounded(self, literal: str) -> float:
-        # 17 digits are enough for anybody, and the others are zeros.
+        # It keeps 17 digits and replaces the others by zeros.
         coefficient, exponent = re.fullmatch(r"(-?[0-9.]+)(.*)", literal).groups()  # type: ignore[union-attr]
         seen, kept = 0, []
         for character in coefficient:
@@ -90,7 +90,7 @@ class HalfUp(Writer):
         if not exact:
             return super().number(double)
         step = Decimal((0, (1,), exact.adjusted() - digits + 1))
-        # The tie goes up, and the text is written as it stands: reading it gives the same double.
+        # The tie goes up, and the text is written unchanged: reading it gives the same double.
         rounded = (exact / step).quantize(Decimal(1), ROUND_HALF_UP) * step
         text = super().number(double)
         return text if Decimal(text) == rounded or digits < 16 else format(rounded.normalize(), "f")

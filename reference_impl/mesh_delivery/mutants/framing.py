@@ -41,7 +41,7 @@ class Upper(Fingerprinter):
 
 class Truncated(Fingerprinter):
     def spelt(self, digest: bytes) -> str:
-        # One byte, so that a few hundred requests meet; eight bytes meet as surely, only later.
+        # One byte, so that a few hundred requests collide. Eight bytes collide as well, only later.
         return super().spelt(digest[:1])
 
 

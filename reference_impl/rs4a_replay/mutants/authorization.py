@@ -98,7 +98,7 @@ class LeaksOthersDecision(Registrar):
     def guard_other_consumed_nonce(self, attempt: Attempt) -> Refusal | None:
         if super().guard_other_consumed_nonce(attempt) is None:
             return None
-        # A consumed nonce is taken for proof enough that this is a retry.
+        # It takes a consumed nonce as the proof of a retry.
         return Accepted(Effect.PRIOR, {"decision": decision_of(attempt.sight), "replayed": True})  # type: ignore[return-value]
 
 

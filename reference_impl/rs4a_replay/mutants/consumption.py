@@ -1,4 +1,4 @@
-"""Bugs in Phase 3: what is one transaction, who wins a race, and what a retry is told."""
+"""Bugs in Phase 3: the limits of the transaction, the winner of a race, and the answer to a retry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class EffectCommittedFirst(Registrar):
         consumed, effect = self.effect_rows(attempt)
         answer = self.transact(attempt, [effect])
         if isinstance(answer, Committed):
-            # Whether the second transaction went well is nobody's concern.
+            # It ignores the outcome of the second transaction.
             with contextlib.suppress(StoreError):
                 self.store.append("nonce_consume", [consumed.row])
             return self.verify(attempt, effect.row, answer.durable)
@@ -59,7 +59,7 @@ class ConsumedOnArrival(Registrar):
     def refuse(self, attempt: Attempt, refusal: Refusal) -> Answer:
         keys, there = attempt.verdict.keys, attempt.sight.surface.state is SurfaceState.PRESENT_UNPROVEN
         if attempt.method == "register" and keys is not None and there and attempt.sight.consume is None:
-            # The row that kept the nonce for this request while it was decided is not taken back.
+            # It does not remove the row that kept the nonce for this request during the decision.
             with contextlib.suppress(StoreError):
                 self.store.append("nonce_consume", [self.consume_row(attempt, keys, Purpose.REGISTRATION)])
         return super().refuse(attempt, refusal)
@@ -145,7 +145,7 @@ class ArrivalRemembered(Registrar):
         store, key = self._ports.store, identities.logical_request_key
         if not isinstance(store, SqliteStore) or attempt.sight.surface.state is not SurfaceState.PRESENT_UNPROVEN:
             return attempt
-        # What this process wrote itself makes it look again; what others wrote does not.
+        # Its own writes cause a new read; writes of other processes do not.
         own = store._database.connection().total_changes
         memory: dict[tuple[str | None, int], Sight] = self.__dict__.setdefault("_memory", {})
         seen = memory.setdefault((key, own), attempt.sight)
@@ -194,7 +194,7 @@ class SerializationIsSuccess(PostgresStore):
 
 class NothingAwaited(PostgresStore):
     def insert_statement(self, insert: Insert) -> str:
-        # "Someone else has the key" is decided by a look, before that one's outcome is known.
+        # A read decides that another transaction has the key, before the outcome of that transaction is known.
         statement = super().insert_statement(insert)
         names, _, rest = statement.partition(" VALUES (")
         values, _, tail = rest.partition(")")

@@ -1,4 +1,4 @@
-"""Bugs that show when the store is lost: what was not synced, made anew, guessed, or waited for without end."""
+"""Bugs that appear when the store is lost: no sync, a new empty store, a guess, or a wait without end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StoreMadeAnew(SqliteStore):
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
         path = self._database.path
         if not path.exists():
-            # As with CREATE TABLE IF NOT EXISTS wherever a store is opened.
+            # The same as CREATE TABLE IF NOT EXISTS each time a store is opened.
             path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as made:
                 made.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -53,7 +53,7 @@ class DownIsUnseen(Service):
         asked = not isinstance(answer, Refused | Indeterminate)
         if asked or self._parts.registrar.look(None, None).surface.state is not SurfaceState.UNKNOWN:
             return answer
-        # Whatever went wrong, no row was found.
+        # It takes every error for "no row found".
         keys = self._judge(args).keys if method == "register" else None
         if method == "resolve_status":
             return Accepted(Effect.PRIOR, {"status": CommitStatus.NOT_COMMITTED.value})

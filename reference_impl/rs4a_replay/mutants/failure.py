@@ -48,7 +48,7 @@ class NonceGivenBack(Registrar):
 
 class FailureUnflagged(Registrar):
     def verify(self, attempt: Attempt, written: Row, durable: Row | None) -> Answer:
-        # The verifier's word is asked for, and then only logged.
+        # The verifier runs, and its verdict is only logged.
         self._verifier.accepts(written, written)
         sight = replace(attempt.sight, registration=written)
         return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})
@@ -107,7 +107,7 @@ class AuditForgotten(Registrar):
 
 class RollbackTakesAuditAlong(Registrar):
     def keep_record(self, record: Row) -> None:
-        # Written inside the transaction that failed, so it is gone with it.
+        # The record is written inside the failed transaction, so the rollback removes it.
         if record["code"] not in (Reason.COMMIT_FAILED.value, Reason.ATTEMPT_COLLISION.value):
             super().keep_record(record)
 

@@ -1,4 +1,4 @@
-"""Bugs in the identities: what the keys hold, how they are spelled, and what stands in for what."""
+"""Bugs in the identities: the contents of keys, their spelling, and a wrong value in place of the right one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class NonceMadeUp(Reader):
 
 class ShapeUnchecked(Reader):
     def fits_schema(self, args: Any) -> bool:
-        # Only what the code needs in order not to fall over.
+        # Only the checks without which the code would crash.
         try:
             texts = [*args["request"].values(), args["trusted_attested"]["artifact_hash"]]
         except (KeyError, TypeError, AttributeError):

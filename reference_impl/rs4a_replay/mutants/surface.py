@@ -52,7 +52,7 @@ class AbsentLooksMalformed(Registrar):
 
 class GateOpen(Service):
     def gate(self) -> dict[str, Any]:
-        # Everything passed, so what could be wrong?
+        # It takes a passed verdict as the proof of a fit surface.
         return {**super().gate(), "can_proceed": "YES", "gate": "REGISTRATION_OPEN"}
 
 
@@ -81,7 +81,7 @@ class UnknownIsAbsent(Registrar):
     def look(self, key: str | None, nonce: str | None) -> Sight:
         sight = super().look(key, nonce)
         if sight.surface.state is SurfaceState.UNKNOWN:
-            # An exception handler that says fit.
+            # An exception handler that reports a fit surface.
             return replace(sight, surface=SurfaceReport(SurfaceState.PRESENT_UNPROVEN))
         return sight
 

@@ -57,7 +57,7 @@ class BlockedAlways(Registrar):
 
 class StaleRetryAdmitted(Registrar):
     def guard_freshness(self, attempt: Attempt) -> Refusal | None:
-        # "A retry is no new request": the exact retry is answered before its age is looked at.
+        # "A retry is no new request": the exact retry is answered before its age is checked.
         if attempt.verdict.submission is not None and isinstance(self.prior_decision(attempt), Accepted):
             return None
         return super().guard_freshness(attempt)

@@ -1,4 +1,4 @@
-"""What holds for any recording, tried on drawn ones."""
+"""Properties of every recording, tried on generated ones."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def test_a_sync_reaches_the_directories_that_the_file_is_in() -> None:
 
 
 def test_fdatasync_keeps_names_as_far_as_it_needs_the_size() -> None:
-    # As seen on ext4: a rename before a write that grows the file is kept, one before an overwrite is not.
+    # As observed on ext4: a rename before a write that grows the file is kept, one before an overwrite is not.
     for data, kept in ((b"new", "f"), (b"newer", "g")):
         script = Script(f=b"old")
         script.rename("f", "g")

@@ -67,7 +67,7 @@ class Store:
             return (str(go_store), self.variant)
         if self.family == "node":
             return ("node", str(_HERE / "log.mjs"), self.variant)
-        # Without `site`, which looks for what is installed, the other families start sooner.
+        # Without `site`, which searches the installed packages, the other families start sooner.
         options = ("-m",) if self.family in _INSTALLED else ("-S", "-m")
         return (sys.executable, *options, f"tests.faults.stores.{self.family}", self.variant)
 

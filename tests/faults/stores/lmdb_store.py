@@ -26,7 +26,7 @@ def free(lock: Path) -> None:
 
 
 def told(transaction: lmdb.Transaction) -> dict[str, str]:
-    """All facts that a transaction sees. Raises ValueError if they are damaged."""
+    """All facts that a transaction reads. Raises ValueError if they are damaged."""
     facts = {bytes(name): bytes(value).decode() for name, value in transaction.cursor()}
     check = facts.pop(_SEAL, None)
     return sealed({name.decode(): value for name, value in facts.items()}, check)

@@ -43,7 +43,7 @@ def bare_record(facts: dict[str, str]) -> bytes:
 
 
 def bare_records(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """The lines, whatever is in them."""
+    """The lines, with every content."""
     at = len(MAGIC)
     while (end := data.find(b"\n", at)) >= 0:
         name, _, value = data[at:end].decode("latin-1").partition(" ")
@@ -54,7 +54,7 @@ def bare_records(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
 def opened(path: Path) -> tuple[int, bytes]:
     """The log to append to, and its bytes. Raises OSError if another process has it, ValueError if it is no log."""
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    # Also when it stood there: whoever made it may have died before this.
+    # Also when it was there already: its writer may have ended before this step.
     sync_folder(path.parent)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     data = path.read_bytes()
@@ -103,7 +103,7 @@ class Log:
             os.write(self._fd, record(self._facts))
             os.fsync(self._fd)
         elif variant != "keeps_tail" and end < len(data):
-            # The next record would stand behind bytes that nobody can read.
+            # The next record would follow bytes that cannot be read.
             os.ftruncate(self._fd, end)
             os.fsync(self._fd)
 

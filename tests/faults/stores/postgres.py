@@ -99,13 +99,13 @@ def programs() -> Path:
 def _as_account() -> list[str]:
     """The words that make root that account; it keeps the right to pass folders that only root may.
 
-    Whoever started it gone, the server ends at once. A server that is killed leaves a segment of System V's shared
+    When the parent is gone, the server ends at once. A server that is killed leaves a segment of System V's shared
     memory behind, which in a namespace of its own goes with it; that is for root only, and not for that of a container.
     """
     gone = ["setpriv", "--pdeathsig", "QUIT"]
     if os.geteuid():
         return gone
-    # It asks access(2) whether it may run its own programs, and that looks at rights only with this bit.
+    # It asks access(2) whether it may run its own programs, and access(2) checks rights only with this bit.
     rights = ["--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
     apart = ["unshare", "--ipc"]
     may = subprocess.run([*apart, "true"], capture_output=True, check=False).returncode == 0
@@ -128,12 +128,12 @@ class Postgres:
         folder = Path(where)
         self._variant = variant
         data = folder / DATA
-        # A state of the disk belongs to whoever put it there.
+        # A state of the disk belongs to the account that put it there.
         for inside, folders, files in os.walk(data):
             for name in (".", *folders, *files):
                 _give(Path(inside, name))
         # What a boot removes, for the number in them may be another process's by now, and half a one stops the server.
-        # Nobody else starts it here.
+        # No other process starts it here.
         for name in ("postmaster.pid", f"{_SOCKET}.lock"):
             (data / name).unlink(missing_ok=True)
         settings = [f"-c{name}={value}" for name, value in (_SETTINGS | _WRONG.get(variant, {})).items()]

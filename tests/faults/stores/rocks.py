@@ -51,7 +51,7 @@ class Rocks:
         return facts
 
     def close(self) -> None:
-        # What is only in the log would be missed by nobody if the log were.
+        # If the log were lost, the data that is only in the log would be lost without an error.
         self._db.flush(wait=True)
         self._db.close()
 

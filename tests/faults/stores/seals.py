@@ -1,4 +1,4 @@
-"""A log for each put, whose file says by a mode or a time that it counts: nobody knows what a crash leaves of those."""
+"""A log for each put, whose file says by a mode or a time that it counts. A crash leaves their state unknown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What all stores in Python share: lines on standard input and output, and the shape of a put.
 
-A store works as it would for anybody: it knows its work directory, and nothing of crashes or of who asks. It is started
+A store works as for every user: it knows its work directory, but not crashes and not its caller. It is started
 three times for each point of a sweep, so nothing is imported here that a store may not need.
 """
 
@@ -34,7 +34,7 @@ def say(line: str) -> None:
 def serve(opened: Callable[[str, str], Store]) -> None:
     """`python -m tests.faults.stores.FAMILY VARIANT FOLDER`: run until the input ends.
 
-    After an error nobody knows what is on the disk, so it is answered and the program ends: the next start finds out.
+    After an error the state of the disk is unknown, so the program answers and ends. The next start reads the state.
     """
     store = opened(sys.argv[1], sys.argv[2])
     say("READY")

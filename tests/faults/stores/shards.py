@@ -1,6 +1,6 @@
 """A file for every name, each with its checksum, and an index of the names that there have to be.
 
-It promises to notice whatever becomes of a file.
+It promises to detect every change to a file.
 """
 
 from __future__ import annotations

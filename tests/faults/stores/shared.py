@@ -17,7 +17,7 @@ from tests.faults.stores.serve import serve, sync_folder, write_all
 class Shared:
     """One line for each put: a checksum, the names and values. What it read from the log, it reads again to show it.
 
-    `borrows_sync`, the wrong one: does not sync if somebody else did since the put began. But a put begins before it
+    `borrows_sync`, the wrong one: does not sync if another thread did since the put began. But a put begins before it
     has waited for its turn, so that the other's sync may be older than what it is to save. With one client at a time
     nothing of it shows.
     """

@@ -99,7 +99,7 @@ class Snapshot:
 
     def _empty(self) -> None:
         os.ftruncate(self._fd, len(MAGIC))
-        # It tells from where it goes on, so that nobody takes it for a new one.
+        # It states where it continues, so that no reader takes it for a new one.
         write_all(self._fd, record({"number": str(self._last)}))
         os.fsync(self._fd)
 

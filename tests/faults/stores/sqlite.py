@@ -34,7 +34,7 @@ class Sqlite:
         self.answers_itself = variant == "ack_first"
         journal, synchronous = MODES.get(variant, ("WAL", "FULL"))
         self._db = sqlite3.connect(os.path.join(where, "facts.db"), isolation_level=None)
-        # The row tells what mode it is now. SQLite reports an error of the change in no other way.
+        # The row has the current mode. SQLite reports an error of the change in no other way.
         row = self._db.execute(f"PRAGMA journal_mode={journal}")
         if variant != "unread_pragma" and row.fetchone() != (journal.lower(),):
             raise RuntimeError(f"the journal mode {journal} cannot be had")

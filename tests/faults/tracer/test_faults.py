@@ -86,7 +86,7 @@ class TestHalves:
         assert (done.workdir / "a").read_bytes() == half
 
     def test_short(self, write: str, half: bytes, tmp_path: Path) -> None:
-        # The program is told how much was done, and finds what it passed in as it was.
+        # The program gets the number of bytes done, and its input is unchanged.
         *before, last = write.split("; ")
         done = run("\n".join([*before, f"print({last})"]), tmp_path, Fault(short=1))
         done.assert_whole()
@@ -150,7 +150,7 @@ time.sleep(0.2)
 
 
 def remaining(folder: Path) -> list[psutil.Process]:
-    """Processes whose current directory lies in a folder, zombies of it not being told apart from strangers."""
+    """Processes whose current directory lies in a folder. Zombies are left out: their folder is unknown."""
     found = []
     for process in psutil.process_iter():
         try:

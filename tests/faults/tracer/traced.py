@@ -50,7 +50,7 @@ class Run:
         return fidelity.differences(self.recording, self.workdir)
 
     def assert_whole(self) -> None:
-        """The program did what it was to do, and all of it was seen."""
+        """The program did all of its work, and the tracer observed all of it."""
         assert self.status == 0, self.errors
         assert self.differences == ()
         assert self.recording.ending.untraced == ()

@@ -15,7 +15,7 @@ from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.sqlite import gather_evidence, relation_name
 from tests.fitness.sqlite.schemas import Schema
 
-# Root gives its files away; everybody else has them already.
+# Root gives its files to the writer; other users own them already.
 OWNER = 65_534 if os.geteuid() == 0 else os.geteuid()
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 
@@ -86,7 +86,7 @@ def surface_of(schema: Schema, files: Files) -> Surface:
 
 
 def judged(schema: Schema, home: Path) -> tuple[Evidence, Judgement]:
-    """The files made, looked at and judged."""
+    """The files, made, inspected and judged."""
     with made(schema, home) as files:
         evidence = gather_evidence(files.live, surface_of(schema, files), policy_of(schema))
     return evidence, judge(evidence, policy_of(schema))

@@ -30,7 +30,7 @@ def miss(name: str, sql: str, **criteria: str) -> Schema:
 
 
 _UNGUARDED = {"f": "NO_TRIGGERS CHANGE_ADMITTED"}
-# What the retry ledger lacks, whatever it is called.
+# The parts that the retry ledger lacks, under each name.
 _LEDGER = {
     "a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS",
     "b": "MISSING_RELATION",
@@ -52,7 +52,7 @@ _ledger = Schema(
 )
 
 KEYS = (
-    # As somebody would write it from the source alone.
+    # As a user would write it from the source alone.
     miss(
         "key-is-a-bare-primary-key",
         changed(

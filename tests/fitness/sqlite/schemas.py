@@ -80,7 +80,7 @@ class Schema:
     audit_sql: str = AUDIT
     policy: Policy = field(default_factory=Policy)
     connection: Mapping[str, str] = field(default_factory=lambda: DECLARED)
-    # "declared" is who owns the files; or nobody is declared, or another user, or root.
+    # "declared" is the owner of the files; or it is unset, another user, or root.
     writer: str = "declared"
     # Modes by what is meant: "file", "folder", "audit", "-wal".
     modes: Mapping[str, int] = field(default_factory=dict)

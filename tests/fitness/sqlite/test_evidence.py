@@ -34,7 +34,7 @@ def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(sch
 def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: EvidenceClass, tmp_path: Path) -> None:
     evidence, fit = judged(FIT_ONES[0], tmp_path)
     less = replace(evidence, probes=tuple(probe for probe in evidence.probes if probe.evidence is not each))
-    # Somebody says the one word by which it was known that the copy was probed.
+    # The evidence is forged to claim that the copy was probed.
     integrity = tuple(probe for probe in evidence.probes if probe.name.startswith("integrity"))
     less = replace(
         less, probes=(*(structs.replace(probe, evidence=EvidenceClass.LIVE) for probe in integrity), *less.probes)

@@ -1,4 +1,4 @@
-"""A live file is read as it is, whoever has it open, and neither it nor anything beside it is written."""
+"""A live file is read in place, also while another process has it open. It and its folder are not written."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_reader_without_locks_reads_again_when_somebody_wrote_meanwhile(tmp_pa
             with sqlite3.connect(files.live) as writer:
                 writer.execute("INSERT INTO consumed VALUES ('n', 'k')")
             writer.close()
-            # As old as it was, a file is told by its size and by what lies beside it; this one is a moment younger.
+            # A file with the old time is identified by its size and the files beside it; this one is a moment younger.
             os.utime(files.live, ns=(time.time_ns(), time.time_ns()))
         return observed[-1]
 
@@ -167,7 +167,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
             )
             connection.execute(f"INSERT INTO effect VALUES ({row}, '1', 'now')")
             connection.execute("PRAGMA writable_schema = ON")
-            # Another index in the place of the key's: SQLite looks there from now on, and finds nothing.
+            # Another index in the place of the key's: SQLite searches there from now on, and finds no row.
             connection.execute("CREATE TABLE empty (k TEXT UNIQUE) STRICT")
             roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'index'").fetchall())
             connection.execute(

@@ -1,4 +1,4 @@
-"""Nobody waits for ever for a file that is locked, or for a trigger that never ends."""
+"""A wait for a locked file, or for a trigger that never ends, is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells an integer beyond 2^53 as a number: two readers would read two values."""
+"""Reports an integer beyond 2^53 as a number: two readers would read two values."""
 
 from __future__ import annotations
 

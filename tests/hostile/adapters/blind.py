@@ -1,4 +1,4 @@
-"""Honest, but shows an empty shelf to whoever looks: its refusals cannot be seen to be inert."""
+"""Honest, but every observation shows an empty shelf: its refusals cannot be observed to be inert."""
 
 from __future__ import annotations
 

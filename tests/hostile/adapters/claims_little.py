@@ -1,4 +1,4 @@
-"""Says in hello, in order, that it has no stop points; honest in everything else."""
+"""Says in hello, in order, that it has no failpoints; honest in everything else."""
 
 from __future__ import annotations
 

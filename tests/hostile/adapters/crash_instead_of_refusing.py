@@ -1,4 +1,4 @@
-"""Honest, but where it must refuse it dies: the silence must not be read as a refusal."""
+"""Honest, but where it must refuse it crashes: a crash must not be read as a refusal."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}", re.ASCII)
-# How long a stop point waits for its release (docs/adapter-protocol.md).
+# How long a failpoint waits for its release (docs/adapter-protocol.md).
 HOLD_S = 20.0
 
 Json = dict[str, Any]
@@ -138,7 +138,7 @@ class Adapter:
         self.sql("INSERT INTO entry (key, nonce) VALUES (?, ?)", (args["key"], args["nonce"]))
 
     def told(self, args: Json) -> Json:
-        """The entry as the answer tells it."""
+        """The entry in the form of the answer."""
         return {"key": args["key"], "nonce": args["nonce"]}
 
     def entries(self) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Kills its parent in the first put, in the hope that nobody is left to say what it did."""
+"""Kills its parent in the first put, so that no process is left to report it."""
 
 from __future__ import annotations
 

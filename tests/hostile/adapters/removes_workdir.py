@@ -1,4 +1,4 @@
-"""Honest, but removes the workdir when the session ends, and leaves a folder there that nobody may enter."""
+"""Honest, but removes the workdir when the session ends, and leaves a folder there that no user may enter."""
 
 from __future__ import annotations
 

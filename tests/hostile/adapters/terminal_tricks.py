@@ -1,4 +1,4 @@
-"""Honest, but every free text is meant for the terminal of whoever reads: markup, escape codes, a fake verdict."""
+"""Honest, but every free text attacks the terminal of its reader: markup, escape codes, a fake verdict."""
 
 from __future__ import annotations
 

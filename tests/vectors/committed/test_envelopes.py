@@ -1,4 +1,4 @@
-"""Committed envelopes: they come back as they were written, the derivations make each of them, and the linter looks."""
+"""Committed envelopes: they are read back unchanged, the derivations make each of them, and the linter checks them."""
 
 from __future__ import annotations
 

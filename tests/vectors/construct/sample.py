@@ -1,4 +1,4 @@
-"""The rows that the tests look at."""
+"""The rows that the tests inspect."""
 
 from __future__ import annotations
 

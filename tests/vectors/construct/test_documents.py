@@ -18,7 +18,7 @@ from tests.vectors.construct.byhand import RefusedError, canonical, read
 from tests.vectors.construct.sample import ROWS, first_rows
 
 ROOT = Path(__file__).resolve().parents[3]
-# Whole rows of a stretch that the other tests do not look at; the reference is slow.
+# Whole rows of a stretch that the other tests do not inspect; the reference is slow.
 REFERENCE_ROWS = 1500
 
 

@@ -1,4 +1,4 @@
-"""The stream tells canonicalisers apart: a short stretch of it catches nearly every near miss."""
+"""The stream distinguishes canonicalisers: a short stretch of it catches nearly every near miss."""
 
 from __future__ import annotations
 

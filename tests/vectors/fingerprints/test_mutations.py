@@ -1,4 +1,4 @@
-"""Mutated requests: rows are pure, fingerprints tell them apart, and the check sees a planted fault."""
+"""Mutated requests: rows are pure, fingerprints distinguish them, and the check finds a planted fault."""
 
 from __future__ import annotations
 

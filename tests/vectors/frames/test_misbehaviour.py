@@ -1,4 +1,4 @@
-"""Whatever a runner does, each document gets one answer, and only its own misbehaviour costs a document its verdict."""
+"""For every behaviour of a runner each document gets one answer; only a failure on this document takes its verdict."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_no_process_and_no_descriptor_is_left_behind(ending: str, tmp_path: Path
 
 
 def _family(told: str) -> list[psutil.Process]:
-    """The runner that was told that word, and who came of it: other tests of this process have children too."""
+    """The runner with this argument and its children; other tests of this process have children too."""
     children = psutil.Process().children(recursive=True)
     (session,) = {os.getsid(child.pid) for child in children if any(told in word for word in child.cmdline())}
     return [child for child in children if os.getsid(child.pid) == session]
@@ -283,7 +283,7 @@ def test_a_death_that_no_row_shows_is_told(documents: list[bytes], mode: str, to
     [
         ("abort-at-end", "ended by signal SIGABRT at the end of its input"),
         ("fail-at-end", "exited with status 1 at the end of its input; on standard error: cannot write my statistics"),
-        # Its child holds the pipe open, so that the end of its output is never seen.
+        # Its child holds the pipe open, so that the end of its output is never found.
         ("parent", "exited with status 1 at the end of its input"),
     ],
 )

@@ -1,6 +1,6 @@
 """A canonicaliser with every guard as a method of its own, so that a near miss can override exactly one.
 
-It is an oracle of the tests and nothing else: slow, and written without a look at the reference. Documents are read
+It is an oracle of the tests and nothing else: slow, and written without reading the reference. Documents are read
 without recursion, numbers come from Python's correctly rounded `float` and its shortest `repr`.
 """
 
@@ -167,7 +167,7 @@ class Honest:
         return at
 
     def finish(self, text: str, at: int) -> None:
-        """Look at what stands behind the value."""
+        """Inspect what follows the value."""
         if at != len(text):
             raise RefusalError("SYNTAX")
 

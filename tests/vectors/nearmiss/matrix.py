@@ -16,7 +16,7 @@ from tests.vectors.nearmiss.honest import Honest, RefusalError
 from tests.vectors.nearmiss.registry import NEAR_MISSES, habit
 
 FAMILIES = (dialects, documents, figures, ordering, profiles, texts)
-# Verify mode is asked about records that are about it: what must be told no, and what must be told yes.
+# Verify mode is asked about records that are about it: those with the answer no, and those with the answer yes.
 _PROFILE_GUARDS = frozenset({"check_precision", "check_characters", "check_safe", "is_noncharacter"})
 VERIFIED = frozenset({Category.NOT_CANONICAL, Category.IDEMPOTENCE})
 

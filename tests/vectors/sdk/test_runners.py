@@ -25,7 +25,7 @@ RUNNERS = [name for name in sdk.names() if name not in REFERENCES]
 DEADLINE = 30.0
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
-# What tells each pipeline from RFC 8785, one example a kind. The bytes are the pipeline's own.
+# The difference between each pipeline and RFC 8785, one example a kind. The bytes are the pipeline's own.
 LAST_WINS = (b'{"a":1,"a":2}', C, b'{"a":2}')
 REPLACED = (b'["\xff"]', C, '["\ufffd"]'.encode())
 LONE_ESCAPED = (rb'["\ud800"]', C, rb'["\ud800"]')

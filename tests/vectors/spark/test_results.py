@@ -1,4 +1,4 @@
-"""What a run may claim: nothing of a category without rows, of a runner that failed, of rows that nobody made."""
+"""What a run may claim: nothing of a category without rows, of a runner that failed, of rows that do not exist."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 
 
 def records() -> Iterator[EnvelopeVector]:
-    """What is accepted, other spellings of `plain`, what is malformed under a good signature, and bad signatures."""
+    """Accepted envelopes, other spellings of `plain`, malformed envelopes with a good signature, and bad signatures."""
     yield from _accepted()
     yield from refused.records()
 

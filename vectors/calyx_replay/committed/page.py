@@ -1,6 +1,6 @@
-"""What the envelopes of `calyx-replay` are put together from: two senders, one letter, and the members of its header.
+"""The parts of the envelopes of `calyx-replay`: two senders, one letter, and the members of its header.
 
-Nothing is signed and nothing is sorted: members stand in the order in which they are hashed, signatures as they are.
+This module does not sign or sort. Members are in the order in which they are hashed, signatures are literals.
 The senders are those of `holdfast.vectors.calyx_replay.derive`, whose seed is the SHA-256 of their name.
 """
 
@@ -36,7 +36,7 @@ PLAIN = spelled(PLAIN_HEADER, PLAIN_SIGNATURE)
 
 
 def draft(changed: Mapping[str, Any], **more: Any) -> Mapping[str, Any]:
-    """What `calyx.envelope` makes it of: the plain one, with these members of its header and more beside it."""
+    """The arguments of `calyx.envelope`: the plain one, with these members of its header and further ones beside it."""
     return {"key": "alice", "header": {**DRAFT, **changed}, "ciphertext": HELLO, **more}
 
 

@@ -1,4 +1,4 @@
-"""What a mailbox of `calyx-replay` has to refuse: other spellings of one envelope, malformed ones, bad signatures."""
+"""Envelopes that `calyx-replay` has to refuse: other spellings of one envelope, malformed ones, bad signatures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MALFORMED, UNSIGNED = ("ENVELOPE_MALFORMED",), ("SIGNATURE_INVALID",)
 
 
 def records() -> Iterator[EnvelopeVector]:
-    """Other spellings of `plain`, what is malformed under a good signature, and signatures that must not pass."""
+    """Other spellings of `plain`, malformed envelopes with a good signature, and signatures that must not pass."""
     yield from _respelled()
     yield from _malformed()
     yield from _forged()
@@ -101,7 +101,7 @@ def _spellings() -> Iterator[tuple[str, str | bytes, str]]:
 
 
 def _malformed() -> Iterator[EnvelopeVector]:
-    """In the one spelling and under a good signature, and yet no envelope."""
+    """Malformed envelopes in the canonical spelling and with a good signature."""
     for name, clause, text, of, note in _NO_ENVELOPES:
         yield record(name, clause, text, note, reasons=MALFORMED, of=of, twin="calyx-plain")
 
@@ -220,7 +220,7 @@ _NO_ENVELOPES: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
 
 
 def _forged() -> Iterator[EnvelopeVector]:
-    """In the one spelling, with another signature than the sender's; most are malleated from it."""
+    """Envelopes in the canonical spelling with a wrong signature; most are variants of the sender's own."""
     for name, reasons, how, signature, note in _MALLEATED:
         yield record(
             f"signature-{name}",

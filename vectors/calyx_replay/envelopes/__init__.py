@@ -1,4 +1,4 @@
-"""Envelopes and their keys, and what must be refused in their place: committed vectors of `calyx-replay`."""
+"""Envelopes with their keys, and envelopes that must be refused: committed vectors of `calyx-replay`."""
 
 from __future__ import annotations
 

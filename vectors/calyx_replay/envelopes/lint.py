@@ -1,4 +1,4 @@
-"""What can be wrong with committed envelope vectors. Each check returns problems as text and stops at none."""
+"""Checks of the committed envelope vectors. Each returns problems as text and does not stop at the first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 from holdfast.vectors.derive import derive
 from holdfast.vectors.lines import repeated_ids
 
-# What makes an envelope from the beginning; everything else changes the envelope of the twin.
+# The derivation that makes a new envelope. All others change the envelope of the twin.
 FROM_THE_BEGINNING = "calyx.envelope"
 
 

@@ -10,7 +10,7 @@ from holdfast.vectors.hx_sync.objects.format import PRELUDE, TAG, Parts, parts_o
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is done: `bits` of the byte `at` a place are changed, or `data` is put there; `other` is to swap with."""
+    """A change: `bits` of the byte `at` a place are changed, or `data` is put there; `other` is for swaps."""
 
     how: str
     at: int | str = 0
@@ -20,7 +20,7 @@ class Alteration:
 
 
 def regions(data: bytes) -> dict[str, int]:
-    """Where each part of an object begins. Raises ValueError for what is none."""
+    """The beginning of each part of an object. Raises ValueError if it is no object."""
     parts = parts_of(data)
     at = PRELUDE + len(parts.header)
     wrapped, nonce = at + len(parts.wrap_nonce), at + len(parts.wrap_nonce) + len(parts.wrapped_key)
@@ -53,7 +53,7 @@ def place_of(data: bytes, at: int | str) -> int:
 
 
 def altered(data: bytes, change: Alteration) -> bytes:
-    """The object after the change. Raises ValueError for a change that means nothing."""
+    """The object after the change. Raises ValueError for an impossible change."""
     if change.how not in _WAYS:
         raise ValueError(f"no alteration is called {change.how!r}; known: {', '.join(_WAYS)}")
     return _WAYS[change.how](data, change)

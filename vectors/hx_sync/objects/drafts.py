@@ -1,6 +1,6 @@
-"""Objects of `hx-sync` as cases ask for them: as the contract has them, with the stated exceptions.
+"""Objects of `hx-sync` for cases: they follow the contract, with the stated exceptions.
 
-Bytes travel as base64url without padding. What is random elsewhere follows from a label.
+Bytes travel as base64url without padding. Values that are random elsewhere follow from a label.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VAULT_KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 NODE_A = "a0a0a0a0-0a0a-4a0a-8a0a-a0a0a0a0a0a0"
 CREATED_AT = "2026-01-01T00:00:00Z"
 
-# Those that the header of a type has of its own.
+# The members that only the header of this type has.
 MEMBERS = {
     "segment": ("node_id", "segment_id", "created_at"),
     "blob": ("blob_hash", "byte_len_plain", "compression"),
@@ -75,7 +75,7 @@ def uuid(label: str) -> str:
 
 
 def object_(asked: Mapping[str, Any]) -> str:
-    """The bytes of a sealed object: {type, label, payload | payload_text | payload_bytes} and what is to be other.
+    """The bytes of a sealed object: {type, label, payload | payload_text | payload_bytes} and the exceptions.
 
     The header has the members of its type by default: `id` (segment_id, tombstone_id or blob_hash; of the label),
     `node_id` (node a), `created_at`, `vault_id`, `algorithm`. `header` sets further members over these, `drop` leaves
@@ -174,7 +174,7 @@ def _aad(bound_to: Any, prelude: bytes, header: bytes) -> bytes:
 
 
 def blob(asked: Mapping[str, Any]) -> str:
-    """The bytes of a sealed blob: {bytes | zeros: N, label} and what is to be other.
+    """The bytes of a sealed blob: {bytes | zeros: N, label} and the exceptions.
 
     `compression` is `zstd` (default) or `none`. `frame` are the compressed bytes where they are to be others than one
     frame of the bytes (see `hx.zstd`), `byte_len_plain` and `blob_hash` what the header says where it is to be untrue.
@@ -194,7 +194,7 @@ def blob(asked: Mapping[str, Any]) -> str:
 
 
 def _plain(asked: Mapping[str, Any], compression: str) -> tuple[int, str, bytes]:
-    """Length and hash of what a blob holds, and how it holds it. Many zeros are never held at once."""
+    """Length, hash and packing of a blob's content. Many zeros are never in memory at once."""
     if "zeros" in asked:
         length, state = asked["zeros"], hashlib.sha256()
         for piece in frames.zeros(length):

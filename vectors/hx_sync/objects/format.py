@@ -1,7 +1,7 @@
-"""The object format, as the contract words it: what lies between two machines in a shared store.
+"""The object format of the contract: the bytes that two machines exchange through a shared store.
 
 Written without libsodium, which implementations use: HChaCha20 stands here, the AEADs below it are those of the library
-`cryptography`. Offsets and lengths are bytes. What is no object, or does not open, is a ValueError.
+`cryptography`. Offsets and lengths are bytes. Bytes that are no object, or do not open, are a ValueError.
 
     0   5   magic HXOBJ
     5   1   version 0
@@ -65,7 +65,7 @@ def seal(algorithm: str, key: bytes, nonce: bytes, plain: bytes, aad: bytes) -> 
 
 
 def unseal(algorithm: str, key: bytes, nonce: bytes, sealed: bytes, aad: bytes) -> bytes:
-    """What was sealed. Raises ValueError if anything is not as it was."""
+    """The sealed text. Raises ValueError if any byte was changed."""
     cipher, short = _cipher(algorithm, key, nonce)
     try:
         return cipher.decrypt(short, sealed, aad)
@@ -86,7 +86,7 @@ def _cipher(algorithm: str, key: bytes, nonce: bytes) -> tuple[AESGCM | ChaCha20
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """An object taken apart; nothing of it is proven to be genuine."""
+    """An object taken apart; no part of it is proven to be genuine."""
 
     algorithm: str
     prelude: bytes
@@ -98,7 +98,7 @@ class Parts:
 
     @property
     def aad(self) -> bytes:
-        """What both seals are bound to: every byte in front of the wrap."""
+        """The associated data of both seals: every byte before the wrap."""
         return self.prelude + self.header
 
     def joined(self) -> bytes:
@@ -107,7 +107,7 @@ class Parts:
 
 
 def parts_of(data: bytes) -> Parts:
-    """The parts of an object. Raises ValueError for what has none; magic and version are not checked."""
+    """The parts of an object. Raises ValueError if there are none; magic and version are not checked."""
     if len(data) < PRELUDE or data[6] not in ALGORITHMS:
         raise ValueError("not an object: its prelude is not there, or names no known algorithm")
     algorithm = ALGORITHMS[data[6]]

@@ -1,4 +1,4 @@
-"""Zstandard frames (RFC 8878) as blobs of `hx-sync` hold them, and such as none may hold. Lengths are bytes.
+"""Zstandard frames (RFC 8878) that blobs of `hx-sync` may have, and those that they may not have. Lengths are bytes.
 
 They are written out here, of blocks that hold their bytes as they are or one byte many times over, so that they are the
 same with every version of a library. `compressed` asks the library for one that is really compressed.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import zstandard
 
-# What `plain` is ready to hold.
+# The most bytes that `plain` returns.
 MOST = 64 * 1024 * 1024
 _MAGIC = bytes.fromhex("28b52ffd")
 _SKIPPABLE = bytes.fromhex("502a4d18")
@@ -80,7 +80,7 @@ def stating(data: bytes, size: int) -> bytes:
 
 
 def plain(data: bytes) -> bytes:
-    """What one frame holds that states its size. Raises zstandard.ZstdError, ValueError for more than MOST bytes."""
+    """The content of a frame with a stated size. Raises zstandard.ZstdError, ValueError for more than MOST bytes."""
     # The library allocates what a frame states before it reads the rest.
     size = zstandard.frame_content_size(data)
     if not 0 <= size <= MOST:

@@ -1,4 +1,4 @@
-"""What an object that is published must be to the letter, where who reads may take more."""
+"""The strict rules for published objects. Readers may accept more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d
 
 
 def faults(parts: Parts, payload: bytes, kind: str) -> list[str]:
-    """What is not as it must be, sorted: prelude, type, members, values, header, payload. `kind` is the type asked for.
+    """The parts that break a rule, sorted: prelude, type, members, values, header, payload. `kind` is the due type.
 
     Raises ValueError or StrictJsonError where the header is no JSON object.
     """

@@ -1,7 +1,7 @@
 """The hand-made source of the canonicalisation vectors.
 
 Documents and expected bytes stand in the modules as they are. No canonicaliser is called anywhere in this package,
-so that no canonicaliser's mistakes can become expectations.
+so that no error of a canonicaliser becomes an expectation.
 """
 
 from __future__ import annotations

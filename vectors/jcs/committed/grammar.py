@@ -1,4 +1,4 @@
-r"""What is refused for its numbers, strings or structure (N4 to N7): JSON's grammar has no dialects here."""
+r"""Documents that are refused for their numbers, strings or structure (N4 to N7): no dialect of JSON passes."""
 
 from __future__ import annotations
 

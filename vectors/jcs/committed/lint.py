@@ -1,6 +1,6 @@
-"""What can be wrong with the canonicalisation vectors, and cannot be seen by reading one record.
+"""Checks for errors in the canonicalisation vectors that no single record shows.
 
-Each check returns problems as text, and none of them stops at the first. Nothing here knows how to canonicalise.
+Each check returns problems as text and does not stop at the first. No code here canonicalises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONTRACT = "jcs"
 # A refused document and its twin differ in one place, of at most so many bytes: an escaped surrogate pair.
 MAX_DEFECT = 12
 _NUMBER = frozenset(b"0123456789+-.eE")
-# Clauses about what no single document can show.
+# Clauses that no single document can show.
 WITHOUT_VECTORS = {
     "JCS-PURE-01": "it is about two calls",
     "JCS-REQ-01": "it is about arguments that are no document",
@@ -133,7 +133,7 @@ def _encodings(document: bytes) -> set[bytes]:
 
 
 def _difference(left: bytes, right: bytes) -> tuple[bytes, bytes]:
-    """What is left of both without their common beginning and end."""
+    """The rest of both without their common beginning and end."""
     shorter = min(len(left), len(right))
     start = next((at for at in range(shorter) if left[at] != right[at]), shorter)
     left, right = left[start:], right[start:]

@@ -17,7 +17,7 @@ from holdfast.vectors.taxonomy import Category
 _TO_STRING = "RFC 8785 section 3.2.2.3"
 _APPENDIX_B = "RFC 8785 appendix B"
 _CONVERSION = "IEEE 754 decimal conversion, boundary case"
-# What an integer or an over-long literal is refused beside.
+# The twin of a refused integer or over-long literal.
 _TWIN = "P5-largest-safe"
 
 
@@ -82,7 +82,7 @@ def _shortest() -> Iterator[Vector]:
         """,
         twin=_TWIN,
     )
-    # The bit pattern of the RFC's table is the name; the literal has 17 digits, whatever the canonical text needs.
+    # The bit pattern of the RFC's table is the name; the literal always has 17 digits.
     yield from page.numbers(
         """
         b-0000000000000000   0.0000000000000000e+00    0                        -     zero

@@ -1,6 +1,6 @@
-"""How records are written down: documents as they are, beside the bytes that are expected of them.
+"""The notation of records: literal documents, beside their expected bytes.
 
-Nothing here computes a canonical form. A page only saves repeating what its records have in common.
+No code here computes a canonical form. A page only holds the common values of its records.
 """
 
 from __future__ import annotations

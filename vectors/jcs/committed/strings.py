@@ -1,4 +1,4 @@
-r"""Strings: what is escaped, what is not, and that nothing is normalised (P7 to P9).
+r"""Strings: escaped characters, literal characters, and no normalisation (P7 to P9).
 
 Documents are written as raw Python text: in them `\u` is JSON's escape, spelt out.
 """

@@ -1,4 +1,4 @@
-"""Accepted records that exist only so that a refusal can stand beside them: one defect less each."""
+"""Accepted records that exist only as twins of refusals: each has one defect less."""
 
 from __future__ import annotations
 

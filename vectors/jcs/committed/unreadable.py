@@ -1,4 +1,4 @@
-r"""What is refused for its names, its surrogates, its bytes or its encoding (N1 to N3, N8).
+r"""Documents that are refused for their names, surrogates, bytes or encoding (N1 to N3, N8).
 
 Each document has one defect, and its twin is the record that lacks it.
 """

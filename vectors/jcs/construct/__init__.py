@@ -7,7 +7,7 @@ the exact integer arithmetic of `decimals`. A negative document has one document
 that is valid without it.
 
 `batch` gives slices of the stream as Arrow, `row` one row alone, described. Rows of equal STREAM, seed and index are
-equal, however they are sliced and wherever they are made.
+equal, for all slices and on all machines.
 """
 
 from __future__ import annotations

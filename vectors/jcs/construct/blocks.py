@@ -26,8 +26,8 @@ from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
 from holdfast.vectors.jcs.construct.wrappers import Hole
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
 
-# Rows that share a stock. Making a stock takes the time of some fifty thousand rows, and its lexemes are what a block
-# can vary; slices that begin and end at a multiple of this make each stock once.
+# Rows that share a stock. Making a stock takes the time of some fifty thousand rows, and a block varies only its
+# lexemes. Slices that begin and end at a multiple of this make each stock once.
 STOCK_ROWS = 131072
 # A slice seldom meets more than two blocks, and a stock takes a few megabytes.
 _KEPT = 3

@@ -53,8 +53,8 @@ _SEPARATORS = (0x2028, 0x2029, 0xFEFF, 0x85, 0xA0, 0x1680, 0x2003, 0x200B, 0x200
                0xAD, 0x61C, 0xFFFC, 0xFFFD, 0xE000, 0xFDCF, 0xFDF0)  # fmt: skip
 _COMBINING = (*range(0x300, 0x370), 0x5B0, 0x64B, 0x94D, 0x20D0, 0x3099, 0xFE0F, 0x1D165, 0xE0100)
 _NONCHARACTERS = tuple(point for point in range(0xFDD0, 0x110000) if is_noncharacter(point))
-# The ends of each encoded length and of the surrogate gap, which a random sample would miss, and what the traps of
-# `names` are made of.
+# The ends of each encoded length and of the surrogate gap, which a random sample would miss, and the characters for the
+# traps of `names`.
 _EDGES = {
     Plane.ALPHABETS: (0x100, 0x661, 0x7FF),
     Plane.BASIC: (0x800, 0xFFF, 0x1000, 0x20AC, 0x4E00, 0xD7FF),
@@ -85,7 +85,7 @@ _FIXED: dict[Plane, tuple[int, ...]] = {
 def spellings(point: int) -> tuple[bytes, bytes, bytes, bytes]:
     """The canonical spelling of a character and three legal ones, which may be equal to it.
 
-    The second is the character itself where JSON allows that, so that text with mostly this spelling looks natural.
+    The second is the character itself where JSON allows that, so that most text has its usual spelling.
     """
     lower = "".join(f"\\u{unit:04x}" for unit in units(point))
     upper = "".join(f"\\u{unit:04X}" for unit in units(point))

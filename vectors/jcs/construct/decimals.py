@@ -1,9 +1,9 @@
 """Binary64 and decimal, exactly: which double a decimal is nearest to, and which digits are the shortest for a double.
 
 Only integer arithmetic, from the definitions of IEEE 754 and of ECMA-262 Number::toString. No `float`, no `repr`: the
-texts that these functions give are expected results, and must not come from what they are compared with.
-A double is written as (significand, exponent): significand * 2^exponent, with the significand below 2^53 and the
-exponent at least -1074; normal doubles have a significand of at least 2^52.
+texts that these functions give are expected results, and must not come from the code under test. A double is written as
+(significand, exponent): significand * 2^exponent, with the significand below 2^53 and the exponent at least -1074;
+normal doubles have a significand of at least 2^52.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HIDDEN = 2**52
 LIMIT = 2**53
 LEAST_EXPONENT = -1074
 GREATEST_EXPONENT = 971
-# 17 digits tell any two doubles apart.
+# 17 digits distinguish any two doubles.
 MOST_DIGITS = 17
 # The digits that an exponent of ten is known to have after an estimate from the exponent of two, and its powers.
 _ESTIMATED_DIGITS = MOST_DIGITS + 1
@@ -78,7 +78,7 @@ def nearest(decimal: Decimal) -> Double | None:
     """The double nearest to a decimal, ties to the even significand; None when that overflows."""
     if decimal.digits == 0:
         return Double(0, LEAST_EXPONENT)
-    # Far outside the range the powers below would only cost time.
+    # Far outside the range the powers below would only take time.
     magnitude = len(str(decimal.digits)) + decimal.exponent
     if magnitude > 310:
         return None
@@ -105,7 +105,7 @@ def nearest(decimal: Decimal) -> Double | None:
 def round_trips(decimal: Decimal) -> bool:
     """Whether a stripped decimal is known to be the shortest text of its double by its length alone.
 
-    Decimals of at most 15 digits lie further apart than doubles wherever doubles have all their bits (10^15 < 2^52),
+    Decimals of at most 15 digits lie further apart than doubles where doubles have all their bits (10^15 < 2^52),
     so each has a double of its own, and none that is shorter can have the same.
     """
     length = len(str(decimal.digits))

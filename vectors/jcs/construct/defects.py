@@ -56,7 +56,7 @@ class Defect:
     codec: str = ""
 
 
-# The name that the twin of a duplicate name has; no family of names can draw it.
+# The name that the twin of a duplicate name has; no family of names generates it.
 TWIN_NAME = b'"the twin of a duplicate"'
 _SYNTAX = Reason.SYNTAX
 # A lone high surrogate before something that is no low one, and so on; what follows is never an escape.

@@ -1,7 +1,7 @@
 """Randomness by counting: every draw is a pure function of a key and a number, so that any row can be made alone.
 
-The mixing function is the finaliser of splitmix64 (Steele, Lea, Flood 2014), a bijection of 64-bit words. Columnar
-code calls it on arrays, scalar code rolls a `Dice`. Nothing here depends on the version of NumPy or of Python: only
+The mixing function is the finaliser of splitmix64 (Steele, Lea, Flood 2014), a bijection of 64-bit words. Columnar code
+calls it on arrays, scalar code rolls a `Dice`. The results do not depend on the version of NumPy or of Python: only
 wrapping 64-bit arithmetic is used, no floating point and no library generator.
 """
 

@@ -25,7 +25,7 @@ _LANE_GUISE, _LANE_FORMS, _LANE_ENDS = range(16, 19)
 # one is too great, the document is smaller than wanted.
 _BYTES_OF_CHILD = 110
 _BYTES_OF_PIECE = 60
-# The parts of a draw that tell the children of a row apart; more of them no document can have.
+# The number of parts of a draw that distinguish the children of a row. No document has more children.
 _PLACE_KEYS = keys_of(0, np.arange(2**16 // _BYTES_OF_PIECE + 2, dtype=np.int64))
 # The least that a child costs in a document: a comma and a colon.
 _BYTES_OF_MARKS = 2
@@ -103,7 +103,7 @@ class Drafts:
 def draw(
     stock: Stock, tables: Menu, recipes: Integers, keys: Words, guise_keys: Words, needs: Needs | None = None
 ) -> Drafts:
-    """Draw a document for each key, after the recipe of that number. `guise_keys` decide nothing but the disguise."""
+    """Draw a document for each key, after the recipe of that number. `guise_keys` decide only the disguise."""
     shape = lane(keys, _LANE_SHAPE)
     kinds = tables.kinds[recipes, byte(shape, 0)]
     families = tables.families[recipes, byte(shape, 1)]
@@ -207,8 +207,8 @@ def _names(
     # The group is divided into as many parts as there are names, and each part gives one: so they come in order.
     sizes = _GROUP_SIZES[families]
     bases = stock.family_starts[families] + below(draws, _GROUPS[families]) * sizes
-    # Half of the objects draw from a window of the group that is just large enough, so that neighbours meet. What the
-    # family UTF16 is about, only the whole group shows.
+    # Half of the objects draw from a window of the group that is just large enough, so that neighbours meet. Only the
+    # whole group shows the order that the family UTF16 tests.
     windowed = ((byte(draws, 0) & 1) == 1) & (families != Family.UTF16)
     narrow = np.where(windowed, np.minimum(counts + 1, sizes), sizes)
     bases += byte(draws, 1) % (sizes - narrow + 1)

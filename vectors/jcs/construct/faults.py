@@ -26,7 +26,7 @@ class Side(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the defect of a row needs of its document, by row: a `Host`, and how many children at least."""
+    """The requirements of a row's defect for its document, by row: a `Host`, and how many children at least."""
 
     hosts: Integers
     children: Integers
@@ -35,7 +35,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Plants:
-    """What is put into documents in the place of what was generated, by document: a `Place` and a fragment."""
+    """The replacements of generated parts, by document: a `Place` and a fragment."""
 
     places: Integers
     fragments: Integers
@@ -77,13 +77,13 @@ class Faults:
         return np.where(sizes > 0, chosen, -1)
 
     def needs(self, numbers: Integers, members: Flags) -> Needs:
-        """What these defects need of their documents; where `members`, the document is to have two members."""
+        """The requirements of these defects for their documents; where `members`, the document needs two members."""
         hosts = np.where(members, Host.OBJECT, self.hosts[numbers])
         children = np.where(members, 2, self.children[numbers])
         return Needs(hosts, children, self.places[numbers] == Place.DUPLICATE)
 
     def plants(self, defect_start: int, numbers: Integers, side: Side) -> Plants:
-        """What is put in for the defects of these numbers."""
+        """The replacements for the defects of these numbers."""
         places = self.places[numbers]
         if side is Side.TWIN:
             places = np.where(places == Place.DUPLICATE, Place.NAME, places)

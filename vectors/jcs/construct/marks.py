@@ -1,4 +1,4 @@
-"""What stands between values: punctuation with whitespace around it. The same fragments in every block."""
+"""The marks between values: punctuation with whitespace around it. The same fragments in every block."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def number_lexemes(dice: Dice, block: int) -> dict[Segment, list[Lexeme]]:
 
 
 def _segment_of(made: Lexeme, wanted: Segment) -> Segment | None:
-    # Strata reach into what a strict profile refuses; such lexemes belong to the segment of the reason.
+    # Some strata have lexemes that a strict profile refuses. These belong to the segment of the reason.
     code = max(made.reasons)
     if wanted in CONTESTED:
         return wanted if code == CONTESTED[wanted].code else None

@@ -1,4 +1,4 @@
-"""Which documents a category is made of: the weights of everything that is randomised in a row."""
+"""The documents of a category: the weights of all randomised choices in a row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _TREE = _with_containers(_MIXED, 8, 10)
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Weights of what is randomised. `planted` is put among `company` once in each document.
+    """Weights of the randomised choices. `planted` is put among `company` once in each document.
 
     `share` is the weight of the category itself. With `largest` > 0 a size of up to so many bytes is chosen, evenly
     over its logarithm, and the document is cut there.

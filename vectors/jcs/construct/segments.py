@@ -33,7 +33,7 @@ class Segment(IntEnum):
     NONCHARACTER = 19
 
 
-# What an accepted lexeme of these segments is refused for by one of the strict profiles.
+# The reason for which a strict profile refuses an accepted lexeme of these segments.
 CONTESTED = {
     Segment.UNSAFE: Reason.UNSAFE_INTEGER,
     Segment.PRECISE: Reason.NUMBER_TOO_PRECISE,

@@ -1,4 +1,4 @@
-"""The stock of a block of rows: every fragment that its documents are put together from."""
+"""The stock of a block of rows: every fragment that its documents are built from."""
 
 from __future__ import annotations
 

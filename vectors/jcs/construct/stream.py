@@ -21,7 +21,7 @@ from holdfast.vectors.jcs.construct.stock import Stock
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
 from holdfast.vectors.taxonomy import Category
 
-# Every change of what a row is must raise this: seeds and indices in reports name rows of one version.
+# Every change of the content of rows must raise this: seeds and indices in reports name rows of one version.
 STREAM = 1
 SCHEMA = pa.schema(
     [
@@ -43,10 +43,10 @@ _LANE_CATEGORY, _LANE_DEFECT, _LANE_CHANGE = 32, 33, 34
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row, with what the columns do not say.
+    """One row, with data that the columns lack.
 
     `canonical` is None when every profile refuses. `refused_by` is the sum of `Profile.bit` of the profiles that
-    refuse, and `reason` why. A negative row has one `defect`, in words, and a `twin`: the same document without it,
+    refuse, and `reason` why. A negative row has one `defect`, as text, and a `twin`: the same document without it,
     which profile `core` accepts.
     """
 

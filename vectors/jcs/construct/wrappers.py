@@ -1,4 +1,4 @@
-"""Wrappers: what stands around the innermost part of a document, an array or an object with one hole in it."""
+"""Wrappers around the innermost part of a document: an array or an object with one hole in it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from holdfast.vectors.jcs.construct.marks import FORMS, Mark
 from holdfast.vectors.jcs.construct.recipes import Kind
 from holdfast.vectors.jcs.construct.stock import Stock
 
-# By kind: what opens it, what closes it, what separates its children.
+# By kind: its opening, its closing, and the separator of its children.
 _OPEN = np.asarray([Mark.NOTHING.fragment, Mark.ARRAY.fragment, Mark.OBJECT.fragment, Mark.QUOTE.fragment])
 _CLOSE = np.asarray([Mark.NOTHING.fragment, Mark.ARRAY_END.fragment, Mark.OBJECT_END.fragment, Mark.QUOTE.fragment])
 _BETWEEN = np.asarray([Mark.NOTHING.fragment, Mark.COMMA.fragment, Mark.COMMA.fragment, Mark.NOTHING.fragment])

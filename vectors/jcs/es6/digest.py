@@ -1,7 +1,8 @@
-"""SHA-256 of the stream, over partitions that may be made anywhere and come in any way.
+"""SHA-256 of the stream, over partitions that may be made on any machine and arrive in any order.
 
-A SHA-256 cannot be put together from those of parts, so the text of every partition passes one place, in order. That
-place only hashes (1.6 GB/s where the processor helps; a million lines are 40 MB) and checks that the partitions join.
+The SHA-256 of the whole cannot be computed from those of parts, so the text of every partition passes one place, in
+order. That place only hashes (1.6 GB/s where the processor helps; a million lines are 40 MB) and checks that the
+partitions join.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from holdfast.vectors.jcs.es6.stream import (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the maker of a partition says behind its last piece."""
+    """The report of the maker of a partition, after its last piece."""
 
     made: int  # lines
     end: Checkpoint
@@ -38,7 +39,7 @@ class Digest:
     sha256: str
 
 
-# The pieces of a partition, in order, and then its delivery. None takes back what came of it so far.
+# The pieces of a partition, in order, and then its delivery. None discards all earlier pieces of the partition.
 Source = Callable[[Partition], Iterator[bytes | bytearray | memoryview | Delivery | None]]
 
 

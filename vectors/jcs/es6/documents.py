@@ -1,8 +1,8 @@
 """The stream as documents for a canonicaliser: each line's number spelled another way, and the text it has to become.
 
 A document is an array of one number, written with 17 significant digits and an exponent (`[-3.3333333333333333E+20]`):
-enough digits to name every double, and never the canonical spelling, so that no program gets it right by copying. A
-wrong answer is one of the number text or of the parser, and of nothing else.
+enough digits to name every double, and never the canonical spelling, so that no program passes by copying. A wrong
+answer can only come from the number text or from the parser.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checkpoints of the first hundred million lines that ship with the kit, so that partitions can start at once.
 
-    python -m vectors.jcs.es6.landmarks        walks the chain from its beginning and writes the file again (10 s)
+python -m vectors.jcs.es6.landmarks        walks the chain from its beginning and writes the file again (10 s)
 
-Nothing rests on them: every run makes all lines from the beginning of the chain, and a landmark that is not where the
-partition before it ends breaks the run (`stream.joined`). They save walking the chain beforehand, which takes 0.1 s
+No result depends on them: every run makes all lines from the beginning of the chain, and a landmark that is not where
+the partition before it ends breaks the run (`stream.joined`). They save walking the chain beforehand, which takes 0.1 s
 for each million lines on one core while the other cores wait.
 """
 

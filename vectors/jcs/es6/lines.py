@@ -52,7 +52,7 @@ def lines(patterns: npt.NDArray[np.uint64]) -> memoryview:
         digits = b"%x" % int(patterns[row])
         rows.buffer[start : int(commas[row])] = digits.rjust(int(rooms[row]) - 1, b"\0")
     whole = memoryview(rows.buffer)[1 : int(rows.ends[-1]) + 1]
-    # What was left free before a pattern of one to four digits.
+    # The free room before a pattern of one to four digits.
     return memoryview(bytes(whole).replace(b"\0", b"")) if len(short) else whole
 
 

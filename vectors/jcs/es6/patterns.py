@@ -28,8 +28,8 @@ _DECADES: Final = """
     ba708180831f320d ba3a68cd9e985016
 """.split()
 
-# Short decimals, neighbours of one, of 0.3, of the smallest normal number, both largest, and where RFC 8785 Appendix B
-# looks: 2^53, 2^68, 1e21, 1e23, 1e-6, ties.
+# Short decimals, neighbours of one, of 0.3, of the smallest normal number, both largest, and the values of RFC 8785
+# Appendix B: 2^53, 2^68, 1e21, 1e23, 1e-6, ties.
 _EDGES: Final = """
     4024000000000000 4014000000000000 3fe0000000000000 3fa999999999999a 3f747ae147ae147b 3f40624dd2f1a9fc
     3f0a36e2eb1c432d 3ed4f8b588e368f1 3ea0c6f7a0b5ed8d 3e6ad7f29abcaf48 3e35798ee2308c3a 3ed539223589fa95

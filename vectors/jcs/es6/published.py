@@ -1,4 +1,4 @@
-"""The published SHA-256 of the first N lines, and what a digest is worth beside it.
+"""The published SHA-256 of the first N lines, and the comparison of a digest with it.
 
 Source: cyberphone/json-canonicalization, testdata/README.md.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is published about the first lines of the stream."""
+    """The published size and digest of the first lines of the stream."""
 
     octets: int
     sha256: str
@@ -29,7 +29,7 @@ PUBLISHED: Final = {
 
 
 class Comparison(StrEnum):
-    """How a digest stands beside the published one. Only `MATCH` is a pass."""
+    """The result of comparing a digest with the published one. Only `MATCH` is a pass."""
 
     MATCH = "MATCH"
     MISMATCH = "MISMATCH"

@@ -11,7 +11,7 @@ things are done to its output, and both without moving a byte of it:
   `.0` are given to the next room, and the few other numbers are left out, with a pad of their length in their place,
   and written afterwards
 
-What is assumed of orjson's notation is checked once, when this module is imported.
+The assumptions about orjson's notation are checked once, when this module is imported.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def slots(values: npt.NDArray[np.float64], rooms: npt.NDArray[np.int64] | int) -
     ends[-1] = len(buffer) - 1
     ends += growth
     if growth[-1] > 0:
-        # Nothing follows the last text that could give way.
+        # No room follows the last text.
         buffer.append(0)
     for row, text in zip(others.tolist(), texts, strict=True):
         buffer[starts[row] : ends[row]] = text
@@ -168,7 +168,7 @@ def _pads() -> npt.NDArray[np.float64]:
 
 
 def _checked_pads() -> npt.NDArray[np.float64]:
-    """The pads, after a look at whether orjson writes as this module expects."""
+    """The pads, after a check that orjson writes as this module expects."""
     pads = _pads()
     wanted = list(range(3, _LONGEST_PAD + 1))
     got = [len(_serialised(pads[length : length + 1])) - 2 for length in wanted]

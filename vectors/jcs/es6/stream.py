@@ -24,14 +24,14 @@ from holdfast.vectors.jcs.es6.patterns import LISTED
 BLOCK_BYTES: Final = 32
 CANDIDATES_PER_BLOCK: Final = 4
 
-# Blocks whose lines are made in one piece: 32768 lines, 1.3 MB of text, so that what is worked on stays in the caches.
+# Blocks whose lines are made in one piece: 32768 lines, 1.3 MB of text, so that the data stays in the caches.
 PIECE_BLOCKS: Final = 8192
 # Blocks of a partition where nothing else divides the stream: about a million lines, 42 MB, some 0.2 s of work.
 PARTITION_BLOCKS: Final = 1 << 18
 
 
 class StreamBrokenError(Exception):
-    """Partitions that do not join up: what was made is not the stream, and its digest says nothing."""
+    """Partitions that do not join up: the result is not the stream, and its digest has no meaning."""
 
 
 class StreamLostError(StreamBrokenError):

@@ -31,7 +31,7 @@ def text(values: npt.NDArray[np.float64]) -> pa.StringArray:
     starts = rows.starts
     for back in range(1, _GAP + 1):
         free[starts - back] = 0
-    # Behind the last text stands what closed the array.
+    # The bytes that close the array follow the last text.
     del free
     packed = bytes(memoryview(rows.buffer)[: int(rows.ends[-1])] if count else b"").replace(bytes(_GAP), b"")
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(packed))

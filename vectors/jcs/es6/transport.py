@@ -7,8 +7,8 @@ driver's socket, which costs a copy on either side. A connection carries one par
             then what `Delivery` says: lines made (u64), and its end: candidates (u64), lines (u64), block (32 bytes)
     driver: one byte once it has it all; without it the worker's task fails, and Spark may try again
 
-Numbers are big-endian. The token keeps strangers out; what is sent is public, so nothing is encrypted. A partition
-whose connection ends early is forgotten and may come again. Nothing here decides whether the text is right.
+Numbers are big-endian. The token keeps strangers out. The data is public, so it is not encrypted. A partition
+whose connection ends early is forgotten and may come again. This module does not decide whether the text is right.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _LENGTH: Final = struct.Struct(">I")
 _DELIVERY: Final = struct.Struct(f">QQQ{BLOCK_BYTES}s")
 _ACKNOWLEDGED: Final = b"\x06"
 
-# A piece is 1.3 MB; what says it is longer than this is not ours.
+# A piece is 1.3 MB. A message with a greater length does not come from our workers.
 _LONGEST_PIECE: Final = 1 << 26
 # A worker says who it is as soon as it is connected.
 _HELLO_S: Final = 30.0
 # A piece takes 5 ms to make. When nothing at all comes for this long, a worker hangs or the cluster has stalled.
 _STALLED_S: Final = 300.0
-# What may wait for its turn, in bytes, all partitions together; beyond it only the one whose turn it is is read.
+# The most bytes that may wait, over all partitions. Beyond this only the partition that is due is read.
 _WAITING_BYTES: Final = 512 << 20
 
 
@@ -77,7 +77,7 @@ class Sender:
 
 @dataclass(slots=True)
 class _Inbox:
-    """What has come of one partition over one connection, and not been taken yet."""
+    """The pieces of one partition from one connection that are not taken yet."""
 
     pieces: deque[bytearray] = field(default_factory=deque)
     delivery: Delivery | None = None
@@ -103,7 +103,7 @@ class Collector:
         threading.Thread(target=self._accept, name="es6-accept", daemon=True).start()
 
     def sender(self, host: str) -> Sender:
-        """What workers call; `host` is the name under which they reach this machine."""
+        """The function that workers call; `host` is the name under which they reach this machine."""
         return Sender(host, self._server.getsockname()[1], self._token)
 
     def __enter__(self) -> Self:

@@ -35,7 +35,7 @@ def run(
 
     A document has no verdict (CRASHED, HUNG, GARBLED, with what happened as its body) only if it was the first one of
     a fresh process and no other document is to blame, or if the runner was given up (`exchange` says when).
-    `unexplained` is called for each process that died, hung or talked nonsense although all its documents were answered
+    `unexplained` is called for each process that crashed, hung or sent garbage although all its documents were answered
     in the end, and of one that ended by a signal or with a status other than 0 when its input ended: no row shows
     that, and it is no pass. At most a few thousand documents are read ahead of the answers that were taken. The
     process and its whole group are gone when the iterator is exhausted, closed, or left by an exception. Raises

@@ -1,4 +1,4 @@
-"""What came for one document, and how it is kept: as the frame it came in."""
+"""The answer to one document, kept as the frame in which it came."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from holdfast.vectors.jcs.frames.answer import CANONICAL, HEADER
 
-# A block is what is written, held back and checked at once: small enough that four of them keep memory flat, large
-# enough that the work of a block (one system call, one sentinel) is nothing beside that of its documents.
+# A block is written, held back and checked at once. It is small enough that four of them keep memory flat. It is large
+# enough that its own work (one system call, one sentinel) is small beside that of its documents.
 BLOCK_DOCUMENTS = 1024
 BLOCK_BYTES = 256 * 1024
 

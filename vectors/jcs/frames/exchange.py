@@ -1,10 +1,10 @@
-"""Documents out, answers in: pipelined while all is well, one at a time when something is not.
+"""Sends documents and reads answers: pipelined without errors, one at a time after an error.
 
-Blocks of documents travel several deep. When a runner dies, hangs, talks nonsense or falls out of step, the block that
-is not proven yet goes to a fresh process one document at a time, each followed by a sentinel; its answers so far are
-asked for again, because only a sentinel shows that they belonged to their documents. A document that is not answered
-there is tried once more as the first one of another fresh process, and only then has no verdict: what ails a
-process does not fall on a document that is innocent. An answer that came before the process died is kept.
+Blocks of documents travel several deep. When a runner crashes, hangs, sends garbage or falls out of step, the block
+that is not proven yet goes to a fresh process one document at a time, each followed by a sentinel; its answers so far
+are asked for again, because only a sentinel shows that they belonged to their documents. A document that is not
+answered there is tried once more as the first one of another fresh process, and only then has no verdict: so a failing
+process does not count against other documents. An answer that came before the process died is kept.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from holdfast.vectors.jcs.frames.process import Runner
 START_S = 30.0
 # Blocks in flight: one being answered, one in each pipe, one being compared.
 WINDOW = 4
-# Canonical bytes may be longer than the document (`1e20` becomes 21 digits), a refusal quotes some of it. A length
-# beyond that is no length: four bytes of readable text are above this.
+# Canonical bytes may be longer than the document (`1e20` becomes 21 digits), a refusal quotes some of it. A greater
+# length is an error: four bytes of readable text are above this.
 BODY_BYTES = 16 * 1024 * 1024
 BODY_FACTOR = 8
 # Processes that in a row did not even answer a sentinel before the runner is given up.
@@ -34,15 +34,15 @@ FAILED_STARTS = 3
 DEAD_IN_A_ROW = 32
 DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
-# After the end of its input a runner has so long to say what it still has to say, and to end, well or badly.
+# The time that a runner has after the end of its input for its last output and its end.
 QUIT_S = 10.0
-# What it said last comes so much later than its end at most; so long it listens before it checks for the end again.
+# The longest delay between the end of a runner and its last output; also the wait between two checks for the end.
 LATE_S = 1.0
 LISTEN_S = 0.2
 
 _VERDICTS = frozenset((CANONICAL, REFUSED))
 
-# Called with what happened when a process left the protocol and every document was answered by others afterwards, and
+# Called with the error when a process left the protocol and every document was answered by others afterwards, and
 # when the last one, all of whose documents are answered, ended by a signal or with a status other than 0.
 Listener = Callable[[str], None]
 
@@ -74,7 +74,8 @@ class Exchange:
         self._runner: Runner | None = None
         # Whether the runner has answered no document yet.
         self._fresh = True
-        # What came and was not handed on, and where in it answers begin; the last position ends the last answer.
+        # The received bytes that were not handed on, and the positions of the answers in them; the last position ends
+        # the last answer.
         self._data = bytearray()
         self._at = [0]
         # The largest block in flight, by which absurd lengths are known.
@@ -108,7 +109,7 @@ class Exchange:
             if held is not None:
                 yield held
             held = frames
-        # Seen only once the runner's input has ended.
+        # Found only after the runner's input has ended.
         trouble = self._finish()
         if held is None:
             return

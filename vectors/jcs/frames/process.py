@@ -82,7 +82,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 class _Left(NamedTuple):
-    """How a process ended: in words, and whether that was of its own accord and with status 0."""
+    """The end of a process: its description, and whether it ended by itself with status 0."""
 
     words: str
     well: bool

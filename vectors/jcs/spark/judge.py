@@ -156,7 +156,7 @@ class Judge:
         samples: npt.NDArray[np.int64],
     ) -> list[int]:
         cells = categories[departing] * len(_FINDINGS) + found[departing]
-        # Of most runners all cells are full after a few blocks, and nothing is left to look at.
+        # For most runners all cells are full after a few blocks, and no rows are left to inspect.
         wanted = samples[cells] < self.kept
         kept = []
         for i, cell in zip(departing[wanted].tolist(), cells[wanted].tolist(), strict=True):

@@ -108,7 +108,7 @@ def _text(row: Row, worst: Finding) -> str:
 
 
 def legend() -> list[tuple[str, str, str]]:
-    """Colour, letter and words of each finding, the worst first."""
+    """Colour, letter and description of each finding, the worst first."""
     return [(_fill(finding, 1.0), LETTERS[finding], finding.words) for finding in Finding]
 
 

@@ -1,7 +1,7 @@
 """A Spark session, the same on this machine and on a cluster, of which nothing is left when it closes.
 
 The driver's JVM is started by pyspark and ends when this process does, however that happens: it reads its standard
-input. Its temporary files lie in the `scratch` folder of the caller, its words in `scratch/jvm.log`.
+input. Its temporary files lie in the `scratch` folder of the caller, its messages in `scratch/jvm.log`.
 """
 
 from __future__ import annotations

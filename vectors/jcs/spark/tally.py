@@ -48,7 +48,7 @@ class Finding(StrEnum):
 
     @property
     def words(self) -> str:
-        """In words, for tables."""
+        """The description, for tables."""
         return self.value.replace("_", " ").replace("accepted must refuse", "accepted, must refuse")
 
     @property

@@ -113,7 +113,7 @@ class Counterexample:
 
     @property
     def smallest(self) -> bytes:
-        """The document to look at."""
+        """The document to inspect."""
         return self.document if self.shrunk is None else self.shrunk.document
 
 
@@ -161,7 +161,7 @@ class Result:
 
     @property
     def unaccounted(self) -> tuple[str, ...]:
-        """What no row of the table shows, in words: missing rows, processes that died of nothing in particular.
+        """A description of what no row of the table shows: missing rows, processes that ended without a known cause.
 
         With any of it no category is proven, because it is unknown whose the rows were, or what the processes died of.
         """
