@@ -1,13 +1,15 @@
 """Whether the adapter or the machine let a deadline pass: how much processor time each of them lost.
 
-A deadline assumes that a process which wants the processor gets it. So when a deadline runs out, the kit asks two
+A deadline assumes that a process which wants the processor gets it. So when a deadline runs out, the kit asks three
 things. A heartbeat of the kit's own, a thread that wakes every 50 ms, shows how long the kit itself did not run. The
-kernel shows how long a thread of the adapter was ready and waited for a processor (`/proc/PID/task/*/schedstat`).
+kernel shows how long a thread of the adapter was ready and waited for a processor (`/proc/PID/task/*/schedstat`), and
+whether a thread of it waits for a disk at that moment (state D).
 
-The rule: if either lost more than a quarter of the waited time, the machine was too busy, and the missing answer says
-nothing of the adapter. A quarter, because the deadlines are many times what an honest answer takes: an adapter that
-answers within three quarters of one would have been in time. An adapter that sleeps or is blocked waits for no
-processor, so a hung one is called hung on a busy machine too, unless the kit itself did not run. Neither is a pass.
+The rule: if either lost more than a quarter of the waited time, or the adapter waits for a disk, the machine was too
+busy, and the missing answer says nothing of the adapter. A quarter, because the deadlines are many times what an honest
+answer takes: an adapter that answers within three quarters of one would have been in time. An adapter that sleeps or is
+blocked otherwise waits for no processor, so a hung one is called hung on a busy machine too, unless the kit itself did
+not run. Neither is a pass.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -103,6 +106,8 @@ class Watch:
             watched = (now - self._looked_ns) / 1e9
             if adapter > TOO_MUCH * watched:
                 return f"the adapter stood ready and had no processor for {adapter:.3g} s of the last {watched:.3g} s"
+        if _waits_for_disk(self.process):
+            return f"the adapter waited for the disk when the {waited:.3g} s were over"
         return ""
 
 
@@ -116,12 +121,29 @@ def lost_since(began_ns: int) -> str:
 def _queued(leader: int) -> dict[int, int]:
     """The nanoseconds for which each thread of a process and its descendants has waited for a processor."""
     found: dict[int, int] = {}
-    waiting, seen = [leader], 0
-    while waiting and seen < _MOST:
-        process, seen = waiting.pop(), seen + 1
-        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
-            # A process that has ended waits no more. On other systems than Linux nothing is known.
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                found[int(task.name)] = int((task / "schedstat").read_text().split()[1])
-                waiting += map(int, (task / "children").read_text().split())
+    for task in _tasks(leader):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            found[int(task.name)] = int((task / "schedstat").read_text().split()[1])
     return found
+
+
+def _waits_for_disk(leader: int) -> bool:
+    """Whether a thread of a process or its descendants is in the state D: a call that waits for a device."""
+    for task in _tasks(leader):
+        with contextlib.suppress(OSError, IndexError):
+            # The name of the program stands in parentheses and may hold any character.
+            if (task / "stat").read_text().rpartition(")")[2].split()[0] == "D":
+                return True
+    return False
+
+
+def _tasks(leader: int) -> Iterator[Path]:
+    """The threads of a process and its descendants. On other systems than Linux nothing is known."""
+    waiting, inspected = [leader], 0
+    while waiting and inspected < _MOST:
+        process, inspected = waiting.pop(), inspected + 1
+        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
+            yield task
+            # A process that has ended has no more children.
+            with contextlib.suppress(OSError, ValueError):
+                waiting += map(int, (task / "children").read_text().split())

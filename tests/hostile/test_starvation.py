@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
-from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat
+from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat, Watch
 from holdfast.conformance.adapter.worker import AdapterCommand, WorkerPool
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
@@ -28,6 +28,7 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+from tests.process.leftovers import until
 
 ADAPTERS = HERE / "adapters"
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
@@ -179,3 +180,21 @@ def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_
         pool.abort()
     assert record.event is not None
     assert record.event["kind"] in {"hang", "busy"}, record.event
+
+
+# The parent of a vfork waits in the state D, as one that waits for a disk, until its child ends.
+WAITS = "import ctypes, time; ctypes.CDLL(None).vfork() or time.sleep(60)"
+
+
+@pytest.mark.parametrize(("program", "waits"), [(WAITS, True), ("import time; time.sleep(60)", False)])
+def test_who_waits_for_a_disk_when_the_time_is_over_is_not_to_blame(program: str, waits: bool) -> None:
+    child = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        state = Path(f"/proc/{child.pid}/stat")
+        assert until(lambda: state.read_text().rpartition(")")[2].split()[0] == ("D" if waits else "S"), within=30)
+        watch = Watch(child.pid)
+        time.sleep(2 * BEAT_S)
+        assert ("disk" in watch.starved()) is waits
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
