@@ -122,7 +122,7 @@ def test_the_reference_is_a_runner_too(name: str) -> None:
 
 def test_becoming_a_runner_gives_frames_on_standard_output() -> None:
     sdk.build("python-naive")
-    program = "from vectors import sdk; sdk.exec_runner('python-naive')"
+    program = "from holdfast.vectors.jcs import sdk; sdk.exec_runner('python-naive')"
     answers = run([sys.executable, "-c", program], [b"[1.0]", b"["], deadline=DEADLINE, env=dict(os.environ))
     assert [answer.status for answer in answers] == [C, R]
 
