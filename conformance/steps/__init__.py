@@ -1,6 +1,5 @@
 """The kinds of steps of a case: one file for each kind, found by its place in this folder.
 
-A file `steps/<kind>.py` declares one `STEP`. It holds everything that is known of the kind: how it is written (its part
 A file `steps/<kind>.py` declares one `STEP`, with everything about the kind: its form in `cases.schema.json`, its acts
 on a live session, how its record is read back, and how it is judged.
 """
