@@ -201,7 +201,7 @@ def must_be_done(record: Record) -> None:
     """Whether an act of the harness itself succeeded. Raises Finding."""
     if record.event is None or record.event["kind"] != "done":
         detail = str((record.event or {}).get("detail", "no record"))
-        advice = "See docs/adapter-protocol.md, section Stop points."
+        advice = "See docs/adapter-protocol.md, section Failpoints."
         raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, advice, n=record.n))
 
 

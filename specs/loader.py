@@ -100,9 +100,9 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
     if with_cases:
         _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
-    cases = {path.name: _of_contract(path, "cases", name) for path in paths}
+    cases = {path.name: of_contract(path, "cases", name) for path in paths}
     faults_path = folder / "faults.yaml"
-    faults = _of_contract(faults_path, "faults", name) if with_cases and faults_path.exists() else None
+    faults = of_contract(faults_path, "faults", name) if with_cases and faults_path.exists() else None
     contract = msgspec.convert(
         {
             **terms,
@@ -148,7 +148,8 @@ def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
     return checked
 
 
-def _of_contract(path: Path, schema_name: str, name: str) -> Mapping[str, Any]:
+def of_contract(path: Path, schema_name: str, name: str) -> Mapping[str, Any]:
+    """A file of the contract `name`, which fits its published schema. Raises SpecError."""
     data = _checked(path, schema_name)
     if data["contract"] != name:
         raise SpecError(f"{path}: is for contract {data['contract']!r}, but lies in the folder of {name!r}")

@@ -14,9 +14,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
-from holdfast.specs import yamlfile
-from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.entry import CaseId, ClauseId, ContractName, Entry, Text
+from holdfast.specs.loader import contract_folders, of_contract
 
 FILE = "mutants.yaml"
 
@@ -32,13 +31,11 @@ Caught = Literal[
     "indeterminate",
     "unsupported",
 ]
-Name = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
-ClauseId = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9]*(-[A-Za-z0-9.]+)+$")]
-FaultId = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2,3}$")]
-Text = Annotated[str, msgspec.Meta(min_length=1)]
+# Written as the name of a contract is.
+Name = ContractName
 
 
-class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Allowed(Entry, frozen=True):
     """Clauses that a bug may break besides, with one reason for all of them.
 
     `selfcheck --full --update` writes new ones with an empty reason, which a person fills in.
@@ -48,7 +45,7 @@ class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
 
 
-class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Mutant(Entry, frozen=True, omit_defaults=True):
     """One planted bug.
 
     `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
@@ -58,9 +55,9 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     name: Name
     title: Text
-    must_fail: Annotated[dict[ClauseId, Caught], msgspec.Meta(min_length=1)]
+    must_fail: Annotated[Mapping[ClauseId, Caught], msgspec.Meta(min_length=1)]
     may_fail: tuple[Allowed, ...] = ()
-    faults: dict[FaultId, Caught] = {}
+    faults: Mapping[CaseId, Caught] = {}
     store: Text | None = None
 
     @property
@@ -69,12 +66,12 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return {clause: group.why for group in self.may_fail for clause in group.clauses}
 
 
-class Mutants(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Mutants(Entry, frozen=True, omit_defaults=True):
     """All planted bugs of one contract. `unbreakable` says of a clause why no bug can break it."""
 
-    contract: Name
+    contract: ContractName
     store: Text = "none"
-    unbreakable: dict[ClauseId, Text] = {}
+    unbreakable: Mapping[ClauseId, Text] = {}
     mutants: tuple[Mutant, ...] = ()
 
     def store_of(self, mutant: Mutant) -> str:
@@ -95,27 +92,7 @@ def load_mutants(contract: str) -> Mutants:
 
 def read_mutants(path: Path) -> Mutants:
     """The file at `path`. Raises SpecError."""
-    try:
-        found = msgspec.convert(yamlfile.read_yaml(path), Mutants)
-    except msgspec.ValidationError as error:
-        raise SpecError(f"{path}: does not fit planted.schema.json: {error}") from error
-    if found.contract != path.parent.name:
-        raise SpecError(f"{path}: is for contract {found.contract!r}, but lies in the folder of {path.parent.name!r}")
-    return found
-
-
-def file_schema() -> dict[str, Any]:
-    """The JSON Schema of the file, published as `planted.schema.json`."""
-    (whole,), parts = msgspec.json.schema_components([Mutants], ref_template="#/$defs/{name}")
-    for part in parts.values():
-        part["description"] = " ".join(part["description"].split())
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://holdfast.dev/schemas/planted.schema.json",
-        "title": "The bugs planted in one contract, mutants.yaml",
-        **whole,
-        "$defs": parts,
-    }
+    return msgspec.convert(of_contract(path, "planted", path.parent.name), Mutants)
 
 
 def written(mutants: Mutants) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
 from holdfast.specs.model import CaseFile, ContractFile, MethodFile
+from holdfast.specs.mutants import Mutants
 from holdfast.specs.schema import SCHEMAS, published_schema
 
 FILES: Mapping[str, type[Entry]] = {
@@ -23,6 +24,7 @@ FILES: Mapping[str, type[Entry]] = {
     "methods": MethodFile,
     "cases": CaseFile,
     "faults": FaultFile,
+    "planted": Mutants,
 }
 
 
