@@ -11,7 +11,7 @@ _SHAPE = re.compile(
 )
 
 
-def utc_instant(text: str) -> str | None:
+def utc_instant(text: object) -> str | None:
     """The instant with six digits of a fraction; None where the contracts leave open whether it is one.
 
     RFC 3339 has the year 0000 and leap seconds, and many a library has neither. Raises ValueError for what is none.

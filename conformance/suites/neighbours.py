@@ -8,8 +8,8 @@
     other       its normal form is another
     open        the contract does not say: every answer is right
 
-All near misses that are malformed are sent in a row beside one good value, which must be accepted at the end. Each of the
-others has values of its own, so that no near miss meets another one.
+All near misses that are malformed are sent in a row beside one good value, which must be accepted at the end. Each of
+the others has values of its own, so that no near miss meets another one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from holdfast.specs.leaves import Leaf, Place, leaves
 from holdfast.specs.model import Kind
 from holdfast.specs.neighbours import Sessions, Sweep
 from holdfast.vectors.derive import derive
-from holdfast.vectors.neighbours import Neighbour, neighbours
+from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
 
 _SAME, _OTHER, _MALFORMED, _OPEN = "same", "other", "malformed", "open"
 # So many characters of a value are shown; its exchange holds all of them.
@@ -51,11 +51,20 @@ _IN_A_SESSION = 25
 
 
 def sweep(bench: Bench, clause: str) -> None:
-    """Run every sweep that proves this clause. The worst finding of a sweep ends the test."""
+    """Run every sweep that proves this clause, then report the worst of what they found, and what else there is."""
     declared = bench.contract.neighbours
-    for one in () if declared is None else declared.proving(clause):
-        for varied in _varied(bench.contract, one):
-            _Swept(bench, one, varied).run()
+    found = [
+        each
+        for one in (() if declared is None else declared.proving(clause))
+        for varied in _varied(bench.contract, one)
+        for each in _Swept(bench, one, varied).run()
+    ]
+    if not found:
+        return
+    worst = min(found, key=lambda each: list(Verdict).index(each.verdict))
+    others = [each.text for each in found if each is not worst]
+    text = f"{clause}: {worst.text}{'; also ' + listed(others) if others else ''}"
+    bench.fail(worst.verdict.value, text, expected=worst.expected, received=worst.received, at=worst.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ def places(contract: Contract, operation: str) -> Mapping[str, Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The normal form of a value; `named` is the class that it has of itself, `doubtful` whether it may be malformed."""
+    """The normal form of a value, the class that it has of itself, and whether it may be malformed as well."""
 
     text: Any
     named: str | None = None
@@ -120,8 +129,8 @@ class _Swept:
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
 
-    def run(self) -> None:
-        """Send all near misses, then report."""
+    def run(self) -> list[_Found]:
+        """Send all near misses; what was found."""
         with self._bench.session() as session:
             names = self._in_a_row(session)
         size = 1 if self._sweep.sessions is Sessions.EACH else _IN_A_SESSION
@@ -129,14 +138,7 @@ class _Swept:
             with self._bench.session() as session:
                 for name in names[first : first + size]:
                     self._alone_in(session, name)
-        if self._found:
-            worst = min(self._found, key=lambda found: list(Verdict).index(found.verdict))
-            others = [found.text for found in self._found if found is not worst]
-            text = f"{self._sweep.title}: {worst.text}{'; also ' + listed(others) if others else ''}"
-            self._bench.fail(
-                worst.verdict.value, f"{self._sweep.clause}: {text}", expected=worst.expected,
-                received=worst.received, at=worst.n,
-            )  # fmt: skip
+        return self._found
 
     # Values
 
@@ -156,13 +158,17 @@ class _Swept:
             put_path(args, self._varied.path, copy.deepcopy(scope.bound["y"]))
         return args
 
-    def _near(self, original: Any) -> dict[str, Neighbour]:
-        """The near misses by name, several of one name numbered."""
-        found: dict[str, Neighbour] = {}
-        for near in neighbours(self._varied.leaf.kind, original):
-            if not (near.moved and (self._chosen or self._uncertain(near.base))):
-                found.setdefault(near.name, near)
-        return found
+    def _all(self, original: Any) -> dict[str, Neighbour]:
+        """The near misses of this value that can be used here."""
+        return {name: near for name, near in neighbours(self._varied.leaf.kind, original).items() if self._usable(near)}
+
+    def _near(self, original: Any, name: str) -> Neighbour | None:
+        near = neighbour(self._varied.leaf.kind, original, name)
+        return near if near is not None and self._usable(near) else None
+
+    def _usable(self, near: Neighbour) -> bool:
+        """Whether the good value that stands beside the near miss can be had."""
+        return not (near.moved and (self._chosen or self._uncertain(near.base)))
 
     def _form(self, value: Any) -> _Form | None:
         """The normal form of a value; None where the contract leaves it open. Raises ValueError for what has none."""
@@ -202,7 +208,7 @@ class _Swept:
         if given is None:
             return []
         original = self._original(given) if self._late else given.bound["x"]
-        near = self._near(original)
+        near = self._all(original)
         self._sources = {name: each.source for name, each in near.items()}
         bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
         if self._sweep.sessions is Sessions.EACH:
@@ -214,7 +220,8 @@ class _Swept:
         if bad and not self._found:
             self._inert(session, before, reasons)
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
-        self._probed(session, _valued(given, original, original), twin, {_SAME, _OTHER} if self._varied.path else {_SAME})
+        classes = {_SAME, _OTHER} if self._varied.path else {_SAME}
+        self._probed(session, _valued(given, original, original), twin, classes)
         return self._drawn(near.keys() - bad)
 
     def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
@@ -228,7 +235,10 @@ class _Swept:
 
     def _drawn(self, names: Iterable[str]) -> list[str]:
         """Those that are sent: all, or so many as the sweep says, by the seed."""
-        place = {name: self._bench.scope.digits("near", f"{self._sweep.name}/{name}", 16) for name in names}
+        place = {
+            name: self._bench.scope.digits("near", f"{self._sweep.name}/{self._varied.name}/{name}", 16)
+            for name in names
+        }
         return sorted(sorted(place, key=lambda name: place[name])[: self._sweep.most])
 
     def _alone_in(self, session: SuiteSession, name: str) -> None:
@@ -237,13 +247,13 @@ class _Swept:
         if self._late:
             self._pair(session, forward, name)
             return
-        near = self._near(self._original(forward)).get(name)
+        near = self._near(self._original(forward), name)
         if near is None:
             return
         self._pair(session, _valued(forward, near.base, near.value), name)
         if self._storable and not self._uncertain(near.value):
             back = self._scope(session, f"{name}/stored")
-            turned = self._near(self._original(back)).get(name)
+            turned = self._near(self._original(back), name)
             if turned is not None and not self._uncertain(turned.value):
                 self._pair(session, _valued(back, turned.value, turned.base), name)
 
@@ -259,7 +269,7 @@ class _Swept:
         if given is None:
             return
         if self._late:
-            found = self._near(self._original(given)).get(name)
+            found = self._near(self._original(given), name)
             if found is None:
                 return
             given = _valued(given, found.base, found.value)
@@ -289,10 +299,8 @@ class _Swept:
                 answer = session.call(step["call"], scope.resolve(step.get("args", {})))
                 judged = self._judged(scope, step.get("expect", ex.ACCEPTED))
                 if judged is not None:
-                    self._found.append(_Found(
-                        judged.verdict, f"{self._varied.name}: {step['call']} with {name}, {_shown(scope.bound.get('x'))}",
-                        judged.expected, judged.received, judged.n,
-                    ))  # fmt: skip
+                    stored, what = scope.bound.get("x"), f"{step['call']} with {name}"
+                    self._note(Neighbour(what, self._sources.get(name, ""), stored, stored, moved=False), judged)
                     return None
                 for label, path in step.get("bind", {}).items():
                     scope = scope.bind(label, at_path({"value": answer.value}, path))
@@ -337,7 +345,8 @@ class _Swept:
         if judged is None:
             return
         beside = "" if near.base == near.value else f" beside {_shown(near.base)}"
-        text = f"{self._varied.name}: {near.name}, {_shown(near.value)}{beside} ({near.source}): {judged.detail}"
+        source = f" ({near.source})" if near.source else ""
+        text = f"{self._varied.name}: {near.name}, {_shown(near.value)}{beside}{source}: {judged.detail}"
         self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
 
     def _observed(self, session: SuiteSession) -> dict[str, Any]:

@@ -379,7 +379,23 @@ def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
 DERIVATIONS = {
     function.__name__: _checked(function)
     for function in (
-        altered, binary, document, envelope, instant, listed, listed_id, malleated, msg_id, outer, part, pruned,
-        replay_key, retention, sender_fp, sender_key, text, variant,
+        altered,
+        binary,
+        document,
+        envelope,
+        instant,
+        listed,
+        listed_id,
+        malleated,
+        msg_id,
+        outer,
+        part,
+        pruned,
+        replay_key,
+        retention,
+        sender_fp,
+        sender_key,
+        text,
+        variant,
     )
 }

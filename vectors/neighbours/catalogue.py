@@ -78,18 +78,36 @@ def catalogue() -> Catalogue:
     return read
 
 
-def neighbours(kind: LeafKind, value: Any) -> tuple[Neighbour, ...]:
-    """The near misses of a good value of this kind, in the order of the catalogue; each pair of values once."""
-    read = catalogue()
-    stretch = read.kinds[kind].stretch
+def neighbours(kind: LeafKind, value: Any) -> dict[str, Neighbour]:
+    """The near misses of a good value of this kind by name, in the order of the catalogue; each pair of values once."""
     found: dict[str, Neighbour] = {}
-    for group in read.kinds[kind].groups:
-        for miss in read.groups[group]:
-            for base, near in _made(miss, value, stretch):
-                pair = msgspec.json.encode([base, near]).decode()
-                if pair not in found and (type(base) is not type(near) or base != near):
-                    found[pair] = Neighbour(miss.name, miss.source, base, near, moved=base != value)
-    return tuple(found.values())
+    pairs: set[bytes] = set()
+    for name in _misses(kind):
+        near = neighbour(kind, value, name)
+        pair = b"" if near is None else msgspec.json.encode([near.base, near.value])
+        if near is not None and pair not in pairs:
+            found[name] = near
+            pairs.add(pair)
+    return found
+
+
+def neighbour(kind: LeafKind, value: Any, name: str) -> Neighbour | None:
+    """The near miss of that name; None where none can be made of this value."""
+    for miss in _misses(kind).get(name, ()):
+        for base, near in _made(miss, value, catalogue().kinds[kind].stretch):
+            if type(base) is not type(near) or base != near:
+                return Neighbour(name, miss.source, base, near, moved=base != value)
+    return None
+
+
+@cache
+def _misses(kind: LeafKind) -> Mapping[str, tuple[Miss, ...]]:
+    """The near misses of a kind by name: two groups may have one of the same name, and the first that fits is it."""
+    found: dict[str, tuple[Miss, ...]] = {}
+    for group in catalogue().kinds[kind].groups:
+        for miss in catalogue().groups[group]:
+            found[miss.name] = (*found.get(miss.name, ()), miss)
+    return found
 
 
 def _made(miss: Miss, value: Any, stretch: str | None) -> list[tuple[Any, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.specs import load_terms
@@ -148,7 +148,7 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
-DERIVATIONS = {
+DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "instant": utc_instant,
     "logical_request_key": logical_request_key,
     "normal_hash": normal_hash,

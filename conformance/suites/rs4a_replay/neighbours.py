@@ -1,4 +1,4 @@
-"""rs4a-replay: near misses of every argument of every operation, as `specs/rs4a-replay/neighbours.yaml` declares them."""
+"""rs4a-replay: near misses of every argument, as `specs/rs4a-replay/neighbours.yaml` declares them."""
 
 from __future__ import annotations
 
