@@ -298,16 +298,19 @@ def _other(path: str, value: Any, at: str) -> str:
 
 
 def outer(text: str) -> str | None:
-    """An envelope as it travels; None for spare bits, which the contract does not speak of. Raises ValueError."""
-    if re.fullmatch("[A-Za-z0-9_-]*", text) is None or len(text) % 4 == 1:
+    """An envelope as it travels; None for spare bits and half a byte, which the contract does not speak of.
+
+    Raises ValueError for other characters.
+    """
+    if re.fullmatch("[A-Za-z0-9_-]*", text) is None:
         raise ValueError("no base64url without padding")
-    return text if encoded(decoded(text)) == text else None
+    return text if len(text) % 4 != 1 and encoded(decoded(text)) == text else None
 
 
 def binary(text: str) -> str:
     """Bytes in an envelope, in their one spelling. Raises ValueError for another."""
     if outer(text) is None:
-        raise ValueError("spare bits")
+        raise ValueError("spare bits, or half a byte")
     return text
 
 
@@ -333,6 +336,11 @@ def document(text: str) -> str:
     if canonical(json.loads(text)) != text:
         raise ValueError("not the RFC 8785 form")
     return text
+
+
+def left(text: str) -> str | None:
+    """The same in a file; None with blanks around it, which a reader of files may take off."""
+    return None if text != text.strip() and document(text.strip()) else document(text)
 
 
 def listed(ids: list[Any]) -> str:
@@ -384,6 +392,7 @@ DERIVATIONS = {
         document,
         envelope,
         instant,
+        left,
         listed,
         listed_id,
         malleated,

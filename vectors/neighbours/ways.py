@@ -182,7 +182,13 @@ def _members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _at_depth(value: Any, depth: int, change: Callable[[Mapping[str, Any]], str]) -> list[str]:
-    """The document with the first object at this depth written by `change`."""
+    """The document with the first object at this depth written by `change`; arrays are no level of their own."""
+    if isinstance(value, list):
+        for place, part in enumerate(value):
+            inner = _at_depth(part, depth, change)
+            if inner:
+                return ["[" + ",".join([*map(_dumped, value[:place]), *inner, *map(_dumped, value[place + 1 :])]) + "]"]
+        return []
     if not isinstance(value, Mapping) or not value:
         return []
     if depth == 1:

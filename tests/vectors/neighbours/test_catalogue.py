@@ -16,7 +16,7 @@ GOOD: dict[LeafKind, Any] = {
     "blob": "AbCdAbCdAbCdAbCd",
     "boolean": True,
     "constant": "register-dot",
-    "document": '{"a":"x/y","header":{"b":"c","d":"e"}}',
+    "document": '{"a":"x/y","header":{"b":"c","d":"e","items":[{"f":"g"}]}}',
     "duration": 24,
     "hex": "9f" * 32,
     "identifier": "olive-owner-1",
@@ -64,7 +64,12 @@ def test_a_place_of_difference_is_where_it_says(at: int) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["member twice", "member twice one level down", "member twice with another name spelling one level down"],
+    [
+        "member twice",
+        "member twice one level down",
+        "member twice two levels down",
+        "member twice with another name spelling one level down",
+    ],
 )
 def test_a_member_that_stands_there_twice_says_the_same_to_a_lenient_reader(name: str) -> None:
     near = neighbour("document", GOOD["document"], name)
