@@ -3,7 +3,8 @@
     target: {type: string, maxLength: 1024, x-leaf: {kind: path, normal: rs4a.normal_target}}
 
 A path names a leaf: `request.canonical_target`; `batch.events.*.seq` is one of the members of an array. Behind a slash
-it goes on inside an encoded text: `envelope/header.msg_id` (`inside` of the leaf `envelope`).
+it goes on inside an encoded text: `envelope/header.msg_id` (`inside` of the leaf `envelope`). An object may be a leaf
+beside its members, for what is written around them; `.` is the object of all arguments.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from holdfast.specs.errors import SpecError
 from holdfast.specs.schema import Validator
 
 ANNOTATION = "x-leaf"
+# The path of the object of all arguments.
+ROOT = "."
 # The kinds of value; `vectors/neighbours/catalogue.yaml` has near misses of each.
 LeafKind = Literal[
     "base64url", "blob", "boolean", "constant", "document", "duration", "hex", "identifier", "instant", "integer",
-    "key", "path", "text", "token", "uuid",
+    "key", "object", "path", "text", "token", "uuid",
 ]  # fmt: skip
 _REFERENCE = "#/$defs/"
 
@@ -70,10 +73,10 @@ def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[Place]:
     leaf = _leaf(whole, path)
     nested = [(name, member) for name, member in whole.get("properties", {}).items()]
     nested += [("*", whole[more]) for more in ("items", "additionalProperties") if isinstance(whole.get(more), Mapping)]
-    if path and (leaf is not None or not nested):
+    if leaf is not None or (path and not nested):
         # What is encoded is a text, whatever the schema says of what it holds.
         document = leaf is not None and leaf.kind == "document"
-        yield Place(path, leaf, {"type": "string"} if document else {**whole, "$defs": shared})
+        yield Place(path or ROOT, leaf, {"type": "string"} if document else {**whole, "$defs": shared})
     for name, member in nested:
         yield from _walk(member, shared, f"{path}{_joint(path)}{name}")
     if leaf is not None and leaf.inside is not None:

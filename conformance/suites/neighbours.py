@@ -37,7 +37,7 @@ from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.leaves import Leaf, Place, leaves
+from holdfast.specs.leaves import ROOT, Leaf, Place, leaves
 from holdfast.specs.model import Kind
 from holdfast.specs.neighbours import Sessions, Sweep
 from holdfast.vectors.derive import derive
@@ -149,10 +149,12 @@ class _Swept:
     def _original(self, scope: Scope) -> Any:
         if self._varied.path is None:
             return scope.resolve(self._sweep.original)
-        found = at_path(self._args(scope), self._varied.path)
+        found = at_path(self._args(scope), "" if self._varied.path == ROOT else self._varied.path)
         return None if is_missing(found) else found
 
     def _args(self, scope: Scope) -> dict[str, Any]:
+        if self._varied.path == ROOT and "y" in scope.bound:
+            return dict(copy.deepcopy(scope.bound["y"]))
         args: dict[str, Any] = scope.resolve(self._sweep.probe.get("args", {}))
         if self._varied.path is not None and "y" in scope.bound:
             put_path(args, self._varied.path, copy.deepcopy(scope.bound["y"]))
@@ -167,7 +169,9 @@ class _Swept:
         return near if near is not None and self._usable(near) else None
 
     def _usable(self, near: Neighbour) -> bool:
-        """Whether the good value that stands beside the near miss can be had."""
+        """Whether the good value that stands beside the near miss can be had, and whether a call can carry it."""
+        if self._varied.path == ROOT and not isinstance(near.value, Mapping):
+            return False
         return not (near.moved and (self._chosen or self._uncertain(near.base)))
 
     def _form(self, value: Any) -> _Form | None:

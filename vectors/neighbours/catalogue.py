@@ -15,7 +15,7 @@ from holdfast.specs.entry import Entry, Text
 from holdfast.specs.errors import SpecError
 from holdfast.specs.leaves import LeafKind
 from holdfast.specs.yamlfile import read_yaml
-from holdfast.vectors.neighbours.ways import changed, coded, filled, replaced, shifted, typed
+from holdfast.vectors.neighbours.ways import changed, coded, filled, replaced, reshaped, shifted, typed
 
 DATA = "catalogue.yaml"
 
@@ -116,6 +116,8 @@ def _made(miss: Miss, value: Any, stretch: str | None) -> list[tuple[Any, Any]]:
         return [(value, typed(miss.json, value))]
     if isinstance(value, int | float) and not isinstance(value, bool):
         return [(value, near) for near in shifted(value, add=miss.add, times=miss.times)]
+    if isinstance(value, Mapping):
+        return [(value, near) for near in ([] if miss.code is None else reshaped(miss.code, value))]
     if not isinstance(value, str) or not value:
         return []
     if miss.at is not None:

@@ -86,6 +86,27 @@ def shifted(value: float, *, add: float | None, times: float | None) -> list[flo
     return []
 
 
+def reshaped(code: str, value: Mapping[str, Any]) -> list[Any]:
+    """An object with other members. Raises KeyError for an unknown name."""
+    change = _OBJECTS[code]
+    return [change(value)] if value or code == "with-unknown" else []
+
+
+def _first_upper(value: Mapping[str, Any]) -> dict[str, Any]:
+    first = min(value)
+    return {first.upper() if name == first else name: part for name, part in value.items()}
+
+
+_OBJECTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "with-unknown": lambda value: {**value, "unknown": "x"},
+    "with-prototype": lambda value: {**value, "__proto__": {}},
+    "with-blank": lambda value: {**value, f"{min(value)} ": value[min(value)]},
+    "with-upper": lambda value: {**value, min(value).upper(): value[min(value)]},
+    "first-upper": _first_upper,
+    "as-text": json.dumps,
+}
+
+
 def coded(code: str, value: str, *, depth: int, character: str | None) -> list[str]:
     """A near miss that needs code. Raises KeyError for an unknown name."""
     if code in _DOCUMENTS:

@@ -33,6 +33,13 @@ class LineBreaksInBase64(Mailbox):
         return super().read_args({**args, "envelope": "".join(text.split("\n"))})
 
 
+class NamesWithoutCase(Mailbox):
+    def read_args(self, args: Any) -> bytes:
+        return super().read_args(
+            {name.lower(): part for name, part in args.items()} if isinstance(args, dict) else args
+        )
+
+
 class MemberTwiceInHeader(Codec):
     def parse(self, raw: bytes) -> Mapping[str, Any]:
         try:
@@ -99,6 +106,7 @@ class MarkBeforeLeftEnvelope(Migration):
 BUGS: Mapping[str, Change] = {
     "first-page-hashed": part(codec=FirstPageHashed),
     "line-breaks-in-base64": part(mailbox=LineBreaksInBase64),
+    "names-without-case": part(mailbox=NamesWithoutCase),
     "member-twice-in-header": part(codec=MemberTwiceInHeader),
     "msg-id-of-any-case": part(codec=MsgIdOfAnyCase),
     "recipient-of-any-letters": part(codec=RecipientOfAnyLetters),

@@ -79,6 +79,14 @@ class OwnerWithoutCase(Reader):
         return super().read(args)
 
 
+class UnknownMembersAccepted(Reader):
+    def fits_schema(self, args: Any) -> bool:
+        if not isinstance(args, dict) or not isinstance(args.get("request"), dict):
+            return super().fits_schema(args)
+        request = {name: part for name, part in args["request"].items() if name not in ("unknown", "__proto__")}
+        return super().fits_schema({**args, "request": request})
+
+
 class BindingByPrefix(Registrar):
     def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
         refusal, submission = super().guard_nonce_binding(attempt), attempt.verdict.submission
@@ -96,5 +104,6 @@ BUGS: Mapping[str, Change] = {
     "status-of-prefix": part(custody=StatusOfPrefix),
     "instants-of-lenient-parsers": part(reader=InstantsOfLenientParsers),
     "owner-without-case": part(reader=OwnerWithoutCase),
+    "unknown-members-accepted": part(reader=UnknownMembersAccepted),
     "binding-by-prefix": part(registrar=BindingByPrefix),
 }

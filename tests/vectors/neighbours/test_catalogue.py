@@ -23,6 +23,7 @@ GOOD: dict[LeafKind, Any] = {
     "instant": "2026-01-01T00:00:00Z",
     "integer": 7,
     "key": "9f" * 32,
+    "object": {"a": "b", "c": 1},
     "path": "dot://acme/lamps/one",
     "text": "a subject or two",
     "token": "Olive-_0123456789ab",
