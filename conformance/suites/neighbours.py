@@ -224,8 +224,7 @@ class _Swept:
         if bad and not self._found:
             self._inert(session, before, reasons)
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
-        classes = {_SAME, _OTHER} if self._varied.path else {_SAME}
-        self._probed(session, _valued(given, original, original), twin, classes)
+        self._probed(session, _valued(given, original, original), twin, {_SAME})
         return self._drawn(near.keys() - bad)
 
     def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
@@ -326,7 +325,9 @@ class _Swept:
         try:
             args = self._args(scope)
         except (CaseError, UnicodeEncodeError):
-            # No bytes can be made of it, so nothing could carry it.
+            # No bytes can be made of the near miss, so nothing could carry it. Of the good value there must be.
+            if near.value == near.base:
+                raise
             return None
         try:
             answer = session.call(self._sweep.probe["call"], args)
