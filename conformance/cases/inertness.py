@@ -17,26 +17,40 @@ _SHOWN = 4
 STORE = "the store"
 # The member with the files of the contract's folder.
 TREE = "the files"
+# In place of the value of an observation that was answered with `fault` where nothing may be readable.
+NOTHING_SHOWN: Mapping[str, Any] = {"shown": "nothing"}
 
 
 def judge_inert(
-    contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None, *, at: Mapping[str, int]
+    contract: Contract,
+    method: Method,
+    reason: str,
+    before: Seen,
+    after: Seen | None,
+    *,
+    at: Mapping[str, int],
+    waits: bool = False,
 ) -> Judgement | None:
     """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares.
 
-    `at` says of each thing that was observed which record shows it afterwards.
+    `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
+    it must show nothing again: a store that was gone and is there was made anew. `waits` says that a commit is open;
+    then it may be readable at one of the two moments only, and nothing is compared.
     """
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE
+    hidden = {name for name in before if NOTHING_SHOWN in (before[name], after[name])}
+    if hidden and waits:
+        return None
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
         return _leak(detail, "the same rows as before the refusal", at.get(state))
     if inertness.tree is not None and canonical(before[TREE]) != canonical(after[TREE]):
         detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
         return _leak(detail, "the same files as before the refusal", at.get(TREE))
-    if inertness.audit is None or inertness.audit_list is None:
+    if inertness.audit is None or inertness.audit_list is None or inertness.audit in hidden:
         return None
     old = before[inertness.audit][inertness.audit_list]
     new = after[inertness.audit][inertness.audit_list]

@@ -54,7 +54,8 @@ def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) ->
     at = reading.state.observed
     if answer["outcome"] == "refused":
         after = yield from observed(reading, worker, note, "after")
-        hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
+        waits = bool(reading.state.under_way)
+        hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at, waits=waits))
     elif proof and answer.get("effect") == "new":
         after = yield from observed(reading, worker, note, "after")
         hold(judge_changed(reading.contract, before, after, at=at))

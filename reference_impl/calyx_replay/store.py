@@ -73,7 +73,9 @@ class Store(ProvenDatabase):
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
-        self.drop(purpose)
+        if held is not None:
+            # All of them: the last one that is closed writes back the log that they share, also one that was removed.
+            self.close()
         connection = self.connect(purpose)
         try:
             self.prepare(connection, purpose)
@@ -186,8 +188,12 @@ class Store(ProvenDatabase):
     # Statements; each raises sqlite3.Error
 
     def has(self, connection: sqlite3.Connection, key: str) -> bool:
-        """Whether the key is recorded."""
-        return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
+        """Whether the key is recorded, or was migrated and has its time still to come."""
+        statement = (
+            "SELECT 1 FROM replay_state WHERE replay_key = :key UNION ALL "
+            "SELECT 1 FROM migrated_ahead WHERE replay_key = :key"
+        )
+        return connection.execute(statement, {"key": key}).fetchone() is not None
 
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         """Record one envelope. Raises KeyTakenError too."""
@@ -212,9 +218,14 @@ class Store(ProvenDatabase):
         statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
+    def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
+        """Remember a key until prunes pass this timestamp, whatever becomes of its record."""
+        connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
+
     def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
-        """Remove blocks that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
-        connection.execute('DELETE FROM blocked_msg_id WHERE "until" < ?', (cutoff,))
+        """Remove blocks and keys that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
+        for table in ("blocked_msg_id", "migrated_ahead"):
+            connection.execute(f'DELETE FROM {table} WHERE "until" < ?', (cutoff,))
 
     def state(self, connection: sqlite3.Connection) -> MailboxState:
         """What the mailbox remembers."""
