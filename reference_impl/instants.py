@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-# RFC 3339 has a year 0000, and the dates of Python begin with year 1. The calendar repeats every 400 years, so that 2000
-# has the days of 0000.
+# RFC 3339 has a year 0000, and the dates of Python begin with year 1. The calendar repeats every 400 years, so that the
+# year 2000 has the days of 0000.
 _YEAR_ZERO, _STAND_IN = "0000", "2000"
 _YEARS_BETWEEN = timedelta(days=5 * 146_097)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

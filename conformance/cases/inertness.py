@@ -44,6 +44,9 @@ def judge_inert(
     hidden = {name for name in before if NOTHING_SHOWN in (before[name], after[name])}
     if hidden and waits:
         return None
+    if state in hidden and before[state] != NOTHING_SHOWN:
+        detail = f"refused with {reason}, and {state} shows nothing any more: whether that is inert is open"
+        return Judgement(Verdict.NOT_REACHED, None, detail, "what it showed before", "fault", n=at.get(state))
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
         return _leak(detail, "the same rows as before the refusal", at.get(state))

@@ -57,8 +57,9 @@ class Schema:
         return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
 
     def migrated_ahead(self) -> str:
-        """Keys of migrated envelopes whose time has still to come. They outlive the records, which are pruned by age."""
-        return 'CREATE TABLE migrated_ahead (\n  replay_key TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
+        """Keys of migrated envelopes whose time has still to come: their records are pruned before that."""
+        columns = 'replay_key TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL'
+        return f"CREATE TABLE migrated_ahead (\n  {columns}\n) STRICT"
 
     def mailbox_state(self) -> str:
         """One row: the last automatic prune, how many there were, and the greatest cutoff of any prune."""

@@ -297,6 +297,18 @@ def test_a_file_that_may_not_grow_is_a_refusal(box: Box) -> None:
     assert box.delivered() == [key_of(first), key_of(second)]
 
 
+def test_a_log_that_is_removed_from_under_the_connections_takes_nothing_with_it(opener: Opener) -> None:
+    box, first, second = opener(), envelope(), envelope()
+    assert box.outcome(first) == "new"
+    box.value("state")
+    box.database.with_name("replay_state.db-wal").unlink()
+    assert box.outcome(first) == "REPLAY_DUPLICATE"
+    assert box.outcome(second) == "new"
+    box.session.close()
+    again = opener()
+    assert [again.outcome(raw) for raw in (first, second)] == ["REPLAY_DUPLICATE"] * 2
+
+
 class ReadOnly(Store):
     def connect(self, purpose: Purpose) -> sqlite3.Connection:
         return sqlite3.connect(f"{self.location.database.as_uri()}?mode=ro", uri=True, isolation_level=None)

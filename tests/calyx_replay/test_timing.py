@@ -33,6 +33,12 @@ def test_a_text_that_is_no_instant_in_utc_is_unreadable(box: Box) -> None:
     assert box.keys() == set()
 
 
+@pytest.mark.parametrize("at", ["0000-01-01T00:00:00Z", "0000-02-29T12:00:00.5Z", "0000-12-31T23:59:59.999999Z"])
+def test_the_year_0000_is_outside_of_every_window(opener: Opener, at: str) -> None:
+    for now in (NOW, datetime(1, 1, 1, tzinfo=UTC)):
+        assert opener(now=now).outcome(envelope(at=at)) == "TIMESTAMP_OUT_OF_WINDOW"
+
+
 @pytest.mark.parametrize("fraction", ["", ".0", ".00", ".000", ".000000"])
 def test_every_fraction_of_up_to_six_digits_is_an_instant_and_is_stored_as_it_came(box: Box, fraction: str) -> None:
     assert box.outcome(envelope(at=f"2026-01-01T12:00:00{fraction}Z")) == "new"
