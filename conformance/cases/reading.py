@@ -155,16 +155,23 @@ class Reading:
         if store is not None and (path.startswith(store) or store.startswith(f"{path}/")):
             self.state.damaged = True
 
-    def shows_nothing(self, record: Record) -> bool:
-        """Whether an observation was answered with `fault` at a moment when nothing may be readable.
+    def may_wait(self, record: Record) -> bool:
+        """Whether an observation was answered with `fault` while a commit may be open (docs/adapter-protocol.md)."""
+        return bool(self.state.under_way) and _is_fault(record)
 
-        That is while a commit may be open, or after the case itself took the store away (docs/adapter-protocol.md).
+    def shows_nothing(self, record: Record) -> bool:
+        """Whether an observation around a call was answered with `fault` at a moment when nothing may be readable.
+
+        That is as in `may_wait`, or after the case itself took the store away.
         """
-        unreadable = self.state.damaged or bool(self.state.under_way)
-        return unreadable and record.answer is not None and record.answer["outcome"] == "fault"
+        return (self.state.damaged and _is_fault(record)) or self.may_wait(record)
 
 
 def hold(judgement: Judgement | None) -> None:
     """End the side with a judgement, if there is one. Raises Finding."""
     if judgement is not None:
         raise Finding(judgement)
+
+
+def _is_fault(record: Record) -> bool:
+    return record.answer is not None and record.answer["outcome"] == "fault"

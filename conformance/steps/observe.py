@@ -15,11 +15,11 @@ from holdfast.specs.model import Group
 
 
 def ask(reading: Reading, step: Mapping[str, Any], name: str, note: str) -> Talk[None]:
-    """Call a method that is not an operation. An observation may show nothing while nothing can be read."""
+    """Call a method that is not an operation. An observation may show nothing while a commit is open."""
     worker, scope = step.get("worker", 0), reading.state.scope
     method, request = reading.request(step, name, scope)
     (record,) = yield Action(EXCHANGE, note, ((worker, request),), worker=worker)
-    if reading.shows_nothing(record) and method.group is Group.OBSERVATION and "bind" not in step:
+    if reading.may_wait(record) and method.group is Group.OBSERVATION and "bind" not in step:
         return
     yield from reading.settle(record, method, {**ex.OK, **step.get("expect", {})}, step, scope)
     reading.bind(step, record)

@@ -85,6 +85,12 @@ def test_a_refusal_without_a_store_makes_none(before: Answer, after: Answer, due
     assert refused_without_a_store(before, after) == due
 
 
+def test_a_question_of_the_case_itself_is_answered_also_without_a_store() -> None:
+    case = replace(SHELF, kind=Kind.BEHAVIOUR, when=(BREAK, LOOK))
+    player = Player(replies={"observe": FAULT}, contract=BROKEN)
+    assert verdict_of(player.play(case)) == "no_verdict:fault"
+
+
 def test_with_a_whole_store_an_observation_around_a_refusal_must_show_it() -> None:
     case = replace(SHELF, kind=Kind.BEHAVIOUR, when=({"call": "put", "args": ENTRY, "expect": REFUSED},))
     player = Player(replies={"^state before": FAULT})
