@@ -188,12 +188,12 @@ class Store(ProvenDatabase):
     # Statements; each raises sqlite3.Error
 
     def has(self, connection: sqlite3.Connection, key: str) -> bool:
-        """Whether the key is recorded, or was migrated and has its time still to come."""
-        statement = (
-            "SELECT 1 FROM replay_state WHERE replay_key = :key UNION ALL "
-            "SELECT 1 FROM migrated_ahead WHERE replay_key = :key"
-        )
-        return connection.execute(statement, {"key": key}).fetchone() is not None
+        """Whether the key is recorded."""
+        return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
+
+    def is_ahead(self, connection: sqlite3.Connection, key: str) -> bool:
+        """Whether the key was migrated from ahead; its record may be pruned by now."""
+        return connection.execute("SELECT 1 FROM migrated_ahead WHERE replay_key = ?", (key,)).fetchone() is not None
 
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         """Record one envelope. Raises KeyTakenError too."""
