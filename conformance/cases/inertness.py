@@ -21,30 +21,24 @@ TREE = "the files"
 NOTHING_SHOWN: Mapping[str, Any] = {"shown": "nothing"}
 
 
+def shows_nothing(seen: Seen) -> bool:
+    """Whether one of the observations was answered with `fault` at a moment when nothing may be readable."""
+    return NOTHING_SHOWN in seen.values()
+
+
 def judge_inert(
-    contract: Contract,
-    method: Method,
-    reason: str,
-    before: Seen,
-    after: Seen | None,
-    *,
-    at: Mapping[str, int],
-    waits: bool = False,
+    contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None, *, at: Mapping[str, int]
 ) -> Judgement | None:
     """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares.
 
     `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
-    it must show nothing again: a store that was gone and is there was made anew. `waits` says that a commit is open;
-    then it may be readable at one of the two moments only, and nothing is compared.
+    it must show nothing again: a store that was gone and is there was made anew.
     """
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE
-    hidden = {name for name in before if NOTHING_SHOWN in (before[name], after[name])}
-    if hidden and waits:
-        return None
-    if state in hidden and before[state] != NOTHING_SHOWN:
+    if after[state] == NOTHING_SHOWN != before[state]:
         detail = f"refused with {reason}, and {state} shows nothing any more: whether that is inert is open"
         return Judgement(Verdict.NOT_REACHED, None, detail, "what it showed before", "fault", n=at.get(state))
     if canonical(before[state]) != canonical(after[state]):
@@ -53,7 +47,9 @@ def judge_inert(
     if inertness.tree is not None and canonical(before[TREE]) != canonical(after[TREE]):
         detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
         return _leak(detail, "the same files as before the refusal", at.get(TREE))
-    if inertness.audit is None or inertness.audit_list is None or inertness.audit in hidden:
+    if inertness.audit is None or inertness.audit_list is None:
+        return None
+    if NOTHING_SHOWN in (before[inertness.audit], after[inertness.audit]):
         return None
     old = before[inertness.audit][inertness.audit_list]
     new = after[inertness.audit][inertness.audit_list]
