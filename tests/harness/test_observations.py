@@ -85,6 +85,18 @@ def test_a_refusal_without_a_store_makes_none(before: Answer, after: Answer, due
     assert refused_without_a_store(before, after) == due
 
 
+def test_beside_an_open_commit_a_refusal_is_judged_by_its_answer_where_one_of_two_observations_shows_nothing() -> None:
+    started = {"start": "put", "as": "first", "worker": 1, "args": {"key": "key-2", "nonce": "nonce-2"}}
+    call = {"call": "put", "args": ENTRY, "expect": REFUSED}
+    case = replace(SHELF, kind=Kind.BEHAVIOUR, workers=2, when=(started, call, {"finish": "first"}))
+    answers: dict[str, Reply] = {"^when.1 call put #": REFUSED, "^audit": {"outcome": "ok", "value": {"records": []}}}
+    assert played(case, replies={**answers, "^state before": FAULT, "^state after": EMPTY}) == "conforms"
+    assert played(case, replies={**answers, "^state before": EMPTY, "^state after": FAULT}) == "conforms"
+    accepted = {"outcome": "accepted", "effect": "new", "value": {"entry": ENTRY}}
+    opened: dict[str, Reply] = {"^when.1 call put #": accepted, "^state before": FAULT}
+    assert played(case, replies=opened) == "fail_open"
+
+
 def test_a_question_of_the_case_itself_is_answered_also_without_a_store() -> None:
     case = replace(SHELF, kind=Kind.BEHAVIOUR, when=(BREAK, LOOK))
     player = Player(replies={"observe": FAULT}, contract=BROKEN)
