@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import BESIDE, Held, Identity, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
@@ -27,6 +27,10 @@ Row: TypeAlias = Mapping[str, str | int | float | None]
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
+
+
+class LogLostError(StoreError):
+    """The write-ahead log was removed or replaced while it was open."""
 
 
 class KeyTakenError(Exception):
@@ -73,9 +77,8 @@ class Store(ProvenDatabase):
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
-        if held is not None:
-            # All of them: the last one that is closed writes back the log that they share, also one that was removed.
-            self.close()
+        self.guard_log(identity)
+        self.drop(purpose)
         connection = self.connect(purpose)
         try:
             self.prepare(connection, purpose)
@@ -86,6 +89,17 @@ class Store(ProvenDatabase):
             connection.close()
             raise
         return connection
+
+    def guard_log(self, identity: Identity) -> None:
+        """Raise StoreError if the log of the same database is another one than that which a connection has open.
+
+        A new connection would not see the rows that only the old log holds. Closing them all, which ends the session,
+        writes that log back, if it is whole.
+        """
+        for held in self._held.values():
+            beside = zip(held.identity[-len(BESIDE) :], identity[-len(BESIDE) :], strict=True)
+            if held.identity[:2] == identity[:2] and any(was not in (None, found) for was, found in beside):
+                raise LogLostError("the log beside the database was removed or replaced; end this process in order")
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
         """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
@@ -141,6 +155,9 @@ class Store(ProvenDatabase):
             connection = self.connection(purpose)
             connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
             yield connection
+        except LogLostError:
+            # The connections stay open, and with them the log.
+            raise
         except (sqlite3.Error, OSError) as error:
             self.drop(purpose)
             raise StoreError(f"{type(error).__name__}: {error}") from error
