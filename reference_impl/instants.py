@@ -12,7 +12,8 @@ _YEARS_BETWEEN = timedelta(days=5 * 146_097)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 FIRST = datetime.min.replace(tzinfo=UTC)
-_SHAPE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
+# Hours are spelt out: newer Pythons read 24:00 as the next day.
+_SHAPE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
 class InstantError(ValueError):
