@@ -12,16 +12,18 @@ _SHAPE = re.compile(
 
 
 def utc_instant(text: object) -> str | None:
-    """The instant with six digits of a fraction; None where the contracts leave open whether it is one.
+    """The instant with six digits of a fraction; None for a leap second, of which the contracts do not speak.
 
-    RFC 3339 has the year 0000 and leap seconds, and many a library has neither. Raises ValueError for what is none.
+    RFC 3339 has a year 0000, which has the days of the year 2000. Raises ValueError for what is no instant.
     """
     found = _SHAPE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise ValueError(f"{text!r} is no instant in UTC")
     if int(found["hour"]) > 23 or int(found["minute"]) > 59 or int(found["second"]) > 60:
         raise ValueError(f"{text!r} is no time of a day")
-    if found["day"].startswith("0000") or found["second"] == "60":
+    date.fromisoformat(re.sub("^0000", "2000", found["day"]))
+    if found["second"] == "60":
         return None
-    day = date.fromisoformat(found["day"])
-    return f"{day}T{found['hour']}:{found['minute']}:{found['second']}.{(found['fraction'] or '').ljust(6, '0')}Z"
+    return (
+        f"{found['day']}T{found['hour']}:{found['minute']}:{found['second']}.{(found['fraction'] or '').ljust(6, '0')}Z"
+    )
