@@ -30,10 +30,11 @@ from holdfast.vectors.jcs.spark.numbers import verify_numbers
 from holdfast.vectors.jcs.spark.page import page
 from holdfast.vectors.jcs.spark.parity import NotFound, Parity, parity_json
 from holdfast.vectors.jcs.spark.progress import watched
+from holdfast.vectors.jcs.spark.results import Generated, Request, Result, Stored, Target
 from holdfast.vectors.jcs.spark.session import Place, opened
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
 from holdfast.vectors.jcs.spark.tally import Finding
-from holdfast.vectors.jcs.spark.verify import Generated, Request, Result, Stored, Target, verify
+from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
