@@ -44,16 +44,16 @@ _INFINITY = 0x7FF0_0000_0000_0000
 Signed = tuple[str, Decimal]
 # How many lexemes of each segment a block makes.
 COUNTS = {
-    Segment.THRESHOLD: 256,
-    Segment.SHORTEST: 512,
-    Segment.STRATA: 1152,
-    Segment.TIES: 256,
-    Segment.SPELLED: 384,
-    Segment.INTEGERS: 384,
-    Segment.HUMAN: 512,
-    Segment.UNSAFE: 256,
-    Segment.PRECISE: 192,
-    Segment.UNDERFLOW: 96,
+    Segment.THRESHOLD: 128,
+    Segment.SHORTEST: 256,
+    Segment.STRATA: 576,
+    Segment.TIES: 128,
+    Segment.SPELLED: 192,
+    Segment.INTEGERS: 192,
+    Segment.HUMAN: 256,
+    Segment.UNSAFE: 128,
+    Segment.PRECISE: 96,
+    Segment.UNDERFLOW: 48,
 }
 
 
