@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.vectors.jcs.spark.judge import Command
     from holdfast.vectors.jcs.spark.results import Counterexample, Result, Source, Target
 
-# A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
+# A document that a runner works on for longer is hung: the largest has some 200 KiB, the deepest 5,000 levels.
 DEADLINE_S = 10.0
 START_S = 30.0
 
@@ -54,8 +54,9 @@ def verify(
     """Verify an SDK on every row: `holdfast vectors verify --count 1000000 -- COMMAND…`, or `--sdk NAME`.
 
     COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
-    runs for each task. A crash or a hang costs the SDK only the document it happened on. The exit status is 0 only if
-    every single row was answered as expected and every category has rows.
+    runs for each task. The committed vectors and the ladder of sizes go first. A crash or a hang costs the SDK only the
+    document it happened on. The exit status is 0 only if every single row was answered as expected and every category
+    has generated rows.
 
     Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
     see whether they are ours. Where another program wrote them, use --count.

@@ -1,4 +1,4 @@
-"""A canonicaliser behind frames that is right, with bugs of size and position to switch on; no code of the kit is in it.
+"""A canonicaliser behind frames that is right, with bugs of size and position to switch on. It has no code of the kit.
 
     python runner.py [BUG]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from itertools import pairwise
 from typing import Any, NoReturn
 
 BUG = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -140,7 +141,7 @@ def twice(names: list[str], depth: int) -> bool:
     if BUG == "duplicate-4096":
         names = [name[:4096] for name in names]
     if BUG == "duplicate-neighbours":
-        return any(one == other for one, other in zip(names, names[1:], strict=False))
+        return any(one == other for one, other in pairwise(names))
     return len(set(names)) < len(names)
 
 
@@ -149,7 +150,11 @@ def token(text: str, at: int, count: int) -> tuple[re.Match[str] | None, str, st
     found = TOKEN.match(text, at)
     if found is None and BUG == "control-4096":
         found = LOOSE_STRING.match(text, at)
-        if found is not None and len(found[1]) > 4096 and not re.search(r"\\[^\"\\/bfnrtu]|\\u(?![0-9a-fA-F]{4})", found[1]):
+        if (
+            found is not None
+            and len(found[1]) > 4096
+            and not re.search(r"\\[^\"\\/bfnrtu]|\\u(?![0-9a-fA-F]{4})", found[1])
+        ):
             return found, "string", found[1]
         return None, "", ""
     if found is None and BUG == "last-leading-zero" and count > 1000:
@@ -188,7 +193,12 @@ def canonical(document: bytes) -> bytes:
                     refuse("too deep")
                 expect = "first" if word == "[" else "first-name"
                 continue
-            if word in "]}" and stack and expect in ("first", "first-name", "after") and stack[-1][0] + word in ("[]", "{}"):
+            if (
+                word in "]}"
+                and stack
+                and expect in ("first", "first-name", "after")
+                and stack[-1][0] + word in ("[]", "{}")
+            ):
                 bracket, held = stack.pop()
                 if bracket == "{":
                     if twice([name for name, _ in held], len(stack) + 1):

@@ -17,7 +17,7 @@ from itertools import chain
 from holdfast.vectors.jcs.construct.blocks import stock_of
 from holdfast.vectors.jcs.construct.dice import Dice, derive
 from holdfast.vectors.jcs.construct.reasons import Reason
-from holdfast.vectors.jcs.ladder import depth, literals, members, spaces, splits, texts
+from holdfast.vectors.jcs.ladder import depth, every, literals, members, spaces, splits, texts
 from holdfast.vectors.jcs.ladder.pieces import Defective, Step, Tools
 from holdfast.vectors.taxonomy import Category
 
@@ -48,7 +48,7 @@ class Rung:
 @cache
 def steps() -> Mapping[str, tuple[Step, int]]:
     """Every rung by name, in order, with its number among those of its category. The same for every seed."""
-    modules = (depth, members, texts, splits, spaces, literals)
+    modules = (depth, members, every, texts, splits, spaces, literals)
     seen: Counter[Category] = Counter()
     found: dict[str, tuple[Step, int]] = {}
     for step in chain.from_iterable(module.steps() for module in modules):

@@ -48,8 +48,9 @@ def steps() -> Iterator[Step]:
         for distance in DISTANCES:
             for sign in ("", "-"):
                 name = f"integer-{'minus-' if sign else ''}{_power(base)}{f'{distance:+}' if distance else ''}"
-                make = partial(_integer, sign, base + distance)
-                yield Step(name, Category.NUMBER_INTEGERS, "JCS-NUM-06", make)
+                for way in ("plain", "otherwise"):
+                    make = partial(_integer, sign, base + distance, way)
+                    yield Step(f"{name}-{way}", Category.NUMBER_INTEGERS, "JCS-NUM-06", make)
 
 
 def _exponents() -> Iterator[Step]:
@@ -189,7 +190,9 @@ def _refused(tools: Tools, bad: bytes, good: bytes, note: str) -> Made:
     return Defective(before + bad + behind, before + good + behind, Reason.NUMBER_OUT_OF_RANGE, note)
 
 
-def _integer(sign: str, value: int, tools: Tools) -> Made:
+def _integer(sign: str, value: int, way: str, tools: Tools) -> Made:
     digits = str(value)
-    written = tools.dice.pick((digits, digits, f"{digits}.0", f"{digits}e0", f"{digits[:-1]}.{digits[-1]}E+1"))
+    written = digits
+    if way == "otherwise":
+        written = tools.dice.pick((f"{digits}.0", f"{digits}e0", f"{digits[:-1]}.{digits[-1]}E+1", f"{digits}0e-1"))
     return _placed(tools, number_of(sign, Decimal(value, 0), written))

@@ -30,7 +30,8 @@ _MANY = 1025
 _ORDERS_OF_MANY = ("backwards", "last-two", "shuffled")
 # Which member takes the name of which other one.
 _DUPLICATES = ("first-two", "last-two", "ends", "middle")
-_CLAUSES = {
+# The clause of each kind of defect that a value can have.
+CLAUSES = {
     Category.LONE_SURROGATES: "JCS-SUR-01",
     Category.INVALID_UTF8: "JCS-UTF8-01",
     Category.NUMBER_RANGE: "JCS-NUM-01",
@@ -95,7 +96,7 @@ def _word(count: int, at: int) -> str:
 
 def _defects(count: int, at: int) -> Iterator[Step]:
     where = _word(count, at)
-    for category, clause in _CLAUSES.items():
+    for category, clause in CLAUSES.items():
         for word, members in (("elements", False), ("members", True)):
             value = partial(_defective, count, at, category, (Place.VALUE,), members=members)
             yield Step(f"{word}-{count}-{category.value}-{where}", category, clause, value)

@@ -58,11 +58,14 @@ def steps() -> Iterator[Step]:
     for length in TEXTS:
         for where in ("first", "last"):
             for role in ("string", "name"):
-                make = partial(_special, length, where, role)
+                make = partial(_special, length, where, role, None)
                 yield Step(f"{role}-{length}-{where}", Category.SIZE, "JCS-STR-04", make)
         yield Step(f"names-{length}-last-unit", Category.ORDER_PREFIX, "JCS-ORD-01", partial(_neighbours, length))
         yield Step(f"names-{length}-prefix", Category.ORDER_PREFIX, "JCS-ORD-02", partial(_prefixes, length))
         yield Step(f"names-{length}-twice", Category.DUPLICATE_NAMES, "JCS-DUP-01", partial(_twice, length))
+    for number, (name, _, _, clause) in enumerate(_SPECIAL):
+        make = partial(_special, TEXTS[-1], "last", "string", number)
+        yield Step(f"string-{TEXTS[-1]}-last-{name}", Category.SIZE, clause, make)
     for name, point, spelling in _WHOLE:
         for length in (1024, 16384, _MOST_WHOLE, 70_000):
             if length <= _MOST_WHOLE or name == "letters":
@@ -95,8 +98,8 @@ def _alone(turn: int, piece: Piece, role: str) -> Piece:
     return Piece(b"[" + piece.canonical + b"]", b"[ " + piece.written + b" ]")
 
 
-def _special(length: int, where: str, role: str, tools: Tools) -> Made:
-    _, points, spelling, _ = tools.dice.pick(_SPECIAL)
+def _special(length: int, where: str, role: str, number: int | None, tools: Tools) -> Made:
+    _, points, spelling, _ = _SPECIAL[tools.turn % len(_SPECIAL) if number is None else number]
     special = [run(point, 1, spelling) for point in points]
     filler = run(_FILLER, length - sum(1 + (point > 0xFFFF) for point in points))
     text = text_of(*special, filler) if where == "first" else text_of(filler, *special)
