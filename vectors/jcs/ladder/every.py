@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 
-from holdfast.vectors.jcs.construct.defects import Defect, Host, Place, defects
+from holdfast.vectors.jcs.construct.defects import ROUNDS, Defect, Host, Place, defects
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.ladder.members import CLAUSES
 from holdfast.vectors.jcs.ladder.pieces import Defective, Made, Step, Tools, hosted
@@ -18,19 +18,21 @@ _MEMBERS = 257
 # Bytes of the string that ends with the defect.
 _TEXT = 16384
 _OF_STRINGS = (Category.LONE_SURROGATES, Category.INVALID_UTF8, Category.STRING_GRAMMAR)
-# What a defect is, whatever stands around it.
+# What a defect is, whatever stands around it; several may differ in their text alone.
 Key = tuple[Category, Place, str, Host]
 
 
 def steps() -> Iterator[Step]:
     """The rungs of defects."""
     numbers: Counter[str] = Counter()
-    for key in _keys():
+    for key, count in _keys().items():
         category, place, _, needed = key
-        for host in _hosts(category, needed):
-            name = f"every-{host}-{category.value}-{place.name.lower()}"
-            yield Step(f"{name}-{numbers[name]}", category, CLAUSES[category], partial(_last, host, key))
-            numbers[name] += 1
+        for variant in range(count):
+            for host in _hosts(category, needed):
+                name = f"every-{host}-{category.value}-{place.name.lower()}"
+                make = partial(_last, host, key, variant, count)
+                yield Step(f"{name}-{numbers[name]}", category, CLAUSES[category], make)
+                numbers[name] += 1
 
 
 def _hosts(category: Category, needed: Host) -> tuple[str, ...]:
@@ -40,24 +42,29 @@ def _hosts(category: Category, needed: Host) -> tuple[str, ...]:
 
 
 @cache
-def _keys() -> tuple[Key, ...]:
-    """Every kind of defect in a value or a name of a document; the same for every seed."""
-    found = {
-        (each.category, each.place, each.note, each.host): None
+def _keys() -> Mapping[Key, int]:
+    """Every kind of defect in a value or a name of a document, and how many texts it has; the same for every seed."""
+    found = Counter(
+        (each.category, each.place, each.note, each.host)
         for each in defects(Dice(0))
         if each.place in (Place.VALUE, Place.NAME) and each.host in (Host.ANY, Host.OBJECT) and each.category in CLAUSES
-    }
-    return tuple(found)
+    )
+    return {key: count // _rounds(key[0]) for key, count in found.items()}
 
 
-def _last(host: str, key: Key, tools: Tools) -> Made:
-    category, place, note, needed = key
+def _rounds(category: Category) -> int:
+    # Defects of the structure have no surroundings to vary.
+    return 1 if category is Category.STRUCTURE_GRAMMAR else ROUNDS
+
+
+def _last(host: str, key: Key, variant: int, count: int, tools: Tools) -> Made:
+    found = [each for each in tools.stock.defects if (each.category, each.place, each.note, each.host) == key]
+    defect = found[variant + tools.turn % _rounds(key[0]) * count]
     members = host == "members"
-    defect = tools.defect(category, (place,), lambda each: each.note == note and each.host is needed)
     if host == "string":
         return _in_a_string(defect)
-    count = _MEMBERS if members else _ELEMENTS
-    return hosted(tools.dice, defect, count, count - 1, members=members)
+    size = _MEMBERS if members else _ELEMENTS
+    return hosted(tools.dice, defect, size, size - 1, members=members)
 
 
 def _in_a_string(defect: Defect) -> Defective:
