@@ -54,9 +54,9 @@ def shown(answer: Answer) -> str:
 
 # Members to which a nonce can be bound.
 _BINDING = ("canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
-# With fewer of many keys nothing is shown. More are registered for so long; a session has twice the time.
+# With fewer of many keys nothing is shown. More are registered for so long, of the 30 s that a session has.
 FEWEST = 210
-_MANY_S = 12.0
+_MANY_S = 20.0
 # The rows of more keys do not fit into one answer of the protocol.
 _SEEN = 300
 # How long a nonce can be presented whose window is soon to close.

@@ -111,7 +111,7 @@ class Model:
         found = decided(world, call)
         if call.collides and "new" not in found:
             found |= {"ATTEMPT_COLLISION"}
-        return self._lost(call) if found == {"new"} and call.fault else frozenset(found)
+        return self._lost(call) if found == {"new"} and call.fault else found
 
     def _invalid(self, call: Call) -> str | None:
         """The validator's reason: shape, artifact, freshness."""
@@ -128,38 +128,38 @@ class Model:
         opens, closes = _at(window["not_before"]), _at(window["not_after"])
         return opens <= closes <= opens + self._window
 
-    def _registration(self, world: World, call: Call) -> set[str]:
-        """Lines 7 to 12 of the decision order."""
+    def _registration(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `register`, behind those of every submission."""
         request = call.args["request"]
         nonce, effect = request["authorization_nonce"], world.effects.get(_key(call))
-        unbound, spent = self._is_unbound(world, call), nonce in world.consumed
         if effect is None:
-            # RS4A-ID-7 and line 11 differ on a consumed nonce that is also unbound here.
-            return _applying({"NONCE_UNBOUND": unbound, "REPLAY_NONCE_CONSUMED": spent}) or {"new"}
+            return self._nonce_alone(world, call)
         if effect.row["authorization_nonce"] == nonce:
             retried = effect.row["attempt_id"] == request["attempt_id"]
-            return {"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"}
-        if spent:
-            return {"REPLAY_NONCE_CONSUMED"}
+            return frozenset({"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"})
+        if nonce in world.consumed:
+            return frozenset({"REPLAY_NONCE_CONSUMED"})
         if effect.compensation:
-            return {"COMPENSATION_ONLY", "REPLAY_DUPLICATE"}
-        return {"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"}
+            return frozenset({"COMPENSATION_ONLY", "REPLAY_DUPLICATE"})
+        return frozenset({"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"})
 
-    def _compensation(self, world: World, call: Call) -> set[str]:
-        """The contract does not say which of several reasons goes first."""
+    def _compensation(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `compensate`, behind those of every submission."""
         nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(_key(call))
-        done = None if effect is None else effect.compensation
-        if done and done["authorization_nonce"] == nonce:
-            return {"prior"}
-        found = _applying(
-            {
-                "NOTHING_TO_COMPENSATE": effect is None or not effect.failed_at,
-                "REPLAY_DUPLICATE": bool(done),
-                "REPLAY_NONCE_CONSUMED": nonce in world.consumed,
-                "NONCE_UNBOUND": self._is_unbound(world, call),
-            }
-        )
-        return found or {"new"}
+        if effect is None or not effect.failed_at:
+            return frozenset({"NOTHING_TO_COMPENSATE"})
+        if not effect.compensation:
+            return self._nonce_alone(world, call)
+        if effect.compensation["authorization_nonce"] == nonce:
+            return frozenset({"prior"})
+        return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
+
+    def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
+        """Where the key is free, the nonce decides."""
+        if self._is_unbound(world, call):
+            return frozenset({"NONCE_UNBOUND"})
+        spent = call.args["request"]["authorization_nonce"] in world.consumed
+        return frozenset({"REPLAY_NONCE_CONSUMED" if spent else "new"})
 
     def _is_unbound(self, world: World, call: Call) -> bool:
         """Not issued, bound to something else, or outside its window, which is closed at both ends."""
@@ -348,10 +348,6 @@ _SURFACES = {
     "lacking": ("UNKNOWN", "ABSENT"),
 }
 _PURPOSES = {"register": "registration", "compensate": "compensation"}
-
-
-def _applying(reasons: Mapping[str, bool]) -> set[str]:
-    return {reason for reason, applies in reasons.items() if applies}
 
 
 def _at(text: str) -> datetime:
