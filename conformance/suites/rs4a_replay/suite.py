@@ -99,6 +99,7 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
         count=1,
         draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
         begin=lambda: _play(bench, horizon_s=_HORIZON_S),
+        trials=4,
     )
 
 
