@@ -1,10 +1,33 @@
-"""How suites generate what they do: fixed by the code, so that two runs have the same plan."""
+"""Long generated histories: any steps in any order, held against a pure model, and made short where the two differ.
+
+The seed of the run decides every step, so the line that repeats a test repeats its histories, and another run has
+others. A history depends on nothing else but the answers. So the gate draws it again and judges it from the exchanges,
+the shorter ones that were tried included.
+
+    suite          draws steps from a `Random`, and plays one step against session and model (`Player`)
+    `hold`         plays so many histories; the first that differs from the model is shortened and reported
+    `Worlds`       the states of the model that fit all answers so far, where an answer leaves open what happened
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
 from hypothesis import HealthCheck, Phase, settings
 
-# Nothing is shrunk: a history is short, and each trial costs a session.
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.verdict import Verdict
+
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
+W = TypeVar("W")
+
+# Values that hypothesis generates for tests without a history. Nothing is shrunk: each trial costs a session.
 DRAWN = settings(
     derandomize=True,
     database=None,
@@ -12,3 +35,129 @@ DRAWN = settings(
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
+
+# So many shorter histories are tried. Each is a session, and a bug that shows in one history shows in most of them.
+_TRIALS = 48
+# So many worlds are followed; a suite observes after each open answer, which leaves one.
+_WORLDS = 256
+
+
+class Player(Protocol[S_contra]):
+    """One history under way: a session, and the model beside it."""
+
+    def step(self, step: S_contra) -> None:
+        """Do it, and hold what came against the model. Raises Finding.
+
+        What does not apply to the present state does nothing, because steps before it may have been left out.
+        """
+
+    def compare(self) -> None:
+        """Hold what is stored at the end against the model. Raises Finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference(Generic[S]):
+    """A history that differs from the model at its last step, or in the comparison at its end."""
+
+    steps: tuple[S, ...]
+    found: Judgement
+
+
+def hold(
+    bench: Bench,
+    *,
+    count: int,
+    draw: Callable[[Random], Sequence[S]],
+    begin: Callable[[], AbstractContextManager[Player[S]]],
+    trials: int = _TRIALS,
+) -> None:
+    """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
+
+    `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. So
+    many `trials` are made to shorten it; fewer for histories that take long.
+    """
+    for number in range(count):
+        dice = Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
+        drawn = tuple(draw(dice))
+        difference = _played(begin, drawn)
+        if difference is not None:
+            shortest = _shortened(begin, difference, trials)
+            steps = "; ".join(map(str, shortest.steps))
+            told = f"history {number + 1} of {count}, {len(shortest.steps)} of its {len(drawn)} steps [{steps}]: "
+            raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
+
+
+def _played(begin: Callable[[], AbstractContextManager[Player[S]]], steps: tuple[S, ...]) -> _Difference[S] | None:
+    """The difference that a history shows, if any. Raises Finding where it came to no end."""
+    difference = None
+    try:
+        with begin() as player:
+            difference = _differing(player, steps)
+    except Finding:
+        # A session that differs may also end badly. The difference is what is reported.
+        if difference is None:
+            raise
+    return difference
+
+
+def _differing(player: Player[S], steps: tuple[S, ...]) -> _Difference[S] | None:
+    for at, step in enumerate(steps):
+        try:
+            player.step(step)
+        except Finding as finding:
+            if finding.judgement.verdict.is_incomplete:
+                raise
+            return _Difference(steps[: at + 1], finding.judgement)
+    try:
+        player.compare()
+    except Finding as finding:
+        if finding.judgement.verdict.is_incomplete:
+            raise
+        return _Difference(steps, finding.judgement)
+    return None
+
+
+def _shortened(
+    begin: Callable[[], AbstractContextManager[Player[S]]], first: _Difference[S], left: int
+) -> _Difference[S]:
+    """A shorter history with the same verdict: ever smaller parts are left out, for as many trials as there are."""
+    found, size = first, max(1, len(first.steps) // 2)
+    while left:
+        at, shorter = len(found.steps), False
+        while at > 0 and left:
+            at, end = max(0, at - size), at
+            left -= 1
+            try:
+                trial = _played(begin, found.steps[:at] + found.steps[end:])
+            except Finding as finding:
+                if finding.judgement.verdict is Verdict.KIT_FAULT:
+                    raise
+                if finding.judgement.silence is not None:
+                    # Each further trial may wait for a deadline. What was found stands.
+                    return found
+                continue
+            if trial is not None and trial.found.verdict is found.found.verdict:
+                found, shorter, at = trial, True, min(at, len(trial.steps))
+        if size == 1 and not shorter:
+            break
+        size = max(1, size // 2)
+    return found
+
+
+class Worlds(Generic[W]):
+    """The states that an implementation may be in as far as its answers show: one, but where an answer left it open."""
+
+    def __init__(self, first: W) -> None:
+        self.possible: tuple[W, ...] = (first,)
+
+    def narrow(self, after: Callable[[W], Iterable[W]]) -> bool:
+        """Go on to what can come `after` each state. False if nothing can: then the model and the answer differ."""
+        found: list[W] = []
+        for each in (each for world in self.possible for each in after(world)):
+            if each not in found:
+                found.append(each)
+        if len(found) > _WORLDS:
+            # To drop one could drop the true one.
+            raise Finding(Judgement(Verdict.NOT_REACHED, detail=f"the answers leave open which of {len(found)} states"))
+        self.possible = tuple(found) or self.possible
+        return bool(found)

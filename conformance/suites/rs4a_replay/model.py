@@ -1,0 +1,386 @@
+"""What rs4a-replay demands of every operation and observation: a pure model, to be read beside the contract. No I/O.
+
+`World` is what is stored; `Model` says which answers to a call fit a world, and which worlds can come of an answer.
+Where the contract leaves the order of checks open, or an answer leaves open what happened, there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
+from holdfast.specs import Contract
+from holdfast.specs.schema import explain
+from holdfast.vectors.derive import derive
+
+# The operations that the registrar decides from a submission.
+DECIDED = ("register", "compensate")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, and the time at which it is made.
+
+    `forged`: past the validator, with its verdict forged. `rejected`: the verifier rejects what it commits. `point` and
+    `fault`: the failpoint that it meets if it commits. `collides`: a rival took what it would have had.
+    """
+
+    method: str
+    args: Any
+    now: str
+    forged: bool = False
+    rejected: bool = False
+    point: str = ""
+    fault: str = ""
+    collides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A consumed key: the registration without its id, which an answer or an observation tells, and what followed."""
+
+    row: Row
+    id: str | None = None
+    failed_at: str | None = None
+    compensation: Row | None = None
+    tombstoned_at: str | None = None
+
+    @property
+    def state(self) -> str:
+        """The state of the decision."""
+        return "COMPENSATED" if self.compensation else "FAILED" if self.failed_at else "COMMITTED"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is stored: consumed keys, issued nonces, consumed nonces, the audit. And what is broken.
+
+    A member of a row that is None can be anything. `maybe` are audit records that may have been written.
+    """
+
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    issued: Mapping[str, Row] = field(default_factory=dict)
+    consumed: Mapping[str, Row] = field(default_factory=dict)
+    audit: tuple[Row, ...] = ()
+    maybe: tuple[Row, ...] = ()
+    surface: str = "ready"
+    mute: bool = False
+
+
+class Model:
+    """The contract, with the horizon that a session was opened with."""
+
+    def __init__(self, contract: Contract, *, horizon_s: int | None = None) -> None:
+        def seconds(name: str) -> timedelta:
+            return timedelta(seconds=int(contract.parameters[name].value or 0))
+
+        self._methods, self._relations, self._reasons = contract.methods, contract.relations, contract.reasons
+        self._ttl, self._skew = seconds("ttl_seconds"), seconds("clock_skew_seconds")
+        self._window = seconds("nonce_window_seconds")
+        self._horizon = None if horizon_s is None else timedelta(seconds=horizon_s)
+
+    # Which answers fit
+
+    def due(self, world: World, call: Call) -> frozenset[str]:
+        """Every effect and reason that fits this call in this world; `indeterminate` where the outcome is lost."""
+        if call.method == "validate":
+            return frozenset({self._invalid(call) or "prior"})
+        if world.surface != "ready":
+            return frozenset({"REPLAY_SURFACE_REQUIRED_NOT_PRESENT"})
+        if world.mute:
+            return frozenset({"AUDIT_UNAVAILABLE"})
+        if explain(self._methods[call.method].args, call.args) is not None:
+            return frozenset({"REQUEST_MALFORMED"})
+        if call.method == "issue_nonce":
+            return frozenset({"new" if self._can_be_issued(call.args["window"]) else "REQUEST_MALFORMED"})
+        if call.method == "resolve_status":
+            return frozenset({"prior"})
+        if call.method == "maintain":
+            return frozenset({"new", "prior"})
+        invalid = None if call.forged else self._invalid(call)
+        if invalid is not None:
+            return frozenset({invalid})
+        decided = self._compensation if call.method == "compensate" else self._registration
+        found = decided(world, call)
+        if call.collides and "new" not in found:
+            found |= {"ATTEMPT_COLLISION"}
+        return self._lost(call) if found == {"new"} and call.fault else found
+
+    def _invalid(self, call: Call) -> str | None:
+        """The validator's reason: shape, artifact, freshness."""
+        if explain(self._methods[call.method].args, call.args) is not None:
+            return "REQUEST_MALFORMED"
+        request, attested = call.args["request"], call.args["trusted_attested"]["artifact_hash"].lower()
+        claimed = {request["deployed_artifact_hash"].lower(), request.get("artifact_hash", attested).lower()}
+        if claimed != {attested}:
+            return "ARTIFACT_MISMATCH"
+        age = instant(call.now) - instant(request["issued_at"])
+        return "REQUEST_STALE" if age > self._ttl or -age > self._skew else None
+
+    def _can_be_issued(self, window: Row) -> bool:
+        opens, closes = instant(window["not_before"]), instant(window["not_after"])
+        return opens <= closes <= opens + self._window
+
+    def _registration(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `register`, behind those of every submission."""
+        request = call.args["request"]
+        nonce, effect = request["authorization_nonce"], world.effects.get(_key(call))
+        if effect is None:
+            return self._nonce_alone(world, call)
+        if effect.row["authorization_nonce"] == nonce:
+            retried = effect.row["attempt_id"] == request["attempt_id"]
+            return frozenset({"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"})
+        if nonce in world.consumed:
+            return frozenset({"REPLAY_NONCE_CONSUMED"})
+        if effect.compensation:
+            return frozenset({"COMPENSATION_ONLY", "REPLAY_DUPLICATE"})
+        return frozenset({"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"})
+
+    def _compensation(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `compensate`, behind those of every submission."""
+        nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(_key(call))
+        if effect is None or not effect.failed_at:
+            return frozenset({"NOTHING_TO_COMPENSATE"})
+        if not effect.compensation:
+            return self._nonce_alone(world, call)
+        if effect.compensation["authorization_nonce"] == nonce:
+            return frozenset({"prior"})
+        return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
+
+    def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
+        """Where the key is free, the nonce decides."""
+        if self._is_unbound(world, call):
+            return frozenset({"NONCE_UNBOUND"})
+        spent = call.args["request"]["authorization_nonce"] in world.consumed
+        return frozenset({"REPLAY_NONCE_CONSUMED" if spent else "new"})
+
+    def _is_unbound(self, world: World, call: Call) -> bool:
+        """Not issued, bound to something else, or outside its window, which is closed at both ends."""
+        request = call.args["request"]
+        issued = world.issued.get(request["authorization_nonce"])
+        if issued is None or not instant(issued["not_before"]) <= instant(call.now) <= instant(issued["not_after"]):
+            return True
+        shown = {**request, "artifact_hash": call.args["trusted_attested"]["artifact_hash"]}
+        return any(shown[name] != value for name, value in issued["binding"].items())
+
+    def _lost(self, call: Call) -> frozenset[str]:
+        if call.fault == "abort":
+            return frozenset({"COMMIT_FAILED"})
+        return frozenset({"indeterminate", "new" if call.point == "after_commit" else "COMMIT_FAILED"})
+
+    # What comes of an answer
+
+    def after(self, world: World, call: Call, answer: Answer | None) -> Iterator[World]:
+        """The worlds after this answer, none if it does not fit. No answer: the caller died while it waited."""
+        due = self.due(world, call)
+        if answer is None:
+            yield replace(world, maybe=(*world.maybe, _record(call, None)))
+            yield from self._effects(world, call, None) if "new" in due else ()
+            return
+        got = {"accepted": answer.effect, "refused": answer.reason}.get(answer.outcome, answer.outcome)
+        if got not in due:
+            return
+        if got == "indeterminate":
+            left = self._effects(world, call, None) if call.point == "after_commit" else (world,)
+            yield from (replace(each, maybe=(*each.maybe, _record(call, None))) for each in left)
+        elif answer.outcome == "refused":
+            yield from self._refused(world, call, str(got), answer.data or {})
+        elif call.method == "maintain":
+            yield from self._maintained(world, call, answer)
+        elif call.method == "resolve_status":
+            yield from self._resolved(world, call, answer.value)
+        elif call.method == "validate":
+            if answer.value == _keys(call.args):
+                yield world
+        elif got == "new":
+            yield from self._effects(world, call, answer.value)
+        else:
+            yield from _told(world, _key(call), answer.value, replayed=True)
+
+    def race(self, world: World, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[World]:
+        """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
+        for order in permutations(range(len(calls))):
+            worlds = [world]
+            for place, number in enumerate(order):
+                call = replace(calls[number], collides=bool(place) and "new" in self.due(world, calls[number]))
+                worlds = [after for each in worlds for after in self.after(each, call, answers[number])]
+            yield from worlds
+
+    def _refused(self, world: World, call: Call, reason: str, data: Row) -> Iterator[World]:
+        if not self._is_true(world, call, reason, data):
+            return
+        if call.forged:
+            # That is a test hook, and no operation.
+            world = replace(world, maybe=(*world.maybe, _record(call, reason)))
+        elif self._methods[call.method].audited and self._reasons[reason].audit_records:
+            world = replace(world, audit=(*world.audit, _record(call, reason)))
+        if "decision" in data:
+            yield from _told(world, _key(call), data)
+        elif reason != "ATTEMPT_COLLISION":
+            yield world
+
+    def _is_true(self, world: World, call: Call, reason: str, data: Row) -> bool:
+        """Whether a refusal says nothing false of the stored state, and shows a decision only where it may."""
+        if "decision" in data and "decision" not in self._reasons[reason].data:
+            return False
+        if reason == "REQUEST_STALE" and call.method in DECIDED:
+            return data.get("replay_blocked") is (_key(call) in world.effects)
+        if reason == "REPLAY_SURFACE_REQUIRED_NOT_PRESENT":
+            return data.get("surface") in _SURFACES[world.surface] and data.get("can_proceed") == "NO"
+        return True
+
+    def _effects(self, world: World, call: Call, value: Row | None) -> Iterator[World]:
+        """What an accepted call stores. Without a value it was not told which id it got."""
+        if call.method == "issue_nonce":
+            assert value is not None, "the nonce of an issue that was not answered is unknown"
+            row = {**call.args["window"], "binding": call.args["binding"], "issued_at": call.now}
+            if value["nonce"] not in world.issued:
+                yield replace(world, issued={**world.issued, value["nonce"]: row})
+            return
+        request, key = call.args["request"], _key(call)
+        nonce = request["authorization_nonce"]
+        spent = {"logical_request_key": key, "purpose": _PURPOSES[call.method], "consumed_at": call.now}
+        if call.method == "compensate":
+            row = {"authorization_nonce": nonce, "attempt_id": request["attempt_id"], "recorded_at": call.now}
+            effect = replace(world.effects[key], compensation=row)
+        else:
+            columns = {name: request[name] for name in self._relations["registration"].columns if name in request}
+            row = {**columns, **_keys(call.args), "inert": True, "committed_at": call.now}
+            effect = Effect(row, failed_at=call.now if call.rejected else None)
+        made = replace(world, effects={**world.effects, key: effect}, consumed={**world.consumed, nonce: spent})
+        yield from (made,) if value is None else _told(made, key, value, replayed=False)
+
+    def _resolved(self, world: World, call: Call, value: Row) -> Iterator[World]:
+        key = call.args["logical_request_key"]
+        world = replace(world, audit=(*world.audit, _record(call, None)))
+        if key not in world.effects:
+            yield from (world,) if value["status"] == "NOT_COMMITTED" else ()
+        elif value["status"] == "COMMITTED" and "decision" in value:
+            yield from _told(world, key, value)
+
+    def _maintained(self, world: World, call: Call, answer: Answer) -> Iterator[World]:
+        """Each key whose horizon has passed gets a tombstone; in its very last instant a key may have one."""
+        left = {key: self._left(effect, call.now) for key, effect in world.effects.items()}
+        past = [key for key, span in left.items() if span is not None and span < timedelta()]
+        last = [key for key, span in left.items() if span == timedelta()]
+        for due in (past, past + last) if last else (past,):
+            if answer.value["tombstoned"] == len(due) and (answer.effect == "new") == bool(due):
+                made = {key: replace(world.effects[key], tombstoned_at=call.now) for key in due}
+                yield replace(world, effects={**world.effects, **made})
+
+    def _left(self, effect: Effect, now: str) -> timedelta | None:
+        """What is left of a key's horizon; None if it is for ever or over."""
+        if self._horizon is None or effect.tombstoned_at:
+            return None
+        return instant(effect.row["committed_at"]) + self._horizon - instant(now)
+
+    # What is observed
+
+    def observed(self, world: World, method: str, args: Any, value: Row) -> Iterator[World]:
+        """The world, with the ids that an observation shows; nothing if it shows something else."""
+        if method == "state":
+            yield from self._stored(world, value)
+        elif method == "audit":
+            yield from (world,) if accounted(value["records"], world.audit, world.maybe) else ()
+        elif method == "nonce_state":
+            state = "consumed" if args["nonce"] in world.consumed else "issued"
+            if value["state"] == (state if args["nonce"] in world.issued else "unknown"):
+                yield world
+        elif method == "gate":
+            closed = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_DOMAIN_FAIL_CLOSED"}
+            if closed.items() <= value.items() and value["surface"] in _SURFACES[world.surface]:
+                yield world
+        elif method == "derive_keys" and value == _keys(args):
+            yield world
+
+    def _stored(self, world: World, state: Row) -> Iterator[World]:
+        shown = {row["logical_request_key"]: row for row in state["registration"]}
+        untold = {key: each for key, each in world.effects.items() if each.id is None and key in shown}
+        named = {key: replace(each, id=shown[key]["decision_id"]) for key, each in untold.items()}
+        known = replace(world, effects={**world.effects, **named})
+        if all(same_rows(self._relations[name], rows, state[name]) for name, rows in stored(known).items()):
+            kept = {key: {**each.row, "committed_at": shown[key]["committed_at"]} for key, each in named.items()}
+            rows = {key: replace(each, row=kept[key]) for key, each in named.items()}
+            yield replace(known, effects={**known.effects, **rows})
+
+
+def stored(world: World) -> dict[str, list[Row]]:
+    """Every row that is stored, by relation, but for ids that an implementation chooses."""
+    effects = world.effects.items()
+    return {
+        "registration": [{**each.row, "decision_id": each.id} for _, each in effects],
+        "nonce_issue": [{**row, "authorization_nonce": nonce} for nonce, row in world.issued.items()],
+        "nonce_consume": [{**row, "authorization_nonce": nonce} for nonce, row in world.consumed.items()],
+        "verification": [
+            {"decision_id": each.id, "outcome": "failed", "recorded_at": each.failed_at}
+            for _, each in effects
+            if each.failed_at
+        ],
+        "compensation": [
+            {**each.compensation, "decision_id": each.id, "logical_request_key": key}
+            for key, each in effects
+            if each.compensation
+        ],
+        "tombstone": [
+            {"logical_request_key": key, "decision_id": each.id, "recorded_at": each.tombstoned_at}
+            for key, each in effects
+            if each.tombstoned_at
+        ],
+    }
+
+
+# What the registrar may say of its surface.
+_SURFACES = {
+    "ready": ("PRESENT_UNPROVEN",),
+    "absent": ("ABSENT",),
+    "broken": ("UNKNOWN",),
+    "lacking": ("UNKNOWN", "ABSENT"),
+}
+_PURPOSES = {"register": "registration", "compensate": "compensation"}
+
+
+def _keys(submission: Row) -> dict[str, str]:
+    return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
+
+
+def _key(call: Call) -> str:
+    key: str = derive("rs4a.logical_request_key", call.args)
+    return key
+
+
+def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -> Iterator[World]:
+    """The world with the id of this decision, if it is the stored one, unchanged, and marked as `replayed` or not."""
+    effect, decision = world.effects.get(key), value.get("decision")
+    if effect is None or (replayed is not None and value.get("replayed", replayed) is not replayed):
+        return
+    if decision is None:
+        # A forged call need not show it.
+        yield world
+        return
+    row = effect.row
+    same = {"state": effect.state, **{name: row[name] for name in ("logical_request_key", "replay_key", "inert")}}
+    if effect.id is None:
+        # The first time that it is told, the decision says its id, and how exactly its time is kept.
+        row = {**row, "committed_at": decision["committed_at"]}
+        fits = near(row["committed_at"], effect.row["committed_at"])
+    else:
+        fits = effect.id == decision["decision_id"] and instant(row["committed_at"]) == instant(
+            decision["committed_at"]
+        )
+    if fits and same.items() <= decision.items():
+        yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"], row=row)})
+
+
+def _record(call: Call, code: str | None) -> Row:
+    """The audit record of a call; None is anything."""
+    record: dict[str, Any] = {"code": code, "method": None if call.forged else call.method, "recorded_at": call.now}
+    if call.method in DECIDED and code != "REQUEST_MALFORMED":
+        request = call.args["request"]
+        names = ("authorization_nonce", "attempt_id")
+        return {**record, "logical_request_key": _key(call), **{name: request[name] for name in names}}
+    return {**record, **(call.args if call.method == "resolve_status" and code is None else {})}

@@ -1,0 +1,106 @@
+"""Histories beside the model of rs4a-replay: the reference agrees with it, and planted bugs do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.histories import hold
+from holdfast.conformance.suites.rs4a_replay import suite
+from holdfast.conformance.suites.rs4a_replay.history import FEWEST
+from holdfast.conformance.suites.rs4a_replay.steps import history, volume
+from holdfast.conformance.verdict import Verdict
+from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
+from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay, implementation
+from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
+from holdfast.reference_impl.rs4a_replay.mutants.histories import BUGS
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row
+from holdfast.reference_impl.rs4a_replay.terms import Reason
+from holdfast.servers.serving import Launched
+from tests.rs4a_replay.played import bench_of, judged
+
+HORIZON_S = 7200
+# They show with hundreds of keys, which takes a while.
+MANY = ("few-remembered", "one-batch-of-tombstones")
+# The steps of the shortest history are few enough to be read.
+MOST_STEPS = 8
+
+
+def histories(bench: Bench) -> None:
+    """A few histories with a horizon, which has all that there is without one."""
+    hold(
+        bench,
+        count=8,
+        draw=lambda dice: history(dice, horizon_s=HORIZON_S, parts=3),
+        begin=lambda: suite._play(bench, horizon_s=HORIZON_S),
+    )
+
+
+@pytest.mark.parametrize("seed", ["one", "two"])
+def test_the_reference_agrees_with_the_model_in_any_history(sqlite: Launched, seed: str) -> None:
+    judgement = judged(bench_of(sqlite, implementation(), seed=seed), histories)
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+class OtherAnswers(Registrar):
+    """A registrar that uses what the contract leaves open, and keeps time in milliseconds."""
+
+    def prior_decision(self, attempt: Attempt) -> Any:
+        prior = super().prior_decision(attempt)
+        row, submission = attempt.sight.registration, attempt.verdict.submission
+        if prior is None or row is None or submission is None or row["attempt_id"] == submission.attempt_id:
+            return prior
+        return Refusal(Reason.REPLAY_ATTEMPT_NO_BYPASS, {"decision": prior.value["decision"]})
+
+    def guard_failed_key(self, attempt: Attempt) -> Refusal | None:
+        return None if attempt.sight.compensation is not None else super().guard_failed_key(attempt)
+
+    def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
+        in_milliseconds = attempt.now.replace(microsecond=attempt.now.microsecond // 1000 * 1000)
+        return super().effect_rows(replace(attempt, now=in_milliseconds))
+
+
+class LaterTombstones(Custody):
+    """A key has no tombstone yet in the last instant of its horizon."""
+
+    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
+        earlier = super().due_tombstones(now=now - timedelta(microseconds=1))
+        return [{**row, "recorded_at": format_instant(now)} for row in earlier]
+
+
+def test_a_sound_registrar_of_another_style_agrees_with_the_model(sqlite: Launched) -> None:
+    other = Rs4aReplay(replace(REFERENCE, registrar=OtherAnswers, custody=LaterTombstones))
+    judgement = judged(bench_of(sqlite, other), histories)
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+@pytest.mark.parametrize("bug", [name for name in BUGS if name not in MANY])
+def test_a_bug_that_one_call_does_not_show_is_found_by_a_short_history(sqlite: Launched, bug: str) -> None:
+    judgement = judged(bench_of(sqlite, implementation(mutant=bug)), histories)
+    assert not judgement.verdict.is_incomplete, judgement
+    assert judgement.verdict is not Verdict.CONFORMS
+    shortest = judgement.detail[judgement.detail.index("[") + 1 : judgement.detail.index("]")]
+    assert len(shortest.split("; ")) <= MOST_STEPS, shortest
+
+
+@pytest.mark.parametrize("bug", MANY)
+def test_a_bug_that_shows_with_many_keys_is_found(sqlite: Launched, bug: str) -> None:
+    def many(bench: Bench) -> None:
+        hold(
+            bench,
+            count=1,
+            draw=lambda dice: volume(dice, horizon_s=HORIZON_S, keys=FEWEST),
+            begin=lambda: suite._play(bench, horizon_s=HORIZON_S),
+        )
+
+    judgement = judged(bench_of(sqlite, implementation(mutant=bug)), many)
+    assert not judgement.verdict.is_incomplete, judgement
+    assert judgement.verdict is not Verdict.CONFORMS
