@@ -1,0 +1,409 @@
+"""Plays the steps of a history against a session, and holds each answer and each inspection against the model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import Any, NoReturn
+
+from holdfast.conformance.cases.values import base64url, from_base64url, shift
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay import model
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.histories import Worlds
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+# One call of an operation: how it is sent, and what the model says of it.
+Operation = Callable[[State], Iterable[Outcome]]
+Call = tuple[str, Mapping[str, Any], Operation]
+
+_EFFECTS = frozenset({"new", "prior"})
+_FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
+# Of more rows than these a worker is not asked: the evidence holds them once already.
+_MANY = 100
+# The command line may go by the clock of the machine: somewhere between these. What it is to prune is older, and the
+# session goes on after them (`leap`), so that it takes nothing else for old.
+_MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))
+_ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
+
+
+class Play:
+    """One history under way. It skips what the adapter does not claim, and what does not apply now."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, terms: Terms) -> None:
+        parameters = bench.contract.parameters
+        self._bench, self._session, self._terms = bench, session, terms
+        self._worlds = Worlds(State())
+        self._letters: list[Letter] = []
+        self._left: Left | None = None
+        self._files: dict[str, Letter] = {}
+        self._steady = True
+        self._list = str(parameters["seen_cache_path"].value)
+        self._envelopes = str(parameters["envelopes_path"].value)
+        self._steps: Mapping[str, Callable[[Step], None]] = {
+            "send": lambda step: self._call(step, *self._accepting(self._made(step.seconds))),
+            "again": lambda step: self._call(step, *self._accepting(self._letter(step.which))),
+            "same id": lambda step: self._call(step, *self._accepting(self._twin(step.which))),
+            "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
+            "prune near": self._prune_near,
+            "migrate": self._migrate,
+            "leave": self._leave,
+            "leave unsound": self._leave,
+            "clock": lambda step: self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s"),
+            "leap": lambda _: self._move(_LEAP) if self._now < _MACHINE[1] else None,
+            "look": lambda step: self._look(step.worker),
+            "insert": lambda step: self._insert(step.which),
+            "restart": self._restart,
+            "kill": self._kill,
+        }
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._session.now)
+
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        simple = self._steps.get(step.what)
+        if simple is not None:
+            simple(step)
+            return
+        verb, _, rest = step.what.partition(" ")
+        {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](step, rest)
+
+    def compare(self) -> None:
+        """See `histories.Player`."""
+        for worker in range(WORKERS):
+            self._look(worker)
+        state = self._worlds.possible[0]
+        late = model.overdue(self._terms, state) if self._steady else None
+        if late is not None:
+            self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
+
+    # Envelopes
+
+    def _letter(self, which: int) -> Letter:
+        """One of those that were made, from the last on."""
+        return self._letters[-1 - which % len(self._letters)] if self._letters else self._made(0)
+
+    def _made(self, seconds: float, msg_id: str | None = None) -> Letter:
+        """A new one, so many seconds ahead of the clock."""
+        number = len(self._letters)
+        label = f"letter {number}"
+        timestamp = shift(self._session.now, f"{'-' if seconds < 0 else '+'}{abs(seconds):.6f}s")
+        header = {
+            "msg_id": msg_id or derive("calyx.msg_id", self._session.hex64(label)),
+            "recipient_fp": self._session.hex64(f"recipient {number % 2}"),
+            "timestamp": timestamp,
+        }
+        sender = f"sender {number % 3}"
+        data = derive("calyx.envelope", {"key": sender, "header": header, "ciphertext": base64url(label.encode())})
+        row = {
+            "replay_key": derive("calyx.replay_key", data),
+            "msg_id": header["msg_id"],
+            "sender_fp": derive("calyx.sender_fp", sender),
+            "recipient_fp": header["recipient_fp"],
+            "envelope_timestamp": timestamp,
+        }
+        self._letters.append(Letter(data, datetime.fromisoformat(timestamp), row))
+        return self._letters[-1]
+
+    def _twin(self, which: int) -> Letter:
+        """Another one with the message id of an earlier one."""
+        return self._made(0, self._letter(which).msg_id)
+
+    # Operations
+
+    def _accepting(self, letter: Letter) -> Call:
+        return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
+
+    def _pruning(self, seconds: float) -> Call:
+        hours = seconds / 3600 if seconds else None
+        args = {} if hours is None else {"retention_hours": hours}
+        return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
+
+    def _migrating(self) -> Call:
+        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left, self._now)
+
+    def _prune_near(self, step: Step) -> None:
+        """Keep a little more or less than the age of one record."""
+        record = self._worlds.possible[0].records.get(self._letter(step.which).key)
+        if record is None:
+            return
+        seconds = (self._now - record.latest).total_seconds() + step.seconds
+        if seconds > self._terms.least.total_seconds() + 1:
+            self._call(step, *self._pruning(seconds))
+
+    def _migrate(self, step: Step) -> None:
+        if self._is_migratable():
+            self._call(step, *self._migrating())
+
+    def _is_migratable(self) -> bool:
+        """Not with an envelope from ahead of the window: it outlives its record."""
+        return self._left is None or all(
+            letter.at <= self._now + self._terms.window for letter in self._left.letters.values()
+        )
+
+    def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
+        """Call it, and let it fail at a failpoint if the step says so."""
+        aborted = bool(step.point) and self._can("hold_at")
+        if aborted:
+            self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
+        answer = self._session.call(method, args, step.worker)
+        self._judge([answer], [operation], aborted=aborted)
+        if aborted or method != "accept":
+            self._look((step.worker + 1) % WORKERS)
+
+    def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
+        """Hold answers of calls at one time against the model: some order of them has to explain all."""
+        fails = aborted or len(answers) > 1
+
+        def after(state: State) -> Iterator[State]:
+            for order in permutations(range(len(answers))):
+                ends = [state]
+                for at in order:
+                    ends = [end for each in ends for end in _ends(answers[at], operations[at], each, fails=fails)]
+                yield from ends
+
+        possible = self._worlds.possible
+        if self._worlds.narrow(after):
+            return
+        due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
+        effects = [each for each in due[0].values() if each.said in _EFFECTS]
+        if len(answers) == 1 and effects and answers[0].outcome == "accepted":
+            # It counts otherwise than the model. What is stored says what that means.
+            self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
+            self._look(0)
+        received = [f"{said(answer)} {answer.value or answer.data or ''}".strip() for answer in answers]
+        expected = ", and ".join(" or ".join(each) for each in due)
+        self._differs(_verdict(answers, [list(each.values()) for each in due]), expected, ", and ".join(received))
+
+    def _race(self, step: Step, rest: str) -> None:
+        """Each worker calls at once."""
+        if "migration" in rest and not self._is_migratable():
+            return
+        first, copy = self._accepting(self._made(0)), self._accepting(self._letter(step.which))
+        calls: Sequence[Call] = {
+            "of copies": [first] * WORKERS,
+            "of others": [first, self._accepting(self._made(0)), copy],
+            "with a prune": [copy, self._pruning(600), first],
+            "with a migration": [self._migrating(), copy, self._migrating()],
+        }[rest]
+        self._look(0)
+        answers = self._session.race([(method, args) for method, args, _ in calls])
+        self._judge(answers, [operation for _, _, operation in calls])
+        self._look(step.which % WORKERS)
+
+    # What version 0 left
+
+    def _leave(self, step: Step) -> None:
+        """A list of envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
+        came, others, alone = step.lists
+        letters = [self._letter(which) for which in range(came)] if self._letters else []
+        letters += [self._made(-float(number)) for number in range(others)]
+        letters = [letter for letter in letters if letter.msg_id not in self._files]
+        for letter in letters:
+            self._place(letter.msg_id, letter)
+        listed = [letter.msg_id for letter in letters]
+        listed += [letter.msg_id for letter in (self._made(0) for _ in range(alone)) if letter.msg_id not in listed]
+        # What comes last in a long list is not forgotten.
+        listed.reverse()
+        text = json.dumps(listed)
+        unsound = step.what == "leave unsound"
+        if unsound:
+            text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[step.which]
+        self._session.place(self._list, text.encode())
+        found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
+        self._left = Left(tuple(dict.fromkeys(listed)), found, sound=not unsound)
+
+    def _place(self, msg_id: str, letter: Letter) -> None:
+        self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
+        self._files[msg_id] = letter
+
+    def _insert(self, count: int) -> None:
+        """Records of long ago, as another program puts them into the store."""
+        row, before = self._made(0).row, len(self._worlds.possible[0].known)
+        rows = [{**row, "replay_key": self._session.hex64(f"ancient {before + each}")} for each in range(count)]
+        times = [_ANCIENT + timedelta(seconds=each, microseconds=each) for each in range(count)]
+        written = [{**each, "seen_at": model.written(at)} for each, at in zip(rows, times, strict=True)]
+        if self._session.insert("replay_state", *written)["inserted"]:
+            came = list(zip(rows, times, strict=True))
+            self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
+
+    # Time and processes
+
+    def _move(self, to: str) -> None:
+        before = self._now
+        self._session.clock(to)
+        self._steady = self._steady and self._now >= before
+
+    def _restart(self, step: Step) -> None:
+        self._session.restart(step.worker)
+
+    def _kill(self, step: Step) -> None:
+        self._session.kill(step.worker)
+        self._session.reopen(step.worker)
+
+    def _interrupt(self, step: Step, what: str) -> None:
+        """Kill a worker within an operation: at a failpoint, or at once."""
+        self._look(step.worker)
+        method, args, operation = {
+            "send": lambda: self._accepting(self._made(0)),
+            "prune": lambda: self._pruning(600),
+            "migrate": self._migrating,
+        }[what]()
+        ends = [(due, end) for state in self._worlds.possible for due, end in operation(state)]
+        if what == "migrate" and not self._is_migratable():
+            return
+        held = bool(step.point) and self._can("hold_at")
+        if held and {due.said for due, _ in ends} != {"new"}:
+            # It may come to an end before its failpoint.
+            return
+        if held:
+            self._session.provoke("hold_at", {"point": step.point, "fault": "hold"}, step.worker)
+        self._session.start(method, args, step.worker)
+        if held:
+            self._session.reached(step.point)
+        self._session.kill(step.worker)
+        self._session.reopen(step.worker)
+        committed = step.point == "after_commit"
+
+        def after(state: State) -> Iterator[State]:
+            if not (held and committed):
+                yield model.aged(self._terms, state, self._now)
+            if not held or committed:
+                yield from (end for _, end in operation(state))
+
+        self._worlds.narrow(after)
+        self._look((step.worker + 1) % WORKERS)
+
+    # Operators
+
+    def _can(self, capability: str) -> bool:
+        return capability not in self._bench.not_claimed
+
+    def _command(self, step: Step, command: str) -> None:
+        """The command line, which may go by the clock of the session or of the machine."""
+        if not self._can("command_line") or self._now <= _MACHINE[1] or not self._is_migratable():
+            return
+        self._look(step.worker)
+        told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
+        clocks = (self._now, _MACHINE[0])
+
+        def outcomes(state: State) -> Iterator[Outcome]:
+            if command == "prune":
+                for clock in clocks:
+                    yield from model.prune(self._terms, state, None, clock)
+            elif command == "migrate":
+                yield from model.migrate(self._terms, state, self._left, self._now)
+                yield from model.migrate(self._terms, state, self._left, self._now, seen=_MACHINE)
+            else:
+                yield Due("prior"), state
+
+        possible = self._worlds.possible
+        if not self._worlds.narrow(
+            lambda state: [end for due, end in outcomes(state) if _printed(due, told, counted=command == "prune")]
+        ):
+            due = " or ".join({str(due): None for state in possible for due, _ in outcomes(state)})
+            self._look(step.worker)
+            self._differs("wrong_reason", f"exit status 0 for {due}", f"{told['status']}: {told['output'][:300]}")
+        self._look((step.worker + 1) % WORKERS)
+
+    def _gone(self, step: Step, command: str) -> None:
+        """The store is gone while the command line and a worker are asked, and comes back."""
+        if not self._can("command_line"):
+            return
+        session, store = self._session, f"{_FOLDER}/{_STORE}"
+        for worker in range(WORKERS):
+            session.kill(worker)
+        session.copy(_FOLDER, _ASIDE)
+        for found in session.tree(_FOLDER):
+            if found["path"].startswith(store):
+                session.remove(found["path"])
+        session.reopen(step.worker)
+        told = session.provoke("command_line", {"arguments": [command]}, step.worker)
+        if told["status"] == 0 and command != "inspect":
+            self._differs("fail_open", "no exit status 0 without a store", f"0: {told['output'][:300]}")
+        answer = session.call("accept", {"envelope": self._made(0).data}, step.worker)
+        if answer.reason != "STORE_UNAVAILABLE":
+            verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+            self._differs(verdict, "STORE_UNAVAILABLE without a store", said(answer))
+        if session.file(store)["exists"]:
+            self._differs("fail_open", "no store that is made anew", f"there is one at {store}")
+        session.kill(step.worker)
+        session.copy(_ASIDE, _FOLDER)
+        for worker in range(WORKERS):
+            session.reopen(worker)
+        self._look(step.worker)
+
+    # What is stored
+
+    def _look(self, worker: int) -> None:
+        """Inspect the store, ask a worker what it holds, and go on with what is there."""
+        rows = self._session.inspect()["rows"].get("replay_state", [])
+        delivered = [each["replay_key"] for each in self._session.observe("deliveries", worker=worker)["delivered"]]
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
+        if not self._worlds.narrow(
+            lambda state: [] if model.lacking(state, rows, delivered) else [model.seen(state, rows)]
+        ):
+            self._differs(*(model.lacking(self._worlds.possible[0], rows, delivered) or ("", "", "")))
+        if len(rows) <= _MANY:
+            told = self._session.observe("state", worker=worker)["replay_state"]
+            if _sorted(told) != _sorted(rows):
+                self._differs(
+                    "state_leak", f"the {len(rows)} rows of the store from worker {worker}", f"{told!r}"[:500]
+                )
+
+    def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
+        self._bench.fail(verdict, "the mailbox left the model", expected=expected, received=received)
+
+
+@contextmanager
+def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
+    """A history in a session of its own."""
+    with bench.session(workers=WORKERS) as session:
+        yield Play(bench, session, terms)
+
+
+def _ends(answer: Answer, operation: Operation, state: State, *, fails: bool) -> Iterator[State]:
+    """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
+    outcomes = list(operation(state))
+    yield from (end for due, end in outcomes if due.fits(answer))
+    if fails and (answer.reason == "STORE_UNAVAILABLE" or answer.outcome == "indeterminate"):
+        yield state
+    if fails and answer.outcome == "indeterminate":
+        yield from (end for _, end in outcomes)
+
+
+def _printed(due: Due, told: Mapping[str, Any], *, counted: bool) -> bool:
+    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed."""
+    if due.said not in _EFFECTS:
+        return True
+    least, most = due.counts.get("removed", (0, 0))
+    numbers = [int(digits) for digits in _NUMBER.findall(told["output"])]
+    return told["status"] == 0 and (not counted or any(least <= number <= most for number in numbers))
+
+
+def _verdict(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
+    """What it means that these answers are not due."""
+    accepted = [answer for answer in answers if answer.outcome == "accepted"]
+    keys = [answer.value["replay_key"] for answer in accepted if "replay_key" in answer.value]
+    open_to = sum(any(each.said in _EFFECTS for each in one) for one in due)
+    if len(accepted) > open_to or len(set(keys)) < len(keys):
+        return "fail_open"
+    if any(answer.outcome == "indeterminate" for answer in answers):
+        return "indeterminate"
+    if not accepted and all({each.said for each in one} <= _EFFECTS for one in due):
+        return "over_refusal"
+    return "wrong_reason"
+
+
+def _sorted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
