@@ -16,20 +16,28 @@ class ClauseMark:
 
     `drawn`: Hypothesis generates what the test asks, and takes odd values from the modules that are loaded. So another
     process may ask something else, and the test cannot be judged again from its exchanges.
+
+    `whole`: it is held against a model of the whole contract, so a bug in any clause may fail it.
     """
 
     clauses: tuple[str, ...]
     provocations: tuple[str, ...]
     drawn: bool = False
+    whole: bool = False
 
 
-def clause(*ids: str, provocations: tuple[str, ...] = (), drawn: bool = False) -> Callable[[_F], _F]:
-    """Mark a suite test with the clauses it proves, the main one first. See `ClauseMark` for `drawn`."""
+def clause(
+    *ids: str,
+    provocations: tuple[str, ...] = (),
+    drawn: bool = False,
+    whole: bool = False,
+) -> Callable[[_F], _F]:
+    """Mark a suite test with the clauses it proves, the main one first. See `ClauseMark` for the rest."""
     if not ids:
         raise ValueError("a suite test proves at least one clause; name it")
 
     def mark(function: _F) -> _F:
-        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn))
+        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn, whole))
         return function
 
     return mark

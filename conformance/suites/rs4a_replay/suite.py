@@ -3,8 +3,9 @@ samples at any moment, races in which every rival brings a nonce of its own."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import DRAWN
-from holdfast.conformance.suites.rs4a_replay.history import OPENING, STEPS, Play, Step, issue, request, shown
+from holdfast.conformance.suites.histories import DRAWN, hold
+from holdfast.conformance.suites.rs4a_replay.history import Play, issue, request, shown
+from holdfast.conformance.suites.rs4a_replay.model import Model
+from holdfast.conformance.suites.rs4a_replay.steps import history, volume
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -37,25 +40,65 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
         )
 
 
-# Any history
+# Histories against the model
 
 
-@clause("RS4A-RP-03b", provocations=("fail_verify",), drawn=True)
+# A horizon that a history can pass and come back from.
+_HORIZON_S = 7200
+
+
+@contextlib.contextmanager
+def _play(
+    bench: Bench, *, horizon_s: int | None = None, isolation: str = "read_committed", surface: str = "ready"
+) -> Generator[Play, None, None]:
+    """A history's session with two processes, and the model beside it."""
+    config = {"isolation": isolation, **({} if horizon_s is None else {"horizon_seconds": str(horizon_s)})}
+    with bench.session(workers=2, config=config, surface=surface) as session:
+        yield Play(bench, session, Model(bench.contract, horizon_s=horizon_s), surface=surface)
+
+
+@clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
-    """Registrations, retries, compensations, time and jobs in any order, with a restart now and then."""
+    """Every operation by two processes: near misses, retries, races, failures, kills, clock steps, a lost surface."""
+    hold(
+        bench,
+        count=6,
+        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
+        begin=lambda: _play(bench),
+    )
 
-    @settings(DRAWN, max_examples=10)
-    @given(st.lists(STEPS, min_size=10, max_size=20), st.sampled_from([None, None, None, 8]))
-    def run(history: list[Step], restart: int | None) -> None:
-        with bench.session() as session:
-            play = Play(bench, session)
-            for number, step in enumerate((*OPENING, *history)):
-                play.step(step)
-                if number == restart:
-                    play.step(Step("restart"))
-            play.compare()
 
-    run()
+@clause("RS4A-TTL-4", "RS4A-RP-03b", provocations=("fail_verify",), whole=True)
+def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
+    """The same with a horizon that keys pass, where the database itself aborts transactions."""
+    hold(
+        bench,
+        count=4,
+        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
+        begin=lambda: _play(bench, horizon_s=_HORIZON_S, isolation="serializable"),
+    )
+
+
+@clause("RS4A-GATE-1", whole=True)
+def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> None:
+    """Whatever is asked for in whatever order, nothing is admitted and nothing is made."""
+    hold(
+        bench,
+        count=2,
+        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=0),
+        begin=lambda: _play(bench, surface="absent"),
+    )
+
+
+@clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
+def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> None:
+    """Hundreds of keys forget none, and retention past the horizon tombstones every one of them."""
+    hold(
+        bench,
+        count=1,
+        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
+        begin=lambda: _play(bench, horizon_s=_HORIZON_S),
+    )
 
 
 # Any spelling

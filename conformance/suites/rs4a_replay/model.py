@@ -1,0 +1,428 @@
+"""What rs4a-replay demands of every operation and observation: a pure model, to be read beside the contract. No I/O.
+
+`World` is what is stored; `Model` says which answers to a call fit a world, and which worlds can come of an answer.
+Where the contract leaves the order of checks open, or an answer leaves open what happened, there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import permutations
+from typing import Any
+
+from holdfast.conformance.session import Answer
+from holdfast.specs import Contract
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.schema import explain
+from holdfast.specs.strictjson import canonical, loads
+from holdfast.vectors.derive import derive
+
+Row = Mapping[str, Any]
+# The operations that the registrar decides from a submission.
+DECIDED = ("register", "compensate")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, and the time at which it is made.
+
+    `forged`: past the validator, with its verdict forged. `rejected`: the verifier rejects what it commits. `point` and
+    `fault`: the failpoint that it meets if it commits. `collides`: a rival took what it would have had.
+    """
+
+    method: str
+    args: Any
+    now: str
+    forged: bool = False
+    rejected: bool = False
+    point: str = ""
+    fault: str = ""
+    collides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A consumed key: the registration without its id, which an answer or an observation tells, and what followed."""
+
+    row: Row
+    id: str | None = None
+    failed_at: str | None = None
+    compensation: Row | None = None
+    tombstoned_at: str | None = None
+
+    @property
+    def state(self) -> str:
+        """The state of the decision."""
+        return "COMPENSATED" if self.compensation else "FAILED" if self.failed_at else "COMMITTED"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is stored: consumed keys, issued nonces, consumed nonces, the audit. And what is broken.
+
+    A member of a row that is None can be anything. `maybe` are audit records that may have been written.
+    """
+
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    issued: Mapping[str, Row] = field(default_factory=dict)
+    consumed: Mapping[str, Row] = field(default_factory=dict)
+    audit: tuple[Row, ...] = ()
+    maybe: tuple[Row, ...] = ()
+    surface: str = "ready"
+    mute: bool = False
+
+
+class Model:
+    """The contract, with the horizon that a session was opened with."""
+
+    def __init__(self, contract: Contract, *, horizon_s: int | None = None) -> None:
+        def seconds(name: str) -> timedelta:
+            return timedelta(seconds=int(contract.parameters[name].value or 0))
+
+        self._methods, self._relations, self._reasons = contract.methods, contract.relations, contract.reasons
+        self._ttl, self._skew = seconds("ttl_seconds"), seconds("clock_skew_seconds")
+        self._window = seconds("nonce_window_seconds")
+        self._horizon = None if horizon_s is None else timedelta(seconds=horizon_s)
+
+    # Which answers fit
+
+    def due(self, world: World, call: Call) -> frozenset[str]:
+        """Every effect and reason that fits this call in this world; `indeterminate` where the outcome is lost."""
+        if call.method == "validate":
+            return frozenset({self._invalid(call) or "prior"})
+        if world.surface != "ready":
+            return frozenset({"REPLAY_SURFACE_REQUIRED_NOT_PRESENT"})
+        if world.mute:
+            return frozenset({"AUDIT_UNAVAILABLE"})
+        if explain(self._methods[call.method].args, call.args) is not None:
+            return frozenset({"REQUEST_MALFORMED"})
+        if call.method == "issue_nonce":
+            return frozenset({"new" if self._can_be_issued(call.args["window"]) else "REQUEST_MALFORMED"})
+        if call.method == "resolve_status":
+            return frozenset({"prior"})
+        if call.method == "maintain":
+            return frozenset({"new", "prior"})
+        invalid = None if call.forged else self._invalid(call)
+        if invalid is not None:
+            return frozenset({invalid})
+        decided = self._compensation if call.method == "compensate" else self._registration
+        found = decided(world, call)
+        if call.collides and "new" not in found:
+            found |= {"ATTEMPT_COLLISION"}
+        return self._lost(call) if found == {"new"} and call.fault else frozenset(found)
+
+    def _invalid(self, call: Call) -> str | None:
+        """The validator's reason: shape, artifact, freshness."""
+        if explain(self._methods[call.method].args, call.args) is not None:
+            return "REQUEST_MALFORMED"
+        request, attested = call.args["request"], call.args["trusted_attested"]["artifact_hash"].lower()
+        claimed = {request["deployed_artifact_hash"].lower(), request.get("artifact_hash", attested).lower()}
+        if claimed != {attested}:
+            return "ARTIFACT_MISMATCH"
+        age = _at(call.now) - _at(request["issued_at"])
+        return "REQUEST_STALE" if age > self._ttl or -age > self._skew else None
+
+    def _can_be_issued(self, window: Row) -> bool:
+        opens, closes = _at(window["not_before"]), _at(window["not_after"])
+        return opens <= closes <= opens + self._window
+
+    def _registration(self, world: World, call: Call) -> set[str]:
+        """Lines 7 to 12 of the decision order."""
+        request = call.args["request"]
+        nonce, effect = request["authorization_nonce"], world.effects.get(_key(call))
+        unbound, spent = self._is_unbound(world, call), nonce in world.consumed
+        if effect is None:
+            # RS4A-ID-7 and line 11 differ on a consumed nonce that is also unbound here.
+            return _applying({"NONCE_UNBOUND": unbound, "REPLAY_NONCE_CONSUMED": spent}) or {"new"}
+        if effect.row["authorization_nonce"] == nonce:
+            retried = effect.row["attempt_id"] == request["attempt_id"]
+            return {"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"}
+        if spent:
+            return {"REPLAY_NONCE_CONSUMED"}
+        if effect.compensation:
+            return {"COMPENSATION_ONLY", "REPLAY_DUPLICATE"}
+        return {"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"}
+
+    def _compensation(self, world: World, call: Call) -> set[str]:
+        """The contract does not say which of several reasons goes first."""
+        nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(_key(call))
+        done = None if effect is None else effect.compensation
+        if done and done["authorization_nonce"] == nonce:
+            return {"prior"}
+        found = _applying(
+            {
+                "NOTHING_TO_COMPENSATE": effect is None or not effect.failed_at,
+                "REPLAY_DUPLICATE": bool(done),
+                "REPLAY_NONCE_CONSUMED": nonce in world.consumed,
+                "NONCE_UNBOUND": self._is_unbound(world, call),
+            }
+        )
+        return found or {"new"}
+
+    def _is_unbound(self, world: World, call: Call) -> bool:
+        """Not issued, bound to something else, or outside its window, which is closed at both ends."""
+        request = call.args["request"]
+        issued = world.issued.get(request["authorization_nonce"])
+        if issued is None or not _at(issued["not_before"]) <= _at(call.now) <= _at(issued["not_after"]):
+            return True
+        shown = {**request, "artifact_hash": call.args["trusted_attested"]["artifact_hash"]}
+        return any(shown[name] != value for name, value in issued["binding"].items())
+
+    def _lost(self, call: Call) -> frozenset[str]:
+        if call.fault == "abort":
+            return frozenset({"COMMIT_FAILED"})
+        return frozenset({"indeterminate", "new" if call.point == "after_commit" else "COMMIT_FAILED"})
+
+    # What comes of an answer
+
+    def after(self, world: World, call: Call, answer: Answer | None) -> Iterator[World]:
+        """The worlds after this answer, none if it does not fit. No answer: the caller died while it waited."""
+        due = self.due(world, call)
+        if answer is None:
+            yield replace(world, maybe=(*world.maybe, _record(call, None)))
+            yield from self._effects(world, call, None) if "new" in due else ()
+            return
+        got = {"accepted": answer.effect, "refused": answer.reason}.get(answer.outcome, answer.outcome)
+        if got not in due:
+            return
+        if got == "indeterminate":
+            left = self._effects(world, call, None) if call.point == "after_commit" else (world,)
+            yield from (replace(each, maybe=(*each.maybe, _record(call, None))) for each in left)
+        elif answer.outcome == "refused":
+            yield from self._refused(world, call, str(got), answer.data or {})
+        elif call.method == "maintain":
+            yield from self._maintained(world, call, answer)
+        elif call.method == "resolve_status":
+            yield from self._resolved(world, call, answer.value)
+        elif call.method == "validate":
+            if answer.value == _keys(call.args):
+                yield world
+        elif got == "new":
+            yield from self._effects(world, call, answer.value)
+        else:
+            yield from _told(world, _key(call), answer.value, replayed=True)
+
+    def race(self, world: World, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[World]:
+        """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
+        for order in permutations(range(len(calls))):
+            worlds = [world]
+            for place, number in enumerate(order):
+                call = replace(calls[number], collides=bool(place) and "new" in self.due(world, calls[number]))
+                worlds = [after for each in worlds for after in self.after(each, call, answers[number])]
+            yield from worlds
+
+    def _refused(self, world: World, call: Call, reason: str, data: Row) -> Iterator[World]:
+        if not self._is_true(world, call, reason, data):
+            return
+        if self._methods[call.method].audited and self._reasons[reason].audit_records:
+            world = replace(world, audit=(*world.audit, _record(call, reason)))
+        if "decision" in data:
+            yield from _told(world, _key(call), data)
+        elif reason != "ATTEMPT_COLLISION":
+            yield world
+
+    def _is_true(self, world: World, call: Call, reason: str, data: Row) -> bool:
+        """Whether a refusal says nothing false of the stored state, and shows a decision only where it may."""
+        if "decision" in data and "decision" not in self._reasons[reason].data:
+            return False
+        if reason == "REQUEST_STALE" and call.method in DECIDED:
+            return data.get("replay_blocked") is (_key(call) in world.effects)
+        if reason == "REPLAY_SURFACE_REQUIRED_NOT_PRESENT":
+            return data.get("surface") in _SURFACES[world.surface] and data.get("can_proceed") == "NO"
+        return True
+
+    def _effects(self, world: World, call: Call, value: Row | None) -> Iterator[World]:
+        """What an accepted call stores. Without a value it was not told which id it got."""
+        if call.method == "issue_nonce":
+            assert value is not None, "the nonce of an issue that was not answered is unknown"
+            row = {**call.args["window"], "binding": call.args["binding"], "issued_at": call.now}
+            if value["nonce"] not in world.issued:
+                yield replace(world, issued={**world.issued, value["nonce"]: row})
+            return
+        request, key = call.args["request"], _key(call)
+        nonce = request["authorization_nonce"]
+        spent = {"logical_request_key": key, "purpose": _PURPOSES[call.method], "consumed_at": call.now}
+        if call.method == "compensate":
+            row = {"authorization_nonce": nonce, "attempt_id": request["attempt_id"], "recorded_at": call.now}
+            effect = replace(world.effects[key], compensation=row)
+        else:
+            columns = {name: request[name] for name in self._relations["registration"].columns if name in request}
+            row = {**columns, **_keys(call.args), "inert": True, "committed_at": call.now}
+            effect = Effect(row, failed_at=call.now if call.rejected else None)
+        made = replace(world, effects={**world.effects, key: effect}, consumed={**world.consumed, nonce: spent})
+        yield from (made,) if value is None else _told(made, key, value, replayed=False)
+
+    def _resolved(self, world: World, call: Call, value: Row) -> Iterator[World]:
+        key = call.args["logical_request_key"]
+        world = replace(world, audit=(*world.audit, _record(call, None)))
+        if key not in world.effects:
+            yield from (world,) if value["status"] == "NOT_COMMITTED" else ()
+        elif value["status"] == "COMMITTED" and "decision" in value:
+            yield from _told(world, key, value)
+
+    def _maintained(self, world: World, call: Call, answer: Answer) -> Iterator[World]:
+        """Each key whose horizon has passed gets a tombstone; in its very last instant a key may have one."""
+        left = {key: self._left(effect, call.now) for key, effect in world.effects.items()}
+        past = [key for key, span in left.items() if span is not None and span < timedelta()]
+        last = [key for key, span in left.items() if span == timedelta()]
+        for due in (past, past + last) if last else (past,):
+            if answer.value["tombstoned"] == len(due) and (answer.effect == "new") == bool(due):
+                made = {key: replace(world.effects[key], tombstoned_at=call.now) for key in due}
+                yield replace(world, effects={**world.effects, **made})
+
+    def _left(self, effect: Effect, now: str) -> timedelta | None:
+        """What is left of a key's horizon; None if it is for ever or over."""
+        if self._horizon is None or effect.tombstoned_at:
+            return None
+        return _at(effect.row["committed_at"]) + self._horizon - _at(now)
+
+    # What is observed
+
+    def observed(self, world: World, method: str, args: Any, value: Row) -> Iterator[World]:
+        """The world, with the ids that an observation shows; nothing if it shows something else."""
+        if method == "state":
+            yield from self._stored(world, value)
+        elif method == "audit":
+            yield from (world,) if _accounted(value["records"], world) else ()
+        elif method == "nonce_state":
+            state = "consumed" if args["nonce"] in world.consumed else "issued"
+            if value["state"] == (state if args["nonce"] in world.issued else "unknown"):
+                yield world
+        elif method == "gate":
+            closed = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_DOMAIN_FAIL_CLOSED"}
+            if closed.items() <= value.items() and value["surface"] in _SURFACES[world.surface]:
+                yield world
+        elif method == "derive_keys" and value == _keys(args):
+            yield world
+
+    def _stored(self, world: World, state: Row) -> Iterator[World]:
+        ids = {row["logical_request_key"]: row["decision_id"] for row in state["registration"]}
+        effects = {key: replace(each, id=each.id or ids.get(key)) for key, each in world.effects.items()}
+        known = replace(world, effects=effects)
+        if all(self.same_rows(name, rows, state[name]) for name, rows in stored(known).items()):
+            yield known
+
+    def same_rows(self, relation: str, due: Sequence[Row], found: Sequence[Row]) -> bool:
+        """Whether the rows of a relation are those that are due, in any order; ids that are free do not count."""
+
+        def plain(rows: Sequence[Row]) -> list[str]:
+            columns = due[0] if due else ()
+            types = self._relations[relation].columns
+            return sorted(repr([_plain(name, types[name].type, row.get(name)) for name in columns]) for row in rows)
+
+        return plain(due) == plain(found)
+
+
+def stored(world: World) -> dict[str, list[Row]]:
+    """Every row that is stored, by relation, but for ids that an implementation chooses."""
+    effects = world.effects.items()
+    return {
+        "registration": [{**each.row, "decision_id": each.id} for _, each in effects],
+        "nonce_issue": [{**row, "authorization_nonce": nonce} for nonce, row in world.issued.items()],
+        "nonce_consume": [{**row, "authorization_nonce": nonce} for nonce, row in world.consumed.items()],
+        "verification": [
+            {"decision_id": each.id, "outcome": "failed", "recorded_at": each.failed_at}
+            for _, each in effects
+            if each.failed_at
+        ],
+        "compensation": [
+            {**each.compensation, "decision_id": each.id, "logical_request_key": key}
+            for key, each in effects
+            if each.compensation
+        ],
+        "tombstone": [
+            {"logical_request_key": key, "decision_id": each.id, "recorded_at": each.tombstoned_at}
+            for key, each in effects
+            if each.tombstoned_at
+        ],
+    }
+
+
+# What the registrar may say of its surface.
+_SURFACES = {
+    "ready": ("PRESENT_UNPROVEN",),
+    "absent": ("ABSENT",),
+    "broken": ("UNKNOWN",),
+    "lacking": ("UNKNOWN", "ABSENT"),
+}
+_PURPOSES = {"register": "registration", "compensate": "compensation"}
+
+
+def _applying(reasons: Mapping[str, bool]) -> set[str]:
+    return {reason for reason, applies in reasons.items() if applies}
+
+
+def _at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _plain(column: str, kind: str, value: Any) -> object:
+    """A stored value in the one form in which it is compared."""
+    try:
+        if kind == "instant":
+            return _at(value)
+        return canonical(loads(value) if isinstance(value, str) else value) if column == "binding" else value
+    except (TypeError, ValueError, StrictJsonError):
+        return value
+
+
+def _keys(submission: Row) -> dict[str, str]:
+    return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
+
+
+def _key(call: Call) -> str:
+    key: str = derive("rs4a.logical_request_key", call.args)
+    return key
+
+
+def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -> Iterator[World]:
+    """The world with the id of this decision, if it is the stored one, unchanged, and marked as `replayed` or not."""
+    effect, decision = world.effects.get(key), value.get("decision")
+    if effect is None or (replayed is not None and value.get("replayed", replayed) is not replayed):
+        return
+    if decision is None:
+        # A forged call need not show it.
+        yield world
+        return
+    due = {
+        "decision_id": effect.id or decision["decision_id"],
+        "state": effect.state,
+        **{name: effect.row[name] for name in ("logical_request_key", "replay_key", "inert")},
+    }
+    if due.items() <= decision.items() and _at(decision["committed_at"]) == _at(effect.row["committed_at"]):
+        yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"])})
+
+
+def _record(call: Call, code: str | None) -> Row:
+    """The audit record of a call; None is anything."""
+    record: dict[str, Any] = {"code": code, "method": None if call.forged else call.method, "recorded_at": call.now}
+    if call.method in DECIDED and code != "REQUEST_MALFORMED":
+        request = call.args["request"]
+        names = ("authorization_nonce", "attempt_id")
+        return {**record, "logical_request_key": _key(call), **{name: request[name] for name in names}}
+    return {**record, **(call.args if call.method == "resolve_status" and code is None else {})}
+
+
+def _accounted(records: Sequence[Row], world: World) -> bool:
+    """Whether the audit has one record of each refusal and resolved status, and no other but those that may be."""
+    left = list(records)
+
+    def take(due: Row) -> bool:
+        for place, found in enumerate(left):
+            if _is_like(due, found):
+                del left[place]
+                return True
+        return False
+
+    # What says most is taken first, so that no other takes its place.
+    due = sorted(world.audit, key=lambda row: sum(value is not None for value in row.values()), reverse=True)
+    return all(map(take, due)) and all(any(_is_like(due, each) for due in world.maybe) for each in left)
+
+
+def _is_like(due: Row, found: Row) -> bool:
+    at, rest = due["recorded_at"], {name: value for name, value in due.items() if name != "recorded_at"}
+    return _at(found["recorded_at"]) == _at(at) and all(
+        value is None or found.get(name) == value for name, value in rest.items()
+    )
