@@ -7,7 +7,7 @@ microsecond, and where it is interrupted. A step names an envelope by its age: 0
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 
 WORKERS = 3
@@ -38,11 +38,14 @@ class Step:
     lists: tuple[int, int, int] = (0, 0, 0)
 
     def __str__(self) -> str:
-        said = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
-        parts = [
-            f"{name} {value:g}" if name == "seconds" else f"{name} {value}" for name, value in said.items() if value
-        ]
-        return " ".join((self.what, *(part for part in parts if part != "lists (0, 0, 0)")))
+        if self.what in ("clock", "leap"):
+            return f"{self.what} {self.seconds:+f} s" if self.seconds else self.what
+        words = [self.what]
+        words += [f"number {self.which}"] if self.which else []
+        words += [f"of {self.seconds:+f} s"] if self.seconds else []
+        words += ["of {} that came, {} others, {} ids alone".format(*self.lists)] if any(self.lists) else []
+        words += [f"interrupted at {self.point}"] if self.point else []
+        return " ".join((*words, f"by worker {self.worker}"))
 
 
 Chapter = Callable[[Random], Sequence[Step]]
@@ -180,8 +183,10 @@ def _aborted(dice: Random) -> list[Step]:
 def _killed(dice: Random) -> list[Step]:
     steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
     what = dice.choice(("send", "prune", "migrate"))
-    point = dice.choice((*_POINTS, "")) if what == "send" else dice.choice((_NEAR_COMMIT, ""))
-    steps.append(Step(f"kill {what}", _worker(dice), point=point))
+    if what == "send" and dice.randrange(3):
+        steps.append(Step("kill send", _worker(dice), point=dice.choice(_POINTS)))
+    else:
+        steps.append(_kill(dice, what, within=0.01))
     return [*steps, *_others(dice), Step(what, _worker(dice), seconds=600 * (what == "prune")), Step("look")]
 
 
@@ -228,17 +233,22 @@ BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cuto
 
 
 def volume(dice: Random) -> list[Step]:
-    """A list of more than a thousand ids, and more than a thousand records: both interrupted, and both then done."""
+    """A list of more than a thousand ids, and more than a thousand records: each interrupted, and then done."""
     steps = [Step("send", _worker(dice)), Step("leave", lists=(0, dice.randrange(201, 260), dice.randrange(801, 900)))]
-    steps += [Step("migrate", _worker(dice), point=dice.choice(_POINTS))]
-    steps += [
-        Step("kill migrate", _worker(dice), point=dice.choice((_NEAR_COMMIT, ""))),
-        Step("migrate", _worker(dice)),
-    ]
-    steps += [Step("insert", which=dice.randrange(1001, 1200)), Step("clock", seconds=_fraction(dice, 700, _DAY / 2))]
-    steps += [Step("send", _worker(dice)), Step("prune", _worker(dice), seconds=650, point=dice.choice(_POINTS))]
-    steps += [Step("kill prune", _worker(dice), point=dice.choice((_NEAR_COMMIT, "")))]
+    steps += [Step("migrate", _worker(dice), point=_NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
+    steps += [Step("migrate", _worker(dice), point=dice.choice(("after_insert", "after_commit")))]
+    steps += [Step("migrate", _worker(dice)), Step("insert", which=dice.randrange(1001, 1200))]
+    steps += [Step("clock", seconds=_fraction(dice, 700, _DAY / 2)), Step("send", _worker(dice))]
+    steps += [Step("prune", _worker(dice), seconds=650, point=_NEAR_COMMIT), _kill(dice, "prune", within=0.02)]
+    steps += [Step("prune", _worker(dice), seconds=650, point=dice.choice(("after_insert", "after_commit")))]
     return [*steps, Step("prune", _worker(dice), seconds=650), *_others(dice), Step("look")]
+
+
+def _kill(dice: Random, what: str, *, within: float) -> Step:
+    """A kill near the commit, or so many seconds after the call."""
+    if dice.randrange(2):
+        return Step(f"kill {what}", _worker(dice), point=_NEAR_COMMIT)
+    return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))
 
 
 class Deck:

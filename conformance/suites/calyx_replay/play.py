@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -15,16 +16,15 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
 from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # One call of an operation: how it is sent, and what the model says of it.
-Operation = Callable[[State], Iterable[Outcome]]
 Call = tuple[str, Mapping[str, Any], Operation]
 
-_EFFECTS = frozenset({"new", "prior"})
 _FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
@@ -32,7 +32,6 @@ _MANY = 100
 # session goes on after them (`leap`), so that it takes nothing else for old.
 _MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))
 _ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
-_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
 
 
 class Play:
@@ -44,8 +43,10 @@ class Play:
         self._worlds = Worlds(State())
         self._letters: list[Letter] = []
         self._left: Left | None = None
+        self._list_digest: str | None = None
         self._files: dict[str, Letter] = {}
-        self._steady = True
+        self._steady, self._moved = True, timedelta()
+        self._judged: int | None = None
         self._list = str(parameters["seen_cache_path"].value)
         self._envelopes = str(parameters["envelopes_path"].value)
         self._steps: Mapping[str, Callable[[Step], None]] = {
@@ -82,10 +83,18 @@ class Play:
         """See `histories.Player`."""
         for worker in range(WORKERS):
             self._look(worker)
-        state = self._worlds.possible[0]
-        late = model.overdue(self._terms, state) if self._steady else None
+        late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
         if late is not None:
             self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
+        # Between two of them the clock moves for a day.
+        times, most = self._automatic(), 1 + self._moved // self._terms.interval
+        if times > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", str(times))
+        if self._list_digest is not None and self._session.file(self._list)["sha256"] != self._list_digest:
+            self._differs("lost_durability", f"{self._list} as version 0 left it", "something else")
+
+    def _automatic(self) -> int:
+        return int(self._session.observe("pruned")["automatic"]) if self._can("pruned") else 0
 
     # Envelopes
 
@@ -164,26 +173,27 @@ class Play:
     def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
         fails = aborted or len(answers) > 1
+        self._judged = answers[-1].n
 
         def after(state: State) -> Iterator[State]:
             for order in permutations(range(len(answers))):
-                ends = [state]
+                states = [state]
                 for at in order:
-                    ends = [end for each in ends for end in _ends(answers[at], operations[at], each, fails=fails)]
-                yield from ends
+                    states = [end for each in states for end in ends(answers[at], operations[at], each, fails=fails)]
+                yield from states
 
         possible = self._worlds.possible
         if self._worlds.narrow(after):
             return
         due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
-        effects = [each for each in due[0].values() if each.said in _EFFECTS]
+        effects = [each for each in due[0].values() if each.said in EFFECTS]
         if len(answers) == 1 and effects and answers[0].outcome == "accepted":
             # It counts otherwise than the model. What is stored says what that means.
             self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
             self._look(0)
         received = [f"{said(answer)} {answer.value or answer.data or ''}".strip() for answer in answers]
         expected = ", and ".join(" or ".join(each) for each in due)
-        self._differs(_verdict(answers, [list(each.values()) for each in due]), expected, ", and ".join(received))
+        self._differs(verdict_of(answers, [list(each.values()) for each in due]), expected, ", and ".join(received))
 
     def _race(self, step: Step, rest: str) -> None:
         """Each worker calls at once."""
@@ -196,7 +206,7 @@ class Play:
             "with a prune": [copy, self._pruning(600), first],
             "with a migration": [self._migrating(), copy, self._migrating()],
         }[rest]
-        self._look(0)
+        self._settle()
         answers = self._session.race([(method, args) for method, args, _ in calls])
         self._judge(answers, [operation for _, _, operation in calls])
         self._look(step.which % WORKERS)
@@ -220,6 +230,7 @@ class Play:
         if unsound:
             text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[step.which]
         self._session.place(self._list, text.encode())
+        self._list_digest = hashlib.sha256(text.encode()).hexdigest()
         found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
         self._left = Left(tuple(dict.fromkeys(listed)), found, sound=not unsound)
 
@@ -243,6 +254,7 @@ class Play:
         before = self._now
         self._session.clock(to)
         self._steady = self._steady and self._now >= before
+        self._moved += abs(self._now - before)
 
     def _restart(self, step: Step) -> None:
         self._session.restart(step.worker)
@@ -252,18 +264,18 @@ class Play:
         self._session.reopen(step.worker)
 
     def _interrupt(self, step: Step, what: str) -> None:
-        """Kill a worker within an operation: at a failpoint, or at once."""
-        self._look(step.worker)
+        """Kill a worker within an operation: at a failpoint, or so many seconds after the call."""
+        self._settle()
         method, args, operation = {
             "send": lambda: self._accepting(self._made(0)),
             "prune": lambda: self._pruning(600),
             "migrate": self._migrating,
         }[what]()
-        ends = [(due, end) for state in self._worlds.possible for due, end in operation(state)]
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if what == "migrate" and not self._is_migratable():
             return
         held = bool(step.point) and self._can("hold_at")
-        if held and {due.said for due, _ in ends} != {"new"}:
+        if held and due != {"new"}:
             # It may come to an end before its failpoint.
             return
         if held:
@@ -271,6 +283,8 @@ class Play:
         self._session.start(method, args, step.worker)
         if held:
             self._session.reached(step.point)
+        else:
+            time.sleep(step.seconds)
         self._session.kill(step.worker)
         self._session.reopen(step.worker)
         committed = step.point == "after_commit"
@@ -293,7 +307,7 @@ class Play:
         """The command line, which may go by the clock of the session or of the machine."""
         if not self._can("command_line") or self._now <= _MACHINE[1] or not self._is_migratable():
             return
-        self._look(step.worker)
+        self._settle()
         told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
         clocks = (self._now, _MACHINE[0])
 
@@ -309,11 +323,13 @@ class Play:
 
         possible = self._worlds.possible
         if not self._worlds.narrow(
-            lambda state: [end for due, end in outcomes(state) if _printed(due, told, counted=command == "prune")]
+            lambda state: [end for due, end in outcomes(state) if printed(due, told, counted=command == "prune")]
         ):
             due = " or ".join({str(due): None for state in possible for due, _ in outcomes(state)})
             self._look(step.worker)
-            self._differs("wrong_reason", f"exit status 0 for {due}", f"{told['status']}: {told['output'][:300]}")
+            self._differs(
+                "wrong_reason", f"exit status 0 and its count for {due}", f"{told['status']}: {told['output'][:300]}"
+            )
         self._look((step.worker + 1) % WORKERS)
 
     def _gone(self, step: Step, command: str) -> None:
@@ -345,6 +361,12 @@ class Play:
 
     # What is stored
 
+    def _settle(self) -> None:
+        """Look if it is open what is stored, so that what comes next has few answers."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        if len(self._worlds.possible) > 1 or not all(record.sure for record in state.records.values()):
+            self._look(0)
+
     def _look(self, worker: int) -> None:
         """Inspect the store, ask a worker what it holds, and go on with what is there."""
         rows = self._session.inspect()["rows"].get("replay_state", [])
@@ -356,13 +378,14 @@ class Play:
             self._differs(*(model.lacking(self._worlds.possible[0], rows, delivered) or ("", "", "")))
         if len(rows) <= _MANY:
             told = self._session.observe("state", worker=worker)["replay_state"]
-            if _sorted(told) != _sorted(rows):
+            if _in_order(told) != _in_order(rows):
                 self._differs(
                     "state_leak", f"the {len(rows)} rows of the store from worker {worker}", f"{told!r}"[:500]
                 )
 
     def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
-        self._bench.fail(verdict, "the mailbox left the model", expected=expected, received=received)
+        message = "the mailbox differs from the model"
+        self._bench.fail(verdict, message, expected=expected, received=received, at=self._judged)
 
 
 @contextmanager
@@ -372,38 +395,5 @@ def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
         yield Play(bench, session, terms)
 
 
-def _ends(answer: Answer, operation: Operation, state: State, *, fails: bool) -> Iterator[State]:
-    """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
-    outcomes = list(operation(state))
-    yield from (end for due, end in outcomes if due.fits(answer))
-    if fails and (answer.reason == "STORE_UNAVAILABLE" or answer.outcome == "indeterminate"):
-        yield state
-    if fails and answer.outcome == "indeterminate":
-        yield from (end for _, end in outcomes)
-
-
-def _printed(due: Due, told: Mapping[str, Any], *, counted: bool) -> bool:
-    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed."""
-    if due.said not in _EFFECTS:
-        return True
-    least, most = due.counts.get("removed", (0, 0))
-    numbers = [int(digits) for digits in _NUMBER.findall(told["output"])]
-    return told["status"] == 0 and (not counted or any(least <= number <= most for number in numbers))
-
-
-def _verdict(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
-    """What it means that these answers are not due."""
-    accepted = [answer for answer in answers if answer.outcome == "accepted"]
-    keys = [answer.value["replay_key"] for answer in accepted if "replay_key" in answer.value]
-    open_to = sum(any(each.said in _EFFECTS for each in one) for one in due)
-    if len(accepted) > open_to or len(set(keys)) < len(keys):
-        return "fail_open"
-    if any(answer.outcome == "indeterminate" for answer in answers):
-        return "indeterminate"
-    if not accepted and all({each.said for each in one} <= _EFFECTS for one in due):
-        return "over_refusal"
-    return "wrong_reason"
-
-
-def _sorted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in rows)

@@ -306,21 +306,24 @@ def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractC
     return lambda: playing(bench, terms)
 
 
-@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-PRN-6b", "CALYX-MIG-4", "CALYX-HARD-6")
+@clause(
+    "CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-PRN-6b", "CALYX-MIG-4", "CALYX-HARD-6",
+    whole=True,
+)  # fmt: skip
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """All operations by three processes and the command line, days, restarts, kills and failures, in any order."""
     deck = Deck(tuple(CHAPTERS), together=5)
     hold(bench, count=_HISTORIES, draw=deck.draw, begin=_playing(bench))
 
 
-@clause("CALYX-ALG-12")
+@clause("CALYX-ALG-12", whole=True)
 def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
     """What a prune removed stays refused, whichever process pruned, and whatever prune came last."""
     deck = Deck(BACK, together=3)
     hold(bench, count=_BACKWARDS, draw=deck.draw, begin=_playing(bench, remembers=True))
 
 
-@clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5")
+@clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", whole=True)
 def test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all(bench: Bench) -> None:
     """Failures and kills among them."""
     hold(bench, count=1, draw=volume, begin=_playing(bench))

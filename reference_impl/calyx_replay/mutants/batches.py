@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.location import Location
@@ -18,6 +17,7 @@ from holdfast.reference_impl.calyx_replay.pruning import Pruned, Pruning
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
+from holdfast.reference_impl.calyx_replay.terms import RefusedError
 from holdfast.reference_impl.calyx_replay.timing import microseconds
 from holdfast.reference_impl.planting import Change, part
 
@@ -92,14 +92,17 @@ class AgeWithoutSign(Pruning):
 
 
 class RefusalsCached(Mailbox):
-    def receive(self, raw: bytes, *, now: datetime) -> Answer:
-        cache: dict[bytes, Answer] = self.__dict__.setdefault("_answers", {})
-        if raw in cache:
-            return cache[raw]
-        answer = super().receive(raw, now=now)
-        if isinstance(answer, Refused):
-            cache[raw] = answer
-        return answer
+    """What is outside of the window once is outside for ever, to this process."""
+
+    def guard_window(self, timestamp: datetime, *, now: datetime) -> None:
+        outside: set[datetime] = self.__dict__.setdefault("_outside", set())
+        if timestamp in outside:
+            now = datetime.min.replace(tzinfo=now.tzinfo)
+        try:
+            super().guard_window(timestamp, now=now)
+        except RefusedError:
+            outside.add(timestamp)
+            raise
 
 
 class BlocksReadOnce(Store):
