@@ -124,13 +124,16 @@ def _kill(planted: Planted, janitor: Janitor) -> tuple[Kill, Mutant]:
     except RuntimeError as error:
         return Kill(mutant, {}, (str(error),), ()), mutant
     plan = {case.id: case.clauses for case in plan_of(contract)}
+    whole = {case.id for case in plan_of(contract) if case.whole}
     left_out = () if planted.all_faults else {fault.id for fault in contract.faults}
-    kill = judge_kill(mutant, run, due=[case for case in plan if case not in left_out] if planted.whole else ())
+    kill = judge_kill(
+        mutant, run, due=[case for case in plan if case not in left_out] if planted.whole else (), whole=whole
+    )
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
         err().print(f"    {escape(line)}")
-    return kill, observed(mutant, run, plan)
+    return kill, observed(mutant, run, plan, whole=whole)
 
 
 def _write_observed(contract: str, seen: Mapping[str, Mutant]) -> None:

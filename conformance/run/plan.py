@@ -28,7 +28,10 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """One case of the plan. `provocations` are the test hooks it needs of an adapter."""
+    """One case of the plan. `provocations` are the test hooks it needs of an adapter.
+
+    `whole`: it holds the adapter against a model of the whole contract, so a bug in any clause may fail it.
+    """
 
     id: str
     contract: str
@@ -36,6 +39,7 @@ class PlannedCase:
     title: str
     form: Form
     provocations: frozenset[str]
+    whole: bool = False
 
     @property
     def scripted(self) -> bool:
@@ -104,6 +108,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             function.__name__.removeprefix("test_").replace("_", " "),
             Form.SUITE,
             frozenset(mark.provocations),
+            mark.whole,
         )
         for function, mark in suite_tests(contract.name)
     ]

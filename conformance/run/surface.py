@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.rs4a_replay.requests import issue, request
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import Contract, schema
@@ -108,9 +109,6 @@ def _inspected(
 
 def _used(bench: Bench, session: SuiteSession, store: Store) -> bool:
     """Whether an accepted request appears in the store, once, and a refused one leaves it as it is."""
-    # This import brings the generator of histories along, which few commands need.
-    from holdfast.conformance.suites.rs4a_replay.history import issue, request
-
     args = request(session, "lamp", nonce=issue(bench, session))
     key = str(derive("rs4a.logical_request_key", args))
     before = store.rows(key)

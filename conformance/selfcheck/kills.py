@@ -33,10 +33,10 @@ class Kill:
         return tuple(clause for clause, verdict in self.shown.items() if _failed(verdict) and clause in may)
 
 
-def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = ()) -> Kill:
+def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = (), whole: Collection[str] = ()) -> Kill:
     """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
 
-    `due` are the cases that must have a result.
+    `due` are the cases that must have a result, `whole` those that any bug may fail.
     """
     by_clause: dict[str, list[Verdict]] = {}
     for line in run.verdicts:
@@ -58,17 +58,20 @@ def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = ()) -> Kill:
     stray = [
         f"{line.case}: {line.verdict}, though its clauses are not declared: {line.detail[:160]}"
         for line in run.verdicts
-        if _failed(Verdict(line.verdict)) and not allowed & set(line.clauses) and line.case not in mutant.faults
+        if _failed(Verdict(line.verdict))
+        and not allowed & set(line.clauses)
+        and line.case not in mutant.faults
+        and line.case not in whole
     ]
     stray += [f"{case}: no result" for case in due if case not in by_case]
     return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
 
 
-def observed(mutant: Mutant, run: Run, plan: Mapping[str, Sequence[str]]) -> Mutant:
+def observed(mutant: Mutant, run: Run, plan: Mapping[str, Sequence[str]], *, whole: Collection[str] = ()) -> Mutant:
     """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
 
     A clause leaves if all of its cases ran and conform. A case that fails without being declared brings its first
-    clause, with an empty reason.
+    clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
     """
     by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
     # A case that did not run, as most faults do not, may be the one that breaks the clause.
@@ -78,7 +81,7 @@ def observed(mutant: Mutant, run: Run, plan: Mapping[str, Sequence[str]]) -> Mut
     new = dict.fromkeys(
         plan[case][0]
         for case, verdict in by_case.items()
-        if _failed(verdict) and not known & set(plan[case]) and case not in mutant.faults
+        if _failed(verdict) and not known & set(plan[case]) and case not in mutant.faults and case not in whole
     )
     groups = [group for group in (*kept, Allowed("", tuple(new))) if group.clauses]
     return msgspec.structs.replace(mutant, may_fail=tuple(groups))

@@ -149,8 +149,9 @@ class Worlds(Generic[W]):
     def narrow(self, after: Callable[[W], Iterable[W]]) -> bool:
         """Go on to what can come `after` each state. False if nothing can: then the model and the answer differ."""
         found: list[W] = []
-        for world in self.possible:
-            found += [each for each in after(world) if each not in found]
+        for each in (each for world in self.possible for each in after(world)):
+            if each not in found:
+                found.append(each)
         if len(found) > _WORLDS:
             # To drop one could drop the true one.
             raise Finding(Judgement(Verdict.NOT_REACHED, detail=f"the answers leave open which of {len(found)} states"))

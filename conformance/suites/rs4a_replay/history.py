@@ -12,51 +12,17 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.rs4a_replay.model import Call, Model, World, stored
+from holdfast.conformance.suites.rs4a_replay.requests import request, shown
+from holdfast.conformance.suites.rs4a_replay.rows import same_rows
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, Step
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
-
-def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
-    """A submission; `label` decides target and owner, and so the logical key."""
-    artifact = session.hex64("artifact")
-    body = {
-        "protocol_version": "rs4a/0.2",
-        "operation": "register_dot",
-        "canonical_target": f"dot://acme/{label}-{session.rand('target')}",
-        "owner_or_approval_binding": f"owner-{session.rand('owner')}",
-        "principal": f"agent-{session.rand('principal')}",
-        "run_id": f"run-{session.rand('run')}",
-        "deployed_artifact_hash": artifact,
-        "authorization_nonce": nonce,
-        "attempt_id": f"try-{session.rand('attempt')}",
-        "issued_at": shift(session.now, f"{-age_s:+f}s") if age_s else session.now,
-        **members,
-    }
-    return {"request": body, "trusted_attested": {"artifact_hash": artifact}}
-
-
-def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
-    """A fresh nonce, bound to the principal unless the call says otherwise, with the longest window."""
-    longest = f"+{bench.contract.parameters['nonce_window_seconds'].value}s"
-    window = {"not_before": session.now, "not_after": shift(session.now, longest)}
-    bound = binding or {"principal": f"agent-{session.rand('principal')}"}
-    answer = session.call("issue_nonce", {"binding": bound, "window": window}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("not_reached", "no nonce was issued, so nothing can be shown", received=shown(answer))
-    return str(answer.value["nonce"])
-
-
-def shown(answer: Answer) -> str:
-    """An answer in a word or two."""
-    return " ".join(str(part) for part in (answer.outcome, answer.effect, answer.reason) if part is not None)
-
-
 # Members to which a nonce can be bound.
 _BINDING = ("canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
-# With fewer of many keys nothing is shown. More are registered for so long; a session has twice the time.
+# With fewer of many keys nothing is shown. More are registered for so long, of the 30 s that a session has.
 FEWEST = 210
-_MANY_S = 12.0
+_MANY_S = 20.0
 # The rows of more keys do not fit into one answer of the protocol.
 _SEEN = 300
 # How long a nonce can be presented whose window is soon to close.
@@ -414,7 +380,11 @@ class Play:
     def _amiss(self, state: Mapping[str, Any]) -> tuple[str, str, str]:
         """The relation whose rows differ: the verdict, what was expected, what was received."""
         relations = stored(self._world).items()
-        name, due = next((name, rows) for name, rows in relations if not self._model.same_rows(name, rows, state[name]))
+        name, due = next(
+            (name, rows)
+            for name, rows in relations
+            if not same_rows(self._bench.contract.relations[name], rows, state[name])
+        )
         more = len(state[name]) - len(due)
         verdict = "fail_open" if more > 0 else "lost_durability" if more < 0 else "state_leak"
         return verdict, f"{len(due)} rows in {name}: {due[-3:]}", f"{len(state[name])} rows: {state[name][-3:]}"

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
 from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, same_rows
 from holdfast.specs import Contract
-from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.schema import explain
-from holdfast.specs.strictjson import canonical, loads
 from holdfast.vectors.derive import derive
 
-Row = Mapping[str, Any]
 # The operations that the registrar decides from a submission.
 DECIDED = ("register", "compensate")
 
@@ -111,7 +109,7 @@ class Model:
         found = decided(world, call)
         if call.collides and "new" not in found:
             found |= {"ATTEMPT_COLLISION"}
-        return self._lost(call) if found == {"new"} and call.fault else frozenset(found)
+        return self._lost(call) if found == {"new"} and call.fault else found
 
     def _invalid(self, call: Call) -> str | None:
         """The validator's reason: shape, artifact, freshness."""
@@ -121,51 +119,51 @@ class Model:
         claimed = {request["deployed_artifact_hash"].lower(), request.get("artifact_hash", attested).lower()}
         if claimed != {attested}:
             return "ARTIFACT_MISMATCH"
-        age = _at(call.now) - _at(request["issued_at"])
+        age = instant(call.now) - instant(request["issued_at"])
         return "REQUEST_STALE" if age > self._ttl or -age > self._skew else None
 
     def _can_be_issued(self, window: Row) -> bool:
-        opens, closes = _at(window["not_before"]), _at(window["not_after"])
+        opens, closes = instant(window["not_before"]), instant(window["not_after"])
         return opens <= closes <= opens + self._window
 
-    def _registration(self, world: World, call: Call) -> set[str]:
-        """Lines 7 to 12 of the decision order."""
+    def _registration(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `register`, behind those of every submission."""
         request = call.args["request"]
         nonce, effect = request["authorization_nonce"], world.effects.get(_key(call))
-        unbound, spent = self._is_unbound(world, call), nonce in world.consumed
         if effect is None:
-            # RS4A-ID-7 and line 11 differ on a consumed nonce that is also unbound here.
-            return _applying({"NONCE_UNBOUND": unbound, "REPLAY_NONCE_CONSUMED": spent}) or {"new"}
+            return self._nonce_alone(world, call)
         if effect.row["authorization_nonce"] == nonce:
             retried = effect.row["attempt_id"] == request["attempt_id"]
-            return {"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"}
-        if spent:
-            return {"REPLAY_NONCE_CONSUMED"}
+            return frozenset({"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"})
+        if nonce in world.consumed:
+            return frozenset({"REPLAY_NONCE_CONSUMED"})
         if effect.compensation:
-            return {"COMPENSATION_ONLY", "REPLAY_DUPLICATE"}
-        return {"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"}
+            return frozenset({"COMPENSATION_ONLY", "REPLAY_DUPLICATE"})
+        return frozenset({"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"})
 
-    def _compensation(self, world: World, call: Call) -> set[str]:
-        """The contract does not say which of several reasons goes first."""
+    def _compensation(self, world: World, call: Call) -> frozenset[str]:
+        """The lines of `compensate`, behind those of every submission."""
         nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(_key(call))
-        done = None if effect is None else effect.compensation
-        if done and done["authorization_nonce"] == nonce:
-            return {"prior"}
-        found = _applying(
-            {
-                "NOTHING_TO_COMPENSATE": effect is None or not effect.failed_at,
-                "REPLAY_DUPLICATE": bool(done),
-                "REPLAY_NONCE_CONSUMED": nonce in world.consumed,
-                "NONCE_UNBOUND": self._is_unbound(world, call),
-            }
-        )
-        return found or {"new"}
+        if effect is None or not effect.failed_at:
+            return frozenset({"NOTHING_TO_COMPENSATE"})
+        if not effect.compensation:
+            return self._nonce_alone(world, call)
+        if effect.compensation["authorization_nonce"] == nonce:
+            return frozenset({"prior"})
+        return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
+
+    def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
+        """Where the key is free, the nonce decides."""
+        if self._is_unbound(world, call):
+            return frozenset({"NONCE_UNBOUND"})
+        spent = call.args["request"]["authorization_nonce"] in world.consumed
+        return frozenset({"REPLAY_NONCE_CONSUMED" if spent else "new"})
 
     def _is_unbound(self, world: World, call: Call) -> bool:
         """Not issued, bound to something else, or outside its window, which is closed at both ends."""
         request = call.args["request"]
         issued = world.issued.get(request["authorization_nonce"])
-        if issued is None or not _at(issued["not_before"]) <= _at(call.now) <= _at(issued["not_after"]):
+        if issued is None or not instant(issued["not_before"]) <= instant(call.now) <= instant(issued["not_after"]):
             return True
         shown = {**request, "artifact_hash": call.args["trusted_attested"]["artifact_hash"]}
         return any(shown[name] != value for name, value in issued["binding"].items())
@@ -276,7 +274,7 @@ class Model:
         """What is left of a key's horizon; None if it is for ever or over."""
         if self._horizon is None or effect.tombstoned_at:
             return None
-        return _at(effect.row["committed_at"]) + self._horizon - _at(now)
+        return instant(effect.row["committed_at"]) + self._horizon - instant(now)
 
     # What is observed
 
@@ -285,7 +283,7 @@ class Model:
         if method == "state":
             yield from self._stored(world, value)
         elif method == "audit":
-            yield from (world,) if _accounted(value["records"], world) else ()
+            yield from (world,) if accounted(value["records"], world.audit, world.maybe) else ()
         elif method == "nonce_state":
             state = "consumed" if args["nonce"] in world.consumed else "issued"
             if value["state"] == (state if args["nonce"] in world.issued else "unknown"):
@@ -301,18 +299,8 @@ class Model:
         ids = {row["logical_request_key"]: row["decision_id"] for row in state["registration"]}
         effects = {key: replace(each, id=each.id or ids.get(key)) for key, each in world.effects.items()}
         known = replace(world, effects=effects)
-        if all(self.same_rows(name, rows, state[name]) for name, rows in stored(known).items()):
+        if all(same_rows(self._relations[name], rows, state[name]) for name, rows in stored(known).items()):
             yield known
-
-    def same_rows(self, relation: str, due: Sequence[Row], found: Sequence[Row]) -> bool:
-        """Whether the rows of a relation are those that are due, in any order; ids that are free do not count."""
-
-        def plain(rows: Sequence[Row]) -> list[str]:
-            columns = due[0] if due else ()
-            types = self._relations[relation].columns
-            return sorted(repr([_plain(name, types[name].type, row.get(name)) for name in columns]) for row in rows)
-
-        return plain(due) == plain(found)
 
 
 def stored(world: World) -> dict[str, list[Row]]:
@@ -350,24 +338,6 @@ _SURFACES = {
 _PURPOSES = {"register": "registration", "compensate": "compensation"}
 
 
-def _applying(reasons: Mapping[str, bool]) -> set[str]:
-    return {reason for reason, applies in reasons.items() if applies}
-
-
-def _at(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _plain(column: str, kind: str, value: Any) -> object:
-    """A stored value in the one form in which it is compared."""
-    try:
-        if kind == "instant":
-            return _at(value)
-        return canonical(loads(value) if isinstance(value, str) else value) if column == "binding" else value
-    except (TypeError, ValueError, StrictJsonError):
-        return value
-
-
 def _keys(submission: Row) -> dict[str, str]:
     return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
 
@@ -391,7 +361,7 @@ def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -
         "state": effect.state,
         **{name: effect.row[name] for name in ("logical_request_key", "replay_key", "inert")},
     }
-    if due.items() <= decision.items() and _at(decision["committed_at"]) == _at(effect.row["committed_at"]):
+    if due.items() <= decision.items() and instant(decision["committed_at"]) == instant(effect.row["committed_at"]):
         yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"])})
 
 
@@ -403,26 +373,3 @@ def _record(call: Call, code: str | None) -> Row:
         names = ("authorization_nonce", "attempt_id")
         return {**record, "logical_request_key": _key(call), **{name: request[name] for name in names}}
     return {**record, **(call.args if call.method == "resolve_status" and code is None else {})}
-
-
-def _accounted(records: Sequence[Row], world: World) -> bool:
-    """Whether the audit has one record of each refusal and resolved status, and no other but those that may be."""
-    left = list(records)
-
-    def take(due: Row) -> bool:
-        for place, found in enumerate(left):
-            if _is_like(due, found):
-                del left[place]
-                return True
-        return False
-
-    # What says most is taken first, so that no other takes its place.
-    due = sorted(world.audit, key=lambda row: sum(value is not None for value in row.values()), reverse=True)
-    return all(map(take, due)) and all(any(_is_like(due, each) for due in world.maybe) for each in left)
-
-
-def _is_like(due: Row, found: Row) -> bool:
-    at, rest = due["recorded_at"], {name: value for name, value in due.items() if name != "recorded_at"}
-    return _at(found["recorded_at"]) == _at(at) and all(
-        value is None or found.get(name) == value for name, value in rest.items()
-    )

@@ -217,10 +217,9 @@ def _muted(dice: _Dice) -> Iterator[Step]:
 
 
 def _lost(dice: _Dice) -> Iterator[Step]:
-    """Now and then the surface goes away at the end, and everything is asked for."""
-    if dice.roll.random() < 0.5:
-        yield dice.one("break", how=dice.roll.choice(("unreachable", "unreadable", "incomplete")))
-        yield from dice.roll.sample(list(_every(dice)), 6)
+    """The surface goes away at the end, and everything is asked for."""
+    yield dice.one("break", how=dice.roll.choice(("unreachable", "unreachable", "unreadable", "incomplete")))
+    yield from dice.roll.sample(list(_every(dice)), 8)
 
 
 def _every(dice: _Dice) -> Iterator[Step]:

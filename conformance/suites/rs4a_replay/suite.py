@@ -15,8 +15,9 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import DRAWN, hold
-from holdfast.conformance.suites.rs4a_replay.history import Play, issue, request, shown
+from holdfast.conformance.suites.rs4a_replay.history import Play
 from holdfast.conformance.suites.rs4a_replay.model import Model
+from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
 from holdfast.conformance.suites.rs4a_replay.steps import history, volume
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive

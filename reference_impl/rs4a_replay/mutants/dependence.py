@@ -33,17 +33,22 @@ class ServerSyncLeftOut(ConfinedServer):
     settings: ClassVar[Mapping[str, str]] = {**ConfinedServer.settings, "fsync": "off"}
 
 
+def made_anew(store: SqliteStore) -> None:
+    """Make a store that is gone, as CREATE TABLE IF NOT EXISTS does each time one is opened."""
+    path = store._database.path
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as made:
+        made.execute("PRAGMA journal_mode = WAL").fetchone()
+        surface = {name: relation for name, relation in store._relations.items() if not relation.audit}
+        for statement in SqliteDialect().statements(surface):
+            made.execute(statement)
+
+
 class StoreMadeAnew(SqliteStore):
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
-        path = self._database.path
-        if not path.exists():
-            # The same as CREATE TABLE IF NOT EXISTS each time a store is opened.
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as made:
-                made.execute("PRAGMA journal_mode = WAL").fetchone()
-                surface = {name: relation for name, relation in self._relations.items() if not relation.audit}
-                for statement in SqliteDialect().statements(surface):
-                    made.execute(statement)
+        made_anew(self)
         return super().look(logical_request_key=logical_request_key, nonce=nonce)
 
 

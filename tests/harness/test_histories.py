@@ -1,0 +1,153 @@
+"""Generated histories: the seed decides them, a difference is made short, and nothing that happens then hides it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import cast
+
+import pytest
+
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.conformance.suites.histories import Player, Worlds, hold
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs import load_contract
+
+OPEN = Judgement(Verdict.FAIL_OPEN, detail="it got through")
+
+
+def bench(seed: str = "5eed") -> Bench:
+    return Bench(
+        contract=load_contract("rs4a-replay"),
+        case="a-history",
+        seed=seed,
+        make_driver=lambda: cast("Driver", None),
+        not_claimed={},
+        limits=Limits(1, None),
+    )
+
+
+@dataclass
+class Vault:
+    """Opens once it has seen 3 and, after it, 7. Keeps what each session was asked."""
+
+    at_the_end: bool = False
+    asked: list[list[int]] = field(default_factory=list)
+
+    def step(self, step: int) -> None:
+        self.asked[-1].append(step)
+        if not self.at_the_end:
+            self._judge()
+
+    def compare(self) -> None:
+        self._judge()
+
+    def _judge(self) -> None:
+        seen = self.asked[-1]
+        if 3 in seen and 7 in seen[seen.index(3) :]:
+            raise Finding(OPEN)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Player[int]]:
+        self.asked.append([])
+        yield self
+
+
+def digits(dice: Random) -> Sequence[int]:
+    return [dice.randrange(10) for _ in range(40)]
+
+
+def found(vault: Vault, begin: Callable[[], contextlib.AbstractContextManager[Player[int]]] | None = None) -> Judgement:
+    with pytest.raises(Finding) as raised:
+        hold(bench(), count=20, draw=digits, begin=begin or vault.session)
+    return raised.value.judgement
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_what_differs_is_shortened_to_the_steps_that_it_takes(at_the_end: bool) -> None:
+    judgement = found(Vault(at_the_end=at_the_end))
+    assert judgement.verdict is Verdict.FAIL_OPEN
+    assert "[3; 7]" in judgement.detail
+
+
+def test_another_seed_draws_other_histories_and_the_same_one_the_same() -> None:
+    asked = []
+    for seed in ("one", "one", "two"):
+        vault = Vault()
+        with contextlib.suppress(Finding):
+            hold(bench(seed), count=3, draw=digits, begin=vault.session)
+        asked.append(vault.asked)
+    assert asked[0] == asked[1]
+    assert asked[0][0] != asked[2][0]
+
+
+def test_a_session_that_ends_badly_does_not_hide_a_difference() -> None:
+    vault = Vault()
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[Player[int]]:
+        with vault.session() as player:
+            yield player
+        raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not close"))
+
+    with contextlib.suppress(Finding):
+        hold(bench(), count=1, draw=lambda _: [1, 2], begin=begin)
+    assert found(vault, begin).verdict in (Verdict.FAIL_OPEN, Verdict.NO_VERDICT)
+
+
+def test_a_crash_while_it_is_shortened_leaves_what_was_found() -> None:
+    vault = Vault()
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[Player[int]]:
+        if any(3 in each and 7 in each[each.index(3) :] for each in vault.asked):
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not start again"))
+        with vault.session() as player:
+            yield player
+
+    assert found(vault, begin).verdict is Verdict.FAIL_OPEN
+
+
+def test_evidence_of_another_test_is_not_taken_for_a_history_that_does_not_differ() -> None:
+    vault = Vault()
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[Player[int]]:
+        if len(vault.asked) > 3:
+            raise Finding(Judgement(Verdict.KIT_FAULT, detail="the records are others"))
+        with vault.session() as player:
+            yield player
+
+    assert found(vault, begin).verdict is Verdict.KIT_FAULT
+
+
+def test_a_history_that_came_to_no_end_is_no_difference() -> None:
+    class Hung(Vault):
+        def step(self, step: int) -> None:
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.HANG, f"{step} was not answered"))
+
+    vault = Hung()
+    assert found(vault).verdict is Verdict.NO_VERDICT
+    assert len(vault.asked) == 1
+
+
+def test_worlds_are_those_that_an_answer_leaves() -> None:
+    worlds = Worlds(0)
+    steps: list[tuple[Callable[[int], Sequence[int]], bool, tuple[int, ...]]] = [
+        (lambda world: (world, world + 1, world), True, (0, 1)),
+        (lambda _: (), False, (0, 1)),
+        (lambda world: (world,) if world else (), True, (1,)),
+    ]
+    for after, fits, left in steps:
+        assert worlds.narrow(after) is fits
+        assert worlds.possible == left
+
+
+def test_no_world_is_dropped_where_there_are_too_many() -> None:
+    with pytest.raises(Finding) as raised:
+        Worlds(0).narrow(lambda _: range(1000))
+    assert raised.value.judgement.verdict is Verdict.NOT_REACHED
