@@ -9,7 +9,7 @@ What an answer does not show stays open in the state until the store is inspecte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -53,11 +53,12 @@ class Letter:
 class Record:
     """A row that came at a time, with a `seen_at` between two instants, which are the same where it is known.
 
-    Not `sure`: it may have been pruned.
+    `order` is that of the operations by which rows came. Not `sure`: it may have been pruned.
     """
 
     row: Mapping[str, str]
     came: datetime
+    order: int
     earliest: datetime
     latest: datetime
     sure: bool = True
@@ -77,7 +78,8 @@ class State:
     """What is recorded by key, was delivered in order, and was ever recorded; which ids are blocked, and until when.
 
     `surely` and `perhaps` are the greatest cutoffs of any prune: of those that took place, and of those by itself that
-    may have. A block ends between two instants. `receipts` are the times of the last two deliveries.
+    may have. A block ends between two instants. `receipts` are the times of the last two deliveries, and `count` is the
+    number of operations by which rows came.
     """
 
     records: Mapping[str, Record] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class State:
     surely: datetime = BEGINNING
     perhaps: datetime = BEGINNING
     receipts: tuple[datetime, datetime] = (BEGINNING, BEGINNING)
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +160,11 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
         Due("new", {"replay_key": letter.key, "msg_id": letter.msg_id}),
         replace(
             state,
-            records={**state.records, letter.key: Record(letter.row, now, now, now)},
+            records={**state.records, letter.key: Record(letter.row, now, state.count, now, now)},
             delivered=(*state.delivered, letter.key),
             known=state.known | {letter.key},
             receipts=(state.receipts[1], now),
+            count=state.count + 1,
         ),
     )
 
@@ -214,12 +218,18 @@ def migrate(
         record = records.get(letter.key)
         if record is None:
             taken += 1
-            records[letter.key] = Record(letter.row, now, first, last)
+            records[letter.key] = Record(letter.row, now, state.count, first, last)
         elif not record.sure:
             doubtful += 1
-            records[letter.key] = Record(letter.row, record.came, min(record.earliest, first), max(record.latest, last))
+            records[letter.key] = replace(
+                record,
+                order=state.count,
+                earliest=min(record.earliest, first),
+                latest=max(record.latest, last),
+                sure=True,
+            )
     known = state.known | {letter.key for letter in left.letters.values()}
-    after = replace(state, records=records, blocked=blocked, known=known)
+    after = replace(state, records=records, blocked=blocked, known=known, count=state.count + 1)
     there, listed = len(left.listed) - len(untaken), {"listed": len(left.listed), "unmigrated": untaken}
     if taken or doubtful or untaken:
         least = taken if untaken else max(1, taken)
@@ -245,8 +255,9 @@ def aged(terms: Terms, state: State, now: datetime) -> State:
 
 def inserted(state: State, rows: Sequence[tuple[Mapping[str, str], datetime]], now: datetime) -> State:
     """Rows, each with the time of its `seen_at`, that another program puts into the store now."""
-    more = {row["replay_key"]: Record(row, now, at, at) for row, at in rows}
-    return replace(state, records={**state.records, **more}, known=state.known | more.keys())
+    more = {row["replay_key"]: Record(row, now, state.count, at, at) for row, at in rows}
+    records = {**state.records, **more}
+    return replace(state, records=records, known=state.known | more.keys(), count=state.count + 1)
 
 
 def lacking(state: State, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> tuple[str, str, str] | None:
@@ -263,9 +274,24 @@ def lacking(state: State, rows: Sequence[Mapping[str, Any]], delivered: Sequence
         at = _instant(row.get("seen_at"))
         if at is None or not known.earliest <= at <= known.latest or {**row, "seen_at": due["seen_at"]} != due:
             return "state_leak", f"{due!r}", f"{dict(row)!r}"
+    half = _half_pruned(state, found)
+    if half is not None:
+        return "state_leak", "no record that is older than one that was pruned", f"the row of {half}"
     if list(delivered) != list(state.delivered):
         verdict = "fail_open" if len(delivered) > len(state.delivered) else "lost_durability"
         return verdict, f"{len(state.delivered)} deliveries: {', '.join(state.delivered)}", ", ".join(delivered)
+    return None
+
+
+def _half_pruned(state: State, found: Collection[str]) -> str | None:
+    """A row that is there, though it is older than one that was pruned, and did not come after it."""
+    pruned: dict[int, datetime] = {}
+    for key, record in state.records.items():
+        if key not in found:
+            pruned[record.order] = max(pruned.get(record.order, BEGINNING), record.earliest)
+    for key, record in state.records.items():
+        if key in found and any(record.order <= order and record.latest < at for order, at in pruned.items()):
+            return key
     return None
 
 

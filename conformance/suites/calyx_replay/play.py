@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
+from random import Random
 from typing import Any, NoReturn
 
-from holdfast.conformance.cases.values import base64url, from_base64url, shift
+from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.vectors.derive import derive
 
 # One call of an operation: how it is sent, and what the model says of it.
 Call = tuple[str, Mapping[str, Any], Operation]
@@ -41,7 +42,7 @@ class Play:
         parameters = bench.contract.parameters
         self._bench, self._session, self._terms = bench, session, terms
         self._worlds = Worlds(State())
-        self._letters: list[Letter] = []
+        self._letters = Letters(session)
         self._left: Left | None = None
         self._list_digest: str | None = None
         self._files: dict[str, Letter] = {}
@@ -50,9 +51,9 @@ class Play:
         self._list = str(parameters["seen_cache_path"].value)
         self._envelopes = str(parameters["envelopes_path"].value)
         self._steps: Mapping[str, Callable[[Step], None]] = {
-            "send": lambda step: self._call(step, *self._accepting(self._made(step.seconds))),
-            "again": lambda step: self._call(step, *self._accepting(self._letter(step.which))),
-            "same id": lambda step: self._call(step, *self._accepting(self._twin(step.which))),
+            "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
+            "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
+            "same id": lambda step: self._call(step, *self._accepting(self._letters.twin(step.which))),
             "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
             "prune near": self._prune_near,
             "migrate": self._migrate,
@@ -61,7 +62,7 @@ class Play:
             "clock": lambda step: self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s"),
             "leap": lambda _: self._move(_LEAP) if self._now < _MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
-            "insert": lambda step: self._insert(step.which),
+            "insert": self._insert,
             "restart": self._restart,
             "kill": self._kill,
         }
@@ -72,61 +73,26 @@ class Play:
 
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
-        simple = self._steps.get(step.what)
-        if simple is not None:
-            simple(step)
-            return
         verb, _, rest = step.what.partition(" ")
-        {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](step, rest)
+        if step.what in self._steps:
+            self._steps[step.what](step)
+        else:
+            {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](
+                step, rest
+            )
 
     def compare(self) -> None:
         """See `histories.Player`."""
-        for worker in range(WORKERS):
-            self._look(worker)
+        self._look(*range(WORKERS))
         late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
         if late is not None:
             self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
         # Between two of them the clock moves for a day.
-        times, most = self._automatic(), 1 + self._moved // self._terms.interval
-        if times > most:
-            self._differs("state_leak", f"at most {most} automatic prunes", str(times))
+        most = 1 + self._moved // self._terms.interval
+        if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", "more")
         if self._list_digest is not None and self._session.file(self._list)["sha256"] != self._list_digest:
             self._differs("lost_durability", f"{self._list} as version 0 left it", "something else")
-
-    def _automatic(self) -> int:
-        return int(self._session.observe("pruned")["automatic"]) if self._can("pruned") else 0
-
-    # Envelopes
-
-    def _letter(self, which: int) -> Letter:
-        """One of those that were made, from the last on."""
-        return self._letters[-1 - which % len(self._letters)] if self._letters else self._made(0)
-
-    def _made(self, seconds: float, msg_id: str | None = None) -> Letter:
-        """A new one, so many seconds ahead of the clock."""
-        number = len(self._letters)
-        label = f"letter {number}"
-        timestamp = shift(self._session.now, f"{'-' if seconds < 0 else '+'}{abs(seconds):.6f}s")
-        header = {
-            "msg_id": msg_id or derive("calyx.msg_id", self._session.hex64(label)),
-            "recipient_fp": self._session.hex64(f"recipient {number % 2}"),
-            "timestamp": timestamp,
-        }
-        sender = f"sender {number % 3}"
-        data = derive("calyx.envelope", {"key": sender, "header": header, "ciphertext": base64url(label.encode())})
-        row = {
-            "replay_key": derive("calyx.replay_key", data),
-            "msg_id": header["msg_id"],
-            "sender_fp": derive("calyx.sender_fp", sender),
-            "recipient_fp": header["recipient_fp"],
-            "envelope_timestamp": timestamp,
-        }
-        self._letters.append(Letter(data, datetime.fromisoformat(timestamp), row))
-        return self._letters[-1]
-
-    def _twin(self, which: int) -> Letter:
-        """Another one with the message id of an earlier one."""
-        return self._made(0, self._letter(which).msg_id)
 
     # Operations
 
@@ -143,7 +109,7 @@ class Play:
 
     def _prune_near(self, step: Step) -> None:
         """Keep a little more or less than the age of one record."""
-        record = self._worlds.possible[0].records.get(self._letter(step.which).key)
+        record = self._worlds.possible[0].records.get(self._letters.of(step.which).key)
         if record is None:
             return
         seconds = (self._now - record.latest).total_seconds() + step.seconds
@@ -199,10 +165,10 @@ class Play:
         """Each worker calls at once."""
         if "migration" in rest and not self._is_migratable():
             return
-        first, copy = self._accepting(self._made(0)), self._accepting(self._letter(step.which))
+        first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
         calls: Sequence[Call] = {
             "of copies": [first] * WORKERS,
-            "of others": [first, self._accepting(self._made(0)), copy],
+            "of others": [first, self._accepting(self._letters.make(0)), copy],
             "with a prune": [copy, self._pruning(600), first],
             "with a migration": [self._migrating(), copy, self._migrating()],
         }[rest]
@@ -216,13 +182,15 @@ class Play:
     def _leave(self, step: Step) -> None:
         """A list of envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
         came, others, alone = step.lists
-        letters = [self._letter(which) for which in range(came)] if self._letters else []
-        letters += [self._made(-float(number)) for number in range(others)]
-        letters = [letter for letter in letters if letter.msg_id not in self._files]
+        letters = [self._letters.of(which) for which in range(came)]
+        letters += [self._letters.make(-float(number)) for number in range(others)]
+        letters = list({each.msg_id: each for each in letters if each.msg_id not in self._files}.values())
         for letter in letters:
             self._place(letter.msg_id, letter)
         listed = [letter.msg_id for letter in letters]
-        listed += [letter.msg_id for letter in (self._made(0) for _ in range(alone)) if letter.msg_id not in listed]
+        listed += [
+            letter.msg_id for letter in (self._letters.make(0) for _ in range(alone)) if letter.msg_id not in listed
+        ]
         # What comes last in a long list is not forgotten.
         listed.reverse()
         text = json.dumps(listed)
@@ -238,14 +206,19 @@ class Play:
         self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
         self._files[msg_id] = letter
 
-    def _insert(self, count: int) -> None:
-        """Records of long ago, as another program puts them into the store."""
-        row, before = self._made(0).row, len(self._worlds.possible[0].known)
-        rows = [{**row, "replay_key": self._session.hex64(f"ancient {before + each}")} for each in range(count)]
-        times = [_ANCIENT + timedelta(seconds=each, microseconds=each) for each in range(count)]
-        written = [{**each, "seen_at": model.written(at)} for each, at in zip(rows, times, strict=True)]
-        if self._session.insert("replay_state", *written)["inserted"]:
-            came = list(zip(rows, times, strict=True))
+    def _insert(self, step: Step) -> None:
+        """Records of so many seconds ago or less, or of long ago, as another program puts them into the store."""
+        row, before = self._letters.make(0).row, len(self._worlds.possible[0].known)
+        begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
+        # Not in the order of their times: what is removed up to a number is then not what is oldest.
+        places = Random(before).sample(range(step.which), step.which)  # noqa: S311 - nothing is kept secret with it
+        span = timedelta(seconds=step.seconds or step.which) / max(1, step.which)
+        came = [
+            ({**row, "replay_key": self._session.hex64(f"row {before + number}")}, begin + place * span)
+            for number, place in enumerate(places)
+        ]
+        rows = [{**each, "seen_at": model.written(at)} for each, at in came]
+        if self._session.insert("replay_state", *rows)["inserted"]:
             self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
 
     # Time and processes
@@ -267,7 +240,7 @@ class Play:
         """Kill a worker within an operation: at a failpoint, or so many seconds after the call."""
         self._settle()
         method, args, operation = {
-            "send": lambda: self._accepting(self._made(0)),
+            "send": lambda: self._accepting(self._letters.make(0)),
             "prune": lambda: self._pruning(600),
             "migrate": self._migrating,
         }[what]()
@@ -347,7 +320,7 @@ class Play:
         told = session.provoke("command_line", {"arguments": [command]}, step.worker)
         if told["status"] == 0 and command != "inspect":
             self._differs("fail_open", "no exit status 0 without a store", f"0: {told['output'][:300]}")
-        answer = session.call("accept", {"envelope": self._made(0).data}, step.worker)
+        answer = session.call("accept", {"envelope": self._letters.make(0).data}, step.worker)
         if answer.reason != "STORE_UNAVAILABLE":
             verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
             self._differs(verdict, "STORE_UNAVAILABLE without a store", said(answer))
@@ -367,21 +340,29 @@ class Play:
         if len(self._worlds.possible) > 1 or not all(record.sure for record in state.records.values()):
             self._look(0)
 
-    def _look(self, worker: int) -> None:
-        """Inspect the store, ask a worker what it holds, and go on with what is there."""
+    def _look(self, *workers: int) -> None:
+        """Inspect the store, ask workers what it holds, and go on with what is there."""
         rows = self._session.inspect()["rows"].get("replay_state", [])
-        delivered = [each["replay_key"] for each in self._session.observe("deliveries", worker=worker)["delivered"]]
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
-        if not self._worlds.narrow(
-            lambda state: [] if model.lacking(state, rows, delivered) else [model.seen(state, rows)]
-        ):
-            self._differs(*(model.lacking(self._worlds.possible[0], rows, delivered) or ("", "", "")))
-        if len(rows) <= _MANY:
-            told = self._session.observe("state", worker=worker)["replay_state"]
-            if _in_order(told) != _in_order(rows):
-                self._differs(
-                    "state_leak", f"the {len(rows)} rows of the store from worker {worker}", f"{told!r}"[:500]
-                )
+        for worker in workers:
+            told = self._session.observe("deliveries", worker=worker)["delivered"]
+            self._compare(rows, [each["replay_key"] for each in told])
+            if len(rows) <= _MANY:
+                told = self._session.observe("state", worker=worker)["replay_state"]
+                if _in_order(told) != _in_order(rows):
+                    self._differs(
+                        "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
+                    )
+        self._worlds.narrow(lambda state: [model.seen(state, rows)])
+
+    def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
+        lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
+        if self._worlds.narrow(lambda state: [] if model.lacking(state, rows, delivered) else [state]):
+            return
+        verdict, expected, received = lacks[0] or ("", "", "")
+        # Neither what was before nor what is after: half of something was done.
+        same = all(lack and lack[0] == verdict for lack in lacks)
+        self._differs(verdict if same else "state_leak", expected, received)
 
     def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         message = "the mailbox differs from the model"

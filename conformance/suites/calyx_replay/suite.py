@@ -306,10 +306,7 @@ def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractC
     return lambda: playing(bench, terms)
 
 
-@clause(
-    "CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-PRN-6b", "CALYX-MIG-4", "CALYX-HARD-6",
-    whole=True,
-)  # fmt: skip
+@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-MIG-4", "CALYX-HARD-6", whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """All operations by three processes and the command line, days, restarts, kills and failures, in any order."""
     deck = Deck(tuple(CHAPTERS), together=5)
