@@ -16,7 +16,7 @@ from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
 from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
@@ -166,12 +166,16 @@ class Play:
         if "migration" in rest and not self._is_migratable():
             return
         first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
-        calls: Sequence[Call] = {
-            "of copies": [first] * WORKERS,
-            "of others": [first, self._accepting(self._letters.make(0)), copy],
-            "with a prune": [copy, self._pruning(600), first],
-            "with a migration": [self._migrating(), copy, self._migrating()],
-        }[rest]
+        pruning, migrating = self._pruning(600), self._migrating()
+        both = (
+            (first, first),
+            (first, copy),
+            (copy, pruning),
+            (migrating, copy),
+            (pruning, pruning),
+            (migrating, migrating),
+        )
+        calls = dict(zip(RACES, both, strict=True))[rest]
         self._settle()
         answers = self._session.race([(method, args) for method, args, _ in calls])
         self._judge(answers, [operation for _, _, operation in calls])
@@ -228,6 +232,7 @@ class Play:
         self._session.clock(to)
         self._steady = self._steady and self._now >= before
         self._moved += abs(self._now - before)
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
 
     def _restart(self, step: Step) -> None:
         self._session.restart(step.worker)

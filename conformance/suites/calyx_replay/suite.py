@@ -308,7 +308,7 @@ def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractC
 
 @clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-MIG-4", "CALYX-HARD-6", whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
-    """All operations by three processes and the command line, days, restarts, kills and failures, in any order."""
+    """All operations by two processes and the command line, days, restarts, kills and failures, in any order."""
     deck = Deck(tuple(CHAPTERS), together=5)
     hold(bench, count=_HISTORIES, draw=deck.draw, begin=_playing(bench))
 
