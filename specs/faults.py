@@ -63,6 +63,8 @@ class Promise(Enum):
     NEVER_WRONG = "never-wrong"
 
 
+# Fewer tries than this show nothing.
+LEAST_TRIED = 8
 WorkloadName = Annotated[str, text("^[a-z][a-z0-9-]*$")]
 
 
@@ -95,6 +97,10 @@ class FaultCase(Entry, frozen=True):
     workload: WorkloadName
     promise: Promise
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    least: Annotated[
+        int,
+        Meta(ge=1, le=100, description="The floor: so many points, states or variants, or all; fewer are not proven."),
+    ] = LEAST_TRIED
     clause_digests: Mapping[ClauseId, Digest] = {}
 
     @property

@@ -6,7 +6,9 @@ Nothing here is a verdict on an implementation. The doctor helps to get an adapt
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -25,6 +27,7 @@ from holdfast.conformance.adapter.worker import (
 from holdfast.conformance.cases.interpret import worker_count
 from holdfast.conformance.cases.request import START, located, open_request
 from holdfast.conformance.doctor.bytes_sent import strictness
+from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.verdict import Silence
@@ -96,6 +99,7 @@ def examine(
         pool = WorkerPool(command, janitor=janitor)
         stack.callback(pool.abort)
         stack.callback(HELPER.close)
+        began = time.monotonic()
         try:
             worker = pool.get(0)
         except StartError as error:
@@ -106,6 +110,7 @@ def examine(
                 Examination("start", Health.GOOD, "the program starts", worker=0),
                 Examination("hello", Health.BAD, error.event.detail + said, _HELLO_ADVICE[error.event.kind], 0),
             ]
+        took = time.monotonic() - began
         found = [Examination("start", Health.GOOD, "the program starts", worker=0), _said(worker.greeting)]
         found += _claims(worker.greeting)
         name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
@@ -117,6 +122,7 @@ def examine(
                 advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
                 return [*found, Examination("launcher", Health.BAD, str(error), advice)]
             found += _sessions(pool, load_contract(name), folder, launched)
+            found += _faults(load_contract(name), took)
         found.append(_shutdown(pool, deadlines))
     return found
 
@@ -142,6 +148,16 @@ def _launched(
     )
     stack.callback(launcher.close)
     return launcher.config
+
+
+def _faults(contract: Contract, took: float) -> Sequence[Examination]:
+    """How long the faults of a contract take at least, by the time of the adapter's start."""
+    if not contract.faults:
+        return ()
+    starts = starts_at_floors(contract)
+    minutes = math.ceil(starts * took / 60)
+    text = f"a start took {took:.2g} s; at their floors they take about {starts} starts, so {minutes} min or more"
+    return (Examination("faults", Health.GOOD, text),)
 
 
 def _said(greeting: Greeting) -> Examination:

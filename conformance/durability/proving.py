@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.layers import RECORDED
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.probe import Probe, probe
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
@@ -39,9 +40,11 @@ from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# A database that has to recover takes seconds for each point, so few are tried, without a limit of time; what is left
-# at each acknowledgement is tried in any case.
-_LEAST = 3
+# Of the points or states that differ in kind, so many belong to the floor of the layers that strike in a recording.
+_KINDS = 10
+
+# A try is a run and two restarts.
+_STARTS = 3
 
 # What a clock that is stepped is stepped by: beyond every window, and beyond every retention of a day or a month.
 _STEPS = {Layer.CLOCK_BACK: "-1d", Layer.CLOCK_FORWARD: "+400d"}
@@ -60,6 +63,7 @@ class Setting:
     seed: str
     epoch_us: int
     seconds: float
+    thorough: float
     keep: Path | None
 
 
@@ -141,19 +145,24 @@ class Proving:
         return tuple(replace(record, n=number) for number, record in enumerate(records))
 
     def _struck(self, sweep: Sweep, fault: FaultCase) -> Report:
-        layer, seconds = LAYERS[fault.layer], self._setting.seconds
+        layer = LAYERS[fault.layer]
         if layer in RECORDED:
             if self._unmade:
                 # Its time is long, and an answer that it missed will not come for this layer either.
                 return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
-            report = sweep.trial(layer).report(seconds)
+            report = self._tried(sweep.trial(layer), fault)
             # A machine that was too busy may be quieter now.
             known = sweep.recorded or self._mode(*report.unproven) is Silence.BUSY
             self._unmade = () if known else report.unproven
             return report
         if layer in _STEPS:
             return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])
-        return self._without(fault.promise).trial(layer).report(seconds)
+        return self._tried(self._without(fault.promise).trial(layer), fault)
+
+    def _tried(self, trial: Trial, fault: FaultCase) -> Report:
+        """The report of a layer that was given its floor, as the contract states it, and its time."""
+        trial.tally.floor = math.ceil(fault.least * self._setting.thorough)
+        return trial.report(self._setting.seconds)
 
     def _without(self, promised: Judged) -> Dependencies:
         """The layers that take something away, under a promise; their start state is made once for each."""
@@ -192,7 +201,7 @@ class Proving:
             traced=self._traced,
             base=base,
             seed=int(self._terms.digits, 16),
-            least=_LEAST,
+            further=math.ceil(_KINDS * self._setting.thorough),
             parent=self._folder,
             keep=self._setting.keep,
         )
@@ -251,6 +260,15 @@ class Proving:
         command = self._setting.command
         command = replace(command, argv=(*under, *command.argv), deadlines=deadlines)
         return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
+
+
+def starts_at_floors(contract: Contract) -> int:
+    """About how many starts of an adapter the faults of a contract take until every layer has reached its floor."""
+    tries = 0
+    for fault in contract.faults:
+        # The second session owes half as much as the first.
+        tries += max(fault.least, _KINDS) * 3 // 2 if is_recorded(fault.layer) else fault.least
+    return tries * _STARTS
 
 
 def stepped(

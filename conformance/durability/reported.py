@@ -51,6 +51,13 @@ class LayerReport(Form, frozen=True):
     unproven: tuple[str, ...]
     silence: Annotated[str, one_of(Silence.BUSY.value, Silence.FAULT.value)] | None
     findings: tuple[ReportedFinding, ...]
+    # How many tries a pass needs. Evidence of older versions does not have it.
+    floor: Count = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether fewer were tried than a pass needs."""
+        return self.tried < min(self.floor, self.total)
 
     def detail(self) -> str:
         """The text of the event."""
@@ -90,6 +97,7 @@ def report_of(
             )
             for one in report.findings
         ),
+        floor=report.floor,
     )
 
 

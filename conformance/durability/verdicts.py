@@ -89,6 +89,8 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
         return Judgement(Verdict.CONFORMS, detail=told.sentence())
     if not told.tried:
         return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: nothing could be tried")
+    if told.is_short and not is_weaker:
+        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: a pass needs {told.floor}")
     if is_weaker:
         return not_tested(fault, f"{told.untested}; by signals, a weaker layer, nothing was found in {told.words}")
     return Judgement(Verdict.CONFORMS)

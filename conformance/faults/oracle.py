@@ -158,7 +158,7 @@ def judge(subject: Subject, folder: Path, workload: Workload, must: AbstractSet[
 def _judge(
     subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]
 ) -> Verdict:
-    down = Kind.UNRECOVERABLE if must else Kind.INIT
+    down = Kind.UNRECOVERABLE if must or workload.before else Kind.INIT
     try:
         subject.start(folder)
     except SubjectError as error:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from holdfast.conformance.faults.recording import Names, Recording, Sync, SyncAll, Unnamed, Write
+from holdfast.conformance.faults.recording import Action, Names, Recording, Sync, SyncAll, Unnamed, Write
 
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
@@ -67,11 +67,11 @@ def halves_first(
     chosen = drawn.choice([*windows][1:] or [*windows, 0])
     settled = {one.number + 1 for one in recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
     within = {number for number in settled if any(number in window for window in windows.values())}
-    first = [number for number in ordered if number in within and number in windows[chosen]]
+    first = [number for number in ordered if number in within and number in windows.get(chosen, ())]
     final = _made_final(recording)
     heavy = sorted(sorted(final.keys() & {*first}, key=lambda number: -final[number])[:_HEAVIEST])
     first = [*heavy, *(number for number in first if number not in heavy)]
-    others = [number for number in ordered if number in within and number not in windows[chosen]]
+    others = [number for number in ordered if number in within and number not in windows.get(chosen, ())]
     rest = [number for number in ordered if number not in within]
     turns = [number for pair in zip_longest(rest, others) for number in pair if number is not None]
     return [*first, *turns]
@@ -91,3 +91,27 @@ def _made_final(recording: Recording) -> Mapping[int, int]:
             final[one.number + 1] = waiting.total()
             waiting.clear()
     return final
+
+
+def each_kind_first(
+    recording: Recording, windows: Mapping[int, range], ordered: Sequence[int], most: int
+) -> tuple[Sequence[int], int]:
+    """Numbers in this order, but first one of each kind, and how many of these there are: `most` at most.
+
+    A kind is what a call does, together with the operation of the workload that was under way then. So each operation
+    is struck at a write, at a sync and at each change of names, and not only where there are most calls.
+    """
+    kinds: dict[tuple[object, ...], int] = {}
+    actions = {one.number: one.action for one in recording.operations}
+    for number in ordered:
+        under_way = tuple(op for op, window in windows.items() if number in window)
+        kinds.setdefault((*_kind(actions[number]), *under_way), number)
+    firsts = list(kinds.values())[:most]
+    chosen = frozenset(firsts)
+    return [*firsts, *(number for number in ordered if number not in chosen)], len(firsts)
+
+
+def _kind(action: Action) -> tuple[str, ...]:
+    if isinstance(action, Names):
+        return tuple(type(change).__name__ for change in action.changes)
+    return (type(action).__name__,)

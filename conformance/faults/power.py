@@ -39,29 +39,29 @@ class _Recorded:
 def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     """Restarts on every state that a power loss may leave.
 
-    The floor is the states at each acknowledgement and `runs.further` others: without the first nothing is proven.
+    The floor is the states at each acknowledgement, and one of each kind of the others, up to `runs.further`: without
+    the first nothing is proven.
     """
     run = runs.baseline()
     recorded = _Recorded(Metadata(run.recording), run.out, run.promises)
     states = _plan(runs, run.recording, recorded.promises)
-    is_first = True
     tally.noun = "states"
     # Where file systems differ, there is more than one state at an acknowledgement.
-    most = states.count(Stage.ORDERED)
-    for candidate in states:
-        if is_first and candidate.stage is not Stage.ACKNOWLEDGED:
-            _by_times(runs, tally, states, recorded)
-            # Several acknowledgements may have left the same state.
-            is_first, tally.floor = False, tally.tried + runs.further
-        elif is_first:
+    most, is_behind = states.count(Stage.ORDERED), False
+    for candidate in states.before(None, kinds=runs.further):
+        if candidate.stage is Stage.ACKNOWLEDGED:
             # The states after the last of them belong to the floor as well.
             tally.floor = max(most + runs.further, tally.tried + 2)
+        elif not is_behind:
+            _by_times(runs, tally, states, recorded)
+            # Several acknowledgements may have left the same state.
+            is_behind, tally.floor = True, tally.tried + candidate.due
         tally.total = states.count()
         tally.noun = "states at most" if states.is_estimated else "states"
         yield
         _restarted(runs, tally, candidate, recorded)
         tally.tried += not candidate.again
-    if is_first:
+    if not is_behind:
         _by_times(runs, tally, states, recorded)
     tally.total, tally.noun = states.count(), "states"
 

@@ -7,8 +7,8 @@ nothing, is not clean.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import TypeAlias
@@ -112,11 +112,13 @@ class Tally:
         self.beside = ""
         self.findings: list[Finding] = []
         self.unproven: list[str] = []
+        # Those that it is the sum of, as long as they go on.
+        self.parts: list[Tally] = []
 
     @property
     def owes(self) -> bool:
         """Whether a pass needs more tries."""
-        return self.tried < self.floor
+        return any(part.owes for part in self.parts) if self.parts else self.tried < self.floor
 
     @property
     def enough(self) -> bool:
@@ -138,6 +140,48 @@ class Tally:
 # The work of a layer: one try after the other, each begun when it is asked to go on. It may raise RunError, OSError and
 # OutOfTimeError.
 Work: TypeAlias = Callable[[Tally], Iterator[None]]
+
+
+def summed(works: Mapping[str, Work], tally: Tally) -> Iterator[None]:
+    """The same layer at different times, each by its name; one that owes tries comes before one that does not.
+
+    `tally` becomes the sum of all. A finding says at which time it was found, of the first alone it does not.
+    """
+    every = {name: Tally(tally.layer, seed=tally.seed, floor=tally.floor, most=tally.most) for name in works}
+    going = {name: work(every[name]) for name, work in works.items()}
+    tally.parts = list(every.values())
+    while going:
+        name = min(going, key=lambda one: (not every[one].owes, every[one].tried))
+        part = every[name]
+        try:
+            next(going[name])
+        except StopIteration:
+            del going[name]
+            tally.parts = [every[name] for name in going]
+        except RunError as error:
+            raise RunError(f"{_at(name)}{error}") from error
+        _sum(tally, every)
+        if part.enough:
+            return
+        if name in going:
+            yield
+
+
+def _sum(tally: Tally, every: Mapping[str, Tally]) -> None:
+    parts = every.values()
+    tally.tried, tally.total = sum(part.tried for part in parts), sum(part.total for part in parts)
+    tally.floor = sum(min(part.floor, part.total or part.floor) for part in parts)
+    tally.noun = next((part.noun for part in parts if part.noun), "")
+    first = next(iter(parts))
+    shares = [f", {part.tried} of them {name}" for name, part in every.items() if name and part.tried]
+    tally.notes = "".join((*shares, first.notes))
+    found = [(name, one) for name, part in every.items() for one in part.findings]
+    tally.findings = [replace(one, story=f"{_at(name)}{one.story}") for name, one in found]
+    tally.unproven = [f"{_at(name)}{why}" for name, part in every.items() for why in part.unproven][:1]
+
+
+def _at(name: str) -> str:
+    return f"{name.capitalize()}: " if name else ""
 
 
 class Trial:
@@ -165,7 +209,8 @@ class Trial:
         self.go_on(seconds)
         tally = self.tally
         is_short = tally.owes and not self._is_whole and not tally.findings and not tally.unproven
-        floor = min(tally.floor, tally.total or tally.floor)
+        # Where nothing is left to try, all that there is was tried.
+        floor = min(tally.floor, tally.tried if self._is_whole else tally.total or tally.floor)
         if is_short:
             lacking = f"a pass needs {floor}" if tally.tried < floor else "the checks after the last one were not made"
             tally.unproven.append(f"the time was over: {tally.words}; {lacking}")

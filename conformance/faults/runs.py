@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -65,8 +65,8 @@ class Runs:
     run begins on a copy of `base`, or on an empty folder. `scratch` names files of the work directory that no promise
     is about. The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording
     beside it. `send` asks the traced subject for the workload: one operation after the other, or several at once.
-    A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement, and `further`
-    states of the others. Behind `deadline` nothing is begun.
+    A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement. It owes one try of
+    each kind of the other points or states as well, up to `further`. Behind `deadline` nothing is begun.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class Runs:
         self.deadline = deadline or Deadline()
         self.traced, self._send, self._least, self.further = traced or subject, send, least, further
         self._baseline: Run | None = None
+        self._later: Self | None = None
         # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
         self._elsewhere: str | None = None
         self._is_confined = False
@@ -102,6 +103,8 @@ class Runs:
 
     def close(self) -> None:
         """Remove all folders. Idempotent."""
+        if self._later is not None:
+            self._later.close()
         self.workspace.close()
 
     @property
@@ -122,6 +125,47 @@ class Runs:
         if self._elsewhere:
             raise RunError(self._elsewhere)
         return self._baseline
+
+    def later(self) -> Self | None:
+        """The same implementation in its second session; None for a workload of one operation. Raises RunError.
+
+        A first session, in which nothing goes wrong, has done the first half of the workload and has ended in order.
+        What a store arranges only when it makes its files is not arranged for the second one.
+        """
+        half = len(self.workload.ops) // 2
+        if self._later is None and half:
+            folder, _ = self.workspace.begun()
+            first, rest = self.workload.ops[:half], self.workload.ops[half:]
+            subject = self.subject()
+            try:
+                subject.start(folder)
+                accepted(perform(subject, replace(self.workload, ops=first, probe=rest[0])))
+                subject.stop()
+                # An observation may leave traces, so a copy is observed.
+                with self.workspace.folder(folder) as beside:
+                    subject.start(beside)
+                    before = subject.dump()
+                    subject.stop()
+            except SubjectError as error:
+                raise RunError(f"expected a first session to start, work and stop, got: {error}") from error
+            finally:
+                with suppress(SubjectError):
+                    subject.stop()
+            self._later = type(self)(
+                self.subject,
+                replace(self.workload, ops=rest, before=before),
+                traced=self.traced,
+                base=folder,
+                seed=self.seed,
+                least=self._least,
+                further=self.further // 2,
+                scratch=self.scratch,
+                parent=folder.parent,
+                keep=None if self.workspace.keep is None else self.workspace.keep / "second-session",
+                send=self._send,
+                deadline=self.deadline,
+            )
+        return self._later
 
     def beside(self) -> int:
         """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.

@@ -94,11 +94,12 @@ class Workload:
     prior: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for numbers that do not run from 1, too few facts, a value set twice, or prior not once."""
+        """Raises ValueError for numbers with a gap, too few facts, a value set twice, or prior not once."""
         if self.prior and not self.once:
             raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
-        for number, op in enumerate((*self.ops, self.probe), start=1):
+        every = (*self.ops, self.probe)
+        for number, op in enumerate(every, start=every[0].number):
             if op.number != number:
                 raise ValueError(f"expected operation {number} to have this number, got {op.number}")
             if len(op.facts) < MIN_FACTS:

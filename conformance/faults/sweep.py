@@ -7,6 +7,7 @@ works on.
 from __future__ import annotations
 
 import errno
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -17,9 +18,9 @@ from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge
-from holdfast.conformance.faults.order import halves_first, in_place_first, spread
+from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
 from holdfast.conformance.faults.recording import Recording, Write
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Fault
@@ -28,6 +29,8 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 
 # A layer stops at so many failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
+# Layers with many restarts for each try.
+_IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
 # What is refused so that a program falls back to calls that can be observed, and its name in a report.
 _REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 
@@ -71,6 +74,21 @@ class Sweep(Runs):
         return self.trial(Layer.SYNC_ERRORS).report(seconds)
 
     def _recorded(self, layer: Layer) -> Work:
+        return self._once(layer) if layer in _IN_ONE else partial(self._in_both_sessions, layer)
+
+    def _in_both_sessions(self, layer: Layer, tally: Tally) -> Iterator[None]:
+        """The layer in a first session, and in a second one on the store that another left."""
+
+        def later(part: Tally) -> Iterator[None]:
+            second = self.later()
+            # What differs from the first one is only what that arranged.
+            part.floor = 0 if second is None else math.ceil(part.floor / 2)
+            if second is not None:
+                yield from second._once(layer)(part)
+
+        yield from summed({"": self._once(layer), "in a second session": later}, tally)
+
+    def _once(self, layer: Layer) -> Work:
         works: Mapping[Layer, Work] = {
             Layer.POWER: partial(power.losses, self),
             Layer.RECOVERY: partial(power.nested, self),
@@ -102,7 +120,10 @@ class Sweep(Runs):
         ordered = spread(numbers, self.seed)
         if tally.layer is Layer.KILL:
             ordered = halves_first(run.recording, run.windows, ordered, self.seed)
-        for number in in_place_first(run.recording, ordered):
+        ordered = in_place_first(run.recording, ordered)
+        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further)
+        tally.floor = max(tally.floor, kinds)
+        for number in ordered:
             yield
             struck = self.run(fault(number), whole=False)
             # The judge uses the folder up.

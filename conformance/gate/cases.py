@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.conformance.gate.again import Sides, judged_again
+from holdfast.conformance.gate.faults import tried_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.run.plan import PlannedCase, plan_of, uncovered
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of
@@ -44,6 +45,7 @@ def of_cases(
         *_clauses(requirement, plan),
     ]
     notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, left_out)]
+    notes += _tried(requirement, sides)
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
 
@@ -142,6 +144,13 @@ def _notes(
     if untestable:
         number = len(untestable)
         yield f"{requirement.name}: {number} clauses cannot be tested, so nothing proves them ({some_of(untestable)})"
+
+
+def _tried(requirement: Requirement, sides: Sides) -> Iterator[str]:
+    cases = [case.id for case in requirement.contract.faults if case.id in sides]
+    tried, total = tried_of(sides[case] for case in cases)
+    if total:
+        yield f"{requirement.name}: faults: {tried} of {total} points, states and variants were tried"
 
 
 def _left_out(requirement: Requirement, left_out: Sequence[str]) -> Iterator[str]:

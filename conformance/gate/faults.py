@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.durability.reported import ReportError, read
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.reports.evidence import Exchange
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase
 
@@ -35,6 +38,17 @@ def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | Non
     if asked < due:
         return f"they hold {asked} sessions, and {due} are due: to make the store, to look at it, to record it"
     return None
+
+
+def tried_of(sides: Iterable[Mapping[str, Sequence[Exchange]]]) -> tuple[int, int]:
+    """How much the layers of these cases tried, and of how much: points, states and variants."""
+    tried = total = 0
+    for exchanges in sides:
+        for exchange in chain.from_iterable(exchanges.values()):
+            with suppress(ReportError):
+                layer = read(None if exchange.event is None else exchange.event.detail)
+                tried, total = tried + layer.tried, total + layer.total
+    return tried, total
 
 
 def judge_fault(

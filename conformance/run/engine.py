@@ -37,9 +37,8 @@ from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
-# The default time of a layer of faults: the quick sweep of a store that restarts at once. The states after a power loss
-# at each acknowledgement are tried without a limit of time.
-FAULT_SECONDS = 4.0
+# The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
+FAULT_SECONDS = 0.0
 # The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"
 
@@ -56,8 +55,10 @@ class RunSettings:
     slow: float = 1.0
     passed_environment: tuple[str, ...] = ()
     workdir: str | None = None
-    # Seconds for each layer of faults, beyond what is tried in any case.
+    # Seconds for each layer of faults. Its floor is tried in any case, however long that takes.
     fault_seconds: float = FAULT_SECONDS
+    # A factor on the floors of the layers of faults.
+    thorough: float = 1.0
     # The folder for the states of a disk that broke a promise; None keeps none.
     keep: str | None = None
 
@@ -78,6 +79,7 @@ class RunSettings:
             passed_environment=tuple(data["passed_environment"]),
             workdir=data["workdir"],
             fault_seconds=data["fault_seconds"],
+            thorough=data["thorough"],
             keep=data["keep"],
         )
 
@@ -293,6 +295,7 @@ class Engine:
                 seed=self.settings.seed,
                 epoch_us=self.pool.epoch_ns // 1000,
                 seconds=self.settings.fault_seconds,
+                thorough=self.settings.thorough,
                 keep=None if self.settings.keep is None else Path(self.settings.keep, *key),
             )
             self._provings[key] = proving = Proving(setting, contract.workloads[fault.workload])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,12 +31,52 @@ def holdfast(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The first command of README."""
+    folder = tmp_path_factory.mktemp("first")
+    return folder, holdfast("verify", "reference", "--contract", "calyx-replay", folder=folder)
+
+
+@pytest.fixture(scope="module")
 def verified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """One whole run on the default store."""
+    """One whole run of all contracts on the default stores: a quarter of an hour."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, holdfast("verify", "reference", "--jobs", "2", "--fault-seconds", "0", folder=folder)
+    return folder, holdfast("verify", "reference", folder=folder)
 
 
+def test_the_first_command_of_readme_conforms_and_may_proceed(
+    first: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, done = first
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    contract = load_contract("calyx-replay")
+    run = read_evidence(folder / "holdfast-out" / "run.jsonl")
+    assert not run.defects
+    assert {line.case for line in run.verdicts} == {case.id for case in plan_of(contract)}
+    assert {line.verdict for line in run.verdicts} == {"conforms"}
+    assert all(clause in done.stdout for clause in contract.clauses)
+    assert "accept-all" in done.stdout
+    assert "refuse-all" in done.stdout
+    assert "CAN_PROCEED = YES" in done.stdout
+
+
+def test_the_gate_opens_on_the_first_run_and_says_how_much_of_the_faults_was_tried(
+    first: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, _ = first
+    done = holdfast("gate", "holdfast-out/run.jsonl", "--require", "calyx-replay", "--format", "json", folder=folder)
+    decision = json.loads(done.stdout)
+    assert (done.returncode, decision["can_proceed"], decision["reasons"]) == (0, "YES", [])
+    (tried, total), *others = [
+        tuple(map(int, found.groups()))
+        for note in decision["notes"]
+        if (found := re.search(r"faults: (\d+) of (\d+)", note))
+    ]
+    assert 0 < tried < total
+    assert not others
+
+
+@pytest.mark.sweep
 def test_the_reference_conforms_in_every_case(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -51,6 +92,7 @@ def test_the_reference_conforms_in_every_case(
     assert {line.verdict for line in run.verdicts} == {"conforms"}
 
 
+@pytest.mark.sweep
 def test_the_run_prints_every_clause_beside_the_scores_of_the_baselines(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -62,6 +104,7 @@ def test_the_run_prints_every_clause_beside_the_scores_of_the_baselines(
     assert "fitness" in done.stdout
 
 
+@pytest.mark.sweep
 def test_the_gate_holds_for_want_of_a_fitness_proof(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -73,6 +116,7 @@ def test_the_gate_holds_for_want_of_a_fitness_proof(
     assert [reason["code"] for reason in decision["reasons"]] == ["fitness_missing"]
 
 
+@pytest.mark.sweep
 def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
     verified: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
@@ -107,6 +151,7 @@ def test_the_gate_opens_with_a_proof_of_the_named_surface_and_with_no_other(
         assert [reason["code"] for reason in json.loads(held.stdout)["reasons"]] == ["fitness_unverified"]
 
 
+@pytest.mark.sweep
 def test_the_gate_opens_a_contract_that_needs_no_fitness_proof(
     verified: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:

@@ -121,6 +121,7 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     lost = ReportedFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
     for forged in (
         "nothing at all",
+        structs.replace(told, tried=1, words=f"1 of {told.total} points, seed {told.seed}").detail(),
         structs.replace(told, tried=0, words=f"0 of {told.total} points, seed {told.seed}").detail(),
         structs.replace(told, tried=0, total=0, words="0 of 0", beside="does not apply: it starts no process").detail(),
         structs.replace(told, layer="power loss").detail(),

@@ -17,7 +17,7 @@ from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import Kind, Promises, UnplacedError
-from holdfast.conformance.faults.order import halves_first, in_place_first, spread
+from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
 from holdfast.conformance.faults.recording import (
     Action,
     Ending,
@@ -53,8 +53,8 @@ _LAYERS: dict[CaughtBy, Callable[[Sweep], Report]] = {
 }
 # A slice for every run of the tests: a bug for each layer, and two right stores. The rest is for `tox -e sweep`.
 _SLICE = {
-    "log-no_fsync", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites", "log-empties",
-    "log-swallow", "log-short", "log-retries_fsync",
+    "log-no_fsync", "log-syncs_new", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites",
+    "log-empties", "log-swallow", "log-short", "log-retries_fsync",
 }  # fmt: skip
 _RIGHT_SLICE = {"log-right", "sqlite-wal_full"}
 
@@ -98,6 +98,27 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(store: Store, sweep_of: Make) 
     assert broken, f"{store.wrong}: {report.tally}"
     assert not report.clean
     assert all(finding.story for finding in broken)
+
+
+def test_of_two_sessions_the_one_that_broke_the_promise_is_named(sweep_of: Make) -> None:
+    report = sweep_of(STORE["log-syncs_new"]).power_loss(SECONDS)
+    assert [finding.story.startswith("In a second session") for finding in report.findings] == [True]
+    first = sweep_of(STORE["log-no_fsync"]).power_loss(SECONDS)
+    assert [finding.story.startswith("In a second session") for finding in first.findings] == [False]
+
+
+@pytest.mark.parametrize("session", [Sweep.baseline, lambda sweep: sweep.later().baseline()])
+def test_a_layer_at_its_floor_has_struck_each_operation_at_a_write_and_at_a_sync(
+    session: Callable[[Sweep], Run], sweep_of: Make
+) -> None:
+    run = session(sweep_of(STORE["log-right"]))
+    numbers = range(1, len(run.recording.operations) + 1)
+    ordered, count = each_kind_first(run.recording, run.windows, spread(numbers, 1), len(numbers))
+    struck = set(ordered[:count])
+    for window in run.windows.values():
+        kinds = {type(one.action) for one in run.recording.operations if one.number in struck & {*window}}
+        assert {Write, Sync} <= kinds
+    assert sorted(ordered) == [*numbers]
 
 
 def _right() -> Iterator[pytest.ParameterSet]:
@@ -221,15 +242,21 @@ def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Li
 
 
 def test_so_many_points_are_tried_whatever_time_they_take(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
-    for least in (1, 3):
+    for least, both in ((1, 2), (4, 6)):
         with Sweep(lambda: subject_of(STORE["log-right"]), puts(3), least=least, parent=tmp_path) as sweep:
-            assert sweep.kills(0).tried == least
-            assert sweep.short_writes(0).tried == least
+            assert sweep.kills(0).tried == both
+            assert sweep.short_writes(0).tried == both
+
+
+def test_a_workload_of_one_operation_has_one_session(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+    with Sweep(lambda: subject_of(STORE["log-right"]), puts(1), least=2, parent=tmp_path) as sweep:
+        report = sweep.kills(0)
+    assert (report.clean, report.tried, report.floor) == (True, 2, 2)
 
 
 def test_without_time_as_much_is_tried_as_is_needed(sweep_of: Make) -> None:
     sweep = sweep_of(STORE["snapshot-right"])
-    assert sweep.kills(0).tried == subject_of_tests.LEAST_TRIED
+    assert sweep.kills(0).tried == subject_of_tests.LEAST_TRIED * 3 // 2
     assert sweep.power_loss(0).tried >= len(puts(6).ops)
 
 
@@ -257,7 +284,7 @@ def test_a_broken_state_is_kept_with_its_recording(
     with Sweep(lambda: subject_of(store), puts(3), parent=tmp_path, keep=kept) as sweep:
         report = layer(sweep, 5)
     found = {finding.kept for finding in report.findings} - {None}
-    assert found == set(kept.glob("*.tar"))
+    assert found == set(kept.rglob("*.tar"))
     for state in found:
         assert state is not None
         assert read(state.with_suffix(".jsonl")).operations

@@ -92,6 +92,14 @@ def test_a_failure_that_is_not_declared_is_reported() -> None:
     assert judge_kill(mutant({"C-1": "fail_open"}, Allowed("follows", ("C-2",))), run).as_declared
 
 
+def test_a_case_against_a_model_of_the_whole_contract_may_fail_by_any_bug() -> None:
+    bug = mutant({"C-1": "fail_open"})
+    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    assert judge_kill(bug, run, whole=("b",)).as_declared
+    assert observed(bug, run, {"a": ("C-1",), "b": ("C-2",)}, whole=("b",)).may_fail == ()
+    assert observed(bug, run, {"a": ("C-1",), "b": ("C-2",)}).may_fail == (Allowed("", ("C-2",)),)
+
+
 def test_a_failure_that_is_declared_without_a_reason_is_reported() -> None:
     run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
     kill = judge_kill(mutant({"C-1": "fail_open"}, Allowed("", ("C-2",))), run)

@@ -82,8 +82,11 @@ def verify(
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
     fault_seconds: Annotated[
         float,
-        typer.Option(min=0, max=1_000_000, help="time for each layer of faults, beyond what is tried in any case"),
+        typer.Option(min=0, max=1_000_000, help="time for each layer of faults; its floor is tried in any case"),
     ] = FAULT_SECONDS,
+    thorough: Annotated[
+        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on the floor of each layer of faults")
+    ] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
     launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
@@ -112,6 +115,7 @@ def verify(
         passed_environment=tuple(pass_env or ()),
         workdir=None if workdir is None else str(_usable(workdir)),
         fault_seconds=fault_seconds,
+        thorough=thorough,
         keep=str((evidence.parent / _STATES).absolute()),
     )
     options = Options(

@@ -158,6 +158,8 @@ def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]
     words = [*_program(), "verify", "--contract", planned.contract, "--case", planned.id, "--seed", settings.seed]
     if settings.fault_seconds != FAULT_SECONDS:
         words += ["--fault-seconds", repr(settings.fault_seconds)]
+    if settings.thorough != 1.0:
+        words += ["--thorough", repr(settings.thorough)]
     if settings.slow != 1.0:
         words += ["--slow", repr(settings.slow)]
     if settings.workdir is not None:

@@ -73,6 +73,8 @@ def print_summary(
     console.print(f"evidence: {options.evidence}", markup=False)
     console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
     console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
+    for note in decision.notes:
+        console.print(f"  note: {note}", markup=False, style="dim")
     for reason in decision.reasons[:MAX_REASONS]:
         console.print(f"  {reason.code.value}: {reason.text}", markup=False)
     if len(decision.reasons) > MAX_REASONS:

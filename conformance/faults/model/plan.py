@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from array import array
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +25,8 @@ _KINDS: Mapping[Stage, Collection[Kind]] = {
 }
 # Stages that a budget may end in the middle of: their states come from the whole recording, for its end counts as much.
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
+# From so many moments, spread over the recording, one state of each kind is chosen.
+_SAMPLED = 24
 # So many trees are remembered, at 200 bytes each.
 _MOST_SEEN = 1 << 18
 
@@ -33,12 +37,14 @@ class Candidate:
 
     What is everything at one point may be the minimum at another; each state has the words for its own. `again` says
     that an earlier stage had the same tree, at other points: what the restart gave then is to be judged at these too.
-    It is not counted twice.
+    It is not counted twice. `due` counts the candidates, each of another kind, that are left from this one on; it is 0
+    behind them.
     """
 
     stage: Stage
     states: tuple[State, ...]
     again: bool
+    due: int = 0
 
     @property
     def state(self) -> State:
@@ -91,16 +97,54 @@ class Plan:
         """Candidates from the first on. Stop when the time is over."""
         return self.before(None)
 
-    def before(self, last: Stage | None) -> Iterator[Candidate]:
-        """The candidates of all stages before this one."""
+    def before(self, last: Stage | None, *, kinds: int = 0) -> Iterator[Candidate]:
+        """The candidates of all stages before this one.
+
+        Behind those at the acknowledgements come up to `kinds` of the later stages, each of another kind.
+        """
         seen = _Seen()
+        early: Counter[Stage] = Counter()
         for stage in _before(last):
-            count = 0
+            count = early[stage]
             for window in self._windows(stage):
                 for candidate in self._make(stage, window, seen):
                     count += not candidate.again
                     yield candidate
             self._exact[stage] = count
+            if kinds and stage is Stage.ACKNOWLEDGED:
+                for candidate in self._firsts(kinds, seen):
+                    early[candidate.stage] += 1
+                    yield candidate
+
+    def _firsts(self, most: int, seen: _Seen) -> Sequence[Candidate]:
+        """One new tree of each kind, then one more of each for the next operation of the workload, and so on."""
+        places = range(self._survey.count)
+        drawn = random.Random(f"{self.seed}:kinds")  # noqa: S311
+        points = list(self._points(sorted(drawn.sample(places, min(_SAMPLED, len(places))))))
+        drawn.shuffle(points)
+        ends = sorted(self._named or ())
+        found: dict[tuple[Kind, int], tuple[Stage, State]] = {}
+        trees: set[str] = set()
+        for stage in _before(None)[1:]:
+            for point in points:
+                for state in states(point, seed=self.seed, kinds=_KINDS[stage]):
+                    self._check()
+                    kind = (state.kind, bisect_left(ends, point.numbers[0]))
+                    if kind not in found and state.hash not in trees and state.hash not in seen:
+                        found[kind] = (stage, state)
+                        trees.add(state.hash)
+        turns: Counter[Kind] = Counter()
+        order: list[tuple[int, tuple[Stage, State]]] = []
+        for (rule, _), one in found.items():
+            turns[rule] += 1
+            order.append((turns[rule], one))
+        chosen = [one for _, one in sorted(order, key=lambda each: each[0])[:most]]
+        for _, state in chosen:
+            list(seen.add(state.hash, [state]))
+        return [
+            Candidate(stage, (state,), again=False, due=len(chosen) - place)
+            for place, (stage, state) in enumerate(chosen)
+        ]
 
     def beginnings(self) -> Sequence[Candidate]:
         """States for the begin of a recovery, each once: in a long recording, a window of each of the two stages."""
@@ -182,6 +226,9 @@ class _Seen:
 
     def __init__(self) -> None:
         self._ranges: dict[str, Sequence[range]] = {}
+
+    def __contains__(self, tree: str) -> bool:
+        return tree in self._ranges
 
     def add(self, tree: str, legal: Iterable[State]) -> Iterator[bool]:
         """Yields whether this tree was made before; yields nothing if all of its points are known as well."""

@@ -350,15 +350,16 @@ class Play:
         if objects is not None and self._objects is not None and objects != self._objects:
             made, gone = sorted(objects - self._objects), sorted(self._objects - objects)
             self._differs("fail_open", "an unchanged catalogue", f"made {made}, dropped {gone}")
-        sample = request(self._session, "0", nonce="n" * 16)
-        self._observed("derive_keys", sample, worker)
-        if self._world.surface == "ready":
-            if len(self._world.effects) <= _SEEN:
-                self._observed("state", {}, worker)
-            if not self._world.mute:
-                self._observed("audit", {}, worker)
-            for nonce in (*self._nonces[:1], *self._nonces[-1:], sample["request"]["authorization_nonce"]):
-                self._observed("nonce_state", {"nonce": nonce}, worker)
+        if self._world.surface != "ready":
+            return
+        unknown = "n" * 16
+        self._observed("derive_keys", request(self._session, "0", nonce=unknown), worker)
+        if len(self._world.effects) <= _SEEN:
+            self._observed("state", {}, worker)
+        if not self._world.mute:
+            self._observed("audit", {}, worker)
+        for nonce in (*self._nonces[:1], *self._nonces[-1:], unknown):
+            self._observed("nonce_state", {"nonce": nonce}, worker)
 
     def _catalogue(self, worker: int) -> frozenset[str]:
         return frozenset(self._session.observe("catalogue", worker=worker)["objects"])

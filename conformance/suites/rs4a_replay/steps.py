@@ -219,7 +219,7 @@ def _muted(dice: _Dice) -> Iterator[Step]:
 def _lost(dice: _Dice) -> Iterator[Step]:
     """The surface goes away at the end, and everything is asked for."""
     yield dice.one("break", how=dice.roll.choice(("unreachable", "unreachable", "unreadable", "incomplete")))
-    yield from dice.roll.sample(list(_every(dice)), 8)
+    yield from dice.roll.sample(list(_every(dice)), 5)
 
 
 def _every(dice: _Dice) -> Iterator[Step]:

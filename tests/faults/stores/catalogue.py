@@ -103,6 +103,7 @@ STORES = (
     Store("log", "no_fsync", Layer.POWER, "nothing is synced"),
     Store("log", "every_third", Layer.POWER, "syncs every third put"),
     Store("log", "ack_first", Layer.POWER, "answers before it syncs"),
+    Store("log", "syncs_new", Layer.POWER, "syncs only in the session that made its file"),
     Store("log", "no_checksum", Layer.TORN, "half a record counts"),
     Store("log", "refuses_tail", Layer.TORN, "does not start with half a record at the end"),
     Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where nobody reads on"),

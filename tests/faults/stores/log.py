@@ -82,6 +82,7 @@ class Log:
             self._lock.touch(exist_ok=False)
         self._record = bare_record if variant == "no_checksum" else record
         path = folder / "facts.log"
+        self._is_new = not path.exists()
         self._fd, data = self._opened(path)
         self._facts: dict[str, str] = {}
         end = min(len(data), len(MAGIC))
@@ -142,6 +143,8 @@ class Log:
     def _sync(self) -> None:
         self._puts += 1
         if self._variant == "no_fsync" or (self._variant == "every_third" and self._puts % 3):
+            return
+        if self._variant == "syncs_new" and not self._is_new:
             return
         try:
             os.fsync(self._fd)
