@@ -131,7 +131,6 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, t
 @pytest.mark.parametrize(
     ("mutant", "test", "verdict"),
     [
-        ("prune-up-to-a-thousand", VOLUME, "state_leak"),
         ("migration-in-batches", VOLUME, "state_leak"),
         ("retention-in-whole-seconds", ANY, "lost_durability"),
         ("age-without-sign", ANY, "lost_durability"),
