@@ -87,6 +87,8 @@ class Session:
         self.surface = surface
         self.now = now
         self._digits = digits
+        # The workers that have this session open. A process that was started after a kill has none.
+        self._opened_at: set[int] = set()
 
     # The requests of the session
 
@@ -113,7 +115,10 @@ class Session:
             self.contract.name, state, clock=self.now, seed=self._digits, config=config, surface=self.surface
         )
         action = Action(EXCHANGE, note, ((worker, request),), worker=worker, starting=True)
-        return (yield action)[0]
+        record = (yield action)[0]
+        if record.answer is not None and record.answer["outcome"] == "ok":
+            self._opened_at.add(worker)
+        return record
 
     def restart(
         self,
@@ -132,22 +137,30 @@ class Session:
 
     def kill(self, worker: int, note: str) -> Talk[None]:
         """Send SIGKILL to a worker's process group."""
+        self._opened_at.discard(worker)
         records = yield Action(KILL, note, worker=worker)
         must_be_done(records[0])
 
     def forget(self, worker: int) -> Talk[None]:
         """Note that a worker died as expected."""
+        self._opened_at.discard(worker)
         yield Action(FORGET, f"worker {worker} died as expected", worker=worker)
 
     def clock(self, now: str, workers: int, note: str) -> Talk[None]:
-        """Set the time of every worker."""
+        """Set the time of every worker that has the session open; a later `open` carries it to the others."""
         self.now = now
         request = {"op": "clock", "now": now}
-        for record in (yield Action(EXCHANGE, note, tuple((worker, request) for worker in range(workers)))):
+        asked = tuple((worker, request) for worker in range(workers) if worker in self._opened_at)
+        if not asked:
+            return
+        for record in (yield Action(EXCHANGE, note, asked)):
             self.must_be_ok(record, "clock")
 
     def close(self, worker: int, note: str) -> Talk[None]:
-        """Close it at a worker."""
+        """Close it at a worker; a no-op where it is not open, as after a kill without a new `open`."""
+        if worker not in self._opened_at:
+            return
+        self._opened_at.discard(worker)
         records = yield Action(EXCHANGE, note, ((worker, {"op": "close"}),), worker=worker)
         self.must_be_ok(records[0], "close")
 

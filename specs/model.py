@@ -244,6 +244,7 @@ class Method(Entry, frozen=True):
     effects: Annotated[tuple[str, ...], PlacedMeta] = ()
     reasons: Annotated[tuple[str, ...], PlacedMeta] = ()
     audited: Annotated[bool, PlacedMeta] = True
+    damages: Annotated[bool, PlacedMeta] = False
 
 
 class Operation(Method, frozen=True, kw_only=True):
@@ -262,8 +263,10 @@ class Observation(Method, frozen=True, kw_only=True):
     result: Validator
 
 
-class Provocation(Method, frozen=True):
-    """A test hook."""
+class Provocation(Method, frozen=True, kw_only=True):
+    """A test hook. `damages` says that nothing may be readable after it, so that an observation may show nothing."""
+
+    damages: bool = False
 
 
 class MethodFile(Entry, frozen=True):

@@ -17,6 +17,13 @@ _SHOWN = 4
 STORE = "the store"
 # The member with the files of the contract's folder.
 TREE = "the files"
+# In place of the value of an observation that was answered with `fault` where nothing may be readable.
+NOTHING_SHOWN: Mapping[str, Any] = {"shown": "nothing"}
+
+
+def shows_nothing(seen: Seen) -> bool:
+    """Whether one of the observations was answered with `fault` at a moment when nothing may be readable."""
+    return NOTHING_SHOWN in seen.values()
 
 
 def judge_inert(
@@ -24,12 +31,16 @@ def judge_inert(
 ) -> Judgement | None:
     """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares.
 
-    `at` says of each thing that was observed which record shows it afterwards.
+    `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
+    it must show nothing again: a store that was gone and is there was made anew.
     """
     inertness = contract.inertness
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE
+    if after[state] == NOTHING_SHOWN != before[state]:
+        detail = f"refused with {reason}, and {state} shows nothing any more: whether that is inert is open"
+        return Judgement(Verdict.NOT_REACHED, None, detail, "what it showed before", "fault", n=at.get(state))
     if canonical(before[state]) != canonical(after[state]):
         detail = f"refused with {reason}, yet the state changed: {_difference(before, after, state)}"
         return _leak(detail, "the same rows as before the refusal", at.get(state))
@@ -37,6 +48,8 @@ def judge_inert(
         detail = f"refused with {reason}, yet {inertness.tree} holds other files: {_moved(before[TREE], after[TREE])}"
         return _leak(detail, "the same files as before the refusal", at.get(TREE))
     if inertness.audit is None or inertness.audit_list is None:
+        return None
+    if NOTHING_SHOWN in (before[inertness.audit], after[inertness.audit]):
         return None
     old = before[inertness.audit][inertness.audit_list]
     new = after[inertness.audit][inertness.audit_list]

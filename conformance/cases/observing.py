@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.inertness import STORE, TREE
+from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.cases.rows import store_path
@@ -45,6 +45,10 @@ def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[s
             EXCHANGE, f"{name} {when} [{note}]", ((worker, call_request(name, {})),), worker=worker
         )
         reading.hold_well_formed(record, reading.contract.methods[name])
+        at[name] = record.n
+        if reading.shows_nothing(record):
+            found[name] = NOTHING_SHOWN
+            continue
         judgement = ex.judge_answer(record, ex.OK, reading.state.scope, step={}, kind=reading.case.kind)
         if judgement is not None:
             verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
@@ -52,7 +56,6 @@ def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[s
             why = f"{detail}: {judgement.detail}"
             raise Finding(replace(judgement, verdict=verdict, detail=why, expected="ok"))
         assert record.answer is not None
-        at[name] = record.n
         found[name] = record.answer.get("value")
     return found
 

@@ -27,8 +27,10 @@ class State:
     phase: str = "open"
     # Started calls that were answered where they had to wait. `finish` judges them by their answers.
     hasty: set[str] = field(default_factory=set)
-    # The case itself changed the files of the store, or asked for none.
+    # The case itself changed the files of the store, or broke it by a provocation, or asked for none.
     damaged: bool = False
+    # The calls that were started and not finished, by name, with their workers: a commit may be open.
+    under_way: dict[str, int] = field(default_factory=dict)
     # By name, the record that a value came with; by observation, the record that shows the last one.
     bound_at: dict[str, int] = field(default_factory=dict)
     observed: dict[str, int] = field(default_factory=dict)
@@ -153,8 +155,23 @@ class Reading:
         if store is not None and (path.startswith(store) or store.startswith(f"{path}/")):
             self.state.damaged = True
 
+    def may_wait(self, record: Record) -> bool:
+        """Whether an observation was answered with `fault` while a commit may be open (docs/adapter-protocol.md)."""
+        return bool(self.state.under_way) and _is_fault(record)
+
+    def shows_nothing(self, record: Record) -> bool:
+        """Whether an observation around a call was answered with `fault` at a moment when nothing may be readable.
+
+        That is as in `may_wait`, or after the case itself took the store away.
+        """
+        return (self.state.damaged and _is_fault(record)) or self.may_wait(record)
+
 
 def hold(judgement: Judgement | None) -> None:
     """End the side with a judgement, if there is one. Raises Finding."""
     if judgement is not None:
         raise Finding(judgement)
+
+
+def _is_fault(record: Record) -> bool:
+    return record.answer is not None and record.answer["outcome"] == "fault"

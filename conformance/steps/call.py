@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
-from holdfast.conformance.cases.inertness import judge_changed, judge_inert
+from holdfast.conformance.cases.inertness import judge_changed, judge_inert, shows_nothing
 from holdfast.conformance.cases.observing import observed
 from holdfast.conformance.cases.reading import Reading, hold
 from holdfast.conformance.cases.record import Finding, Record
@@ -54,7 +54,9 @@ def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) ->
     at = reading.state.observed
     if answer["outcome"] == "refused":
         after = yield from observed(reading, worker, note, "after")
-        hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
+        # While a commit is open the store may be readable at one of the two moments only.
+        if not (reading.state.under_way and (shows_nothing(before) or shows_nothing(after or {}))):
+            hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
     elif proof and answer.get("effect") == "new":
         after = yield from observed(reading, worker, note, "after")
         hold(judge_changed(reading.contract, before, after, at=at))

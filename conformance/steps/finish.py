@@ -21,6 +21,7 @@ FINISH = Asking("finish", lambda driver, action: driver.receive(action))
 def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     worker, name = started(reading, step["finish"])
     (record,) = yield Action(FINISH, note, worker=worker)
+    reading.state.under_way.pop(step["finish"], None)
     expect = step.get("expect", ex.ACCEPTED)
     yield from reading.settle(record, reading.contract.methods[name], expect, step, reading.state.scope)
     if step["finish"] in reading.state.hasty:

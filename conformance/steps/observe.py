@@ -11,13 +11,16 @@ from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.session import EXCHANGE, Talk
 from holdfast.conformance.steps import Step
+from holdfast.specs.model import Group
 
 
 def ask(reading: Reading, step: Mapping[str, Any], name: str, note: str) -> Talk[None]:
-    """Call a method that is not an operation."""
+    """Call a method that is not an operation. An observation may show nothing while a commit is open."""
     worker, scope = step.get("worker", 0), reading.state.scope
     method, request = reading.request(step, name, scope)
     (record,) = yield Action(EXCHANGE, note, ((worker, request),), worker=worker)
+    if reading.may_wait(record) and method.group is Group.OBSERVATION and "bind" not in step:
+        return
     yield from reading.settle(record, method, {**ex.OK, **step.get("expect", {})}, step, scope)
     reading.bind(step, record)
 

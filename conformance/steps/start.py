@@ -25,6 +25,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     _, request = reading.request(step, step["start"], reading.state.scope)
     yield Action(START, note, ((worker, request),), worker=worker)
     reading.state.scope = reading.state.scope.bind(f"__{step['as']}", [worker, step["start"]])
+    reading.state.under_way[step["as"]] = worker
 
 
 STEP = Step(

@@ -69,17 +69,19 @@ def hold(
     count: int,
     draw: Callable[[Random], Sequence[S]],
     begin: Callable[[], AbstractContextManager[Player[S]]],
+    trials: int = _TRIALS,
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
 
-    `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report.
+    `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. So
+    many `trials` are made to shorten it; fewer for histories that take long.
     """
     for number in range(count):
         dice = Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
         drawn = tuple(draw(dice))
         difference = _played(begin, drawn)
         if difference is not None:
-            shortest = _shortened(begin, difference)
+            shortest = _shortened(begin, difference, trials)
             steps = "; ".join(map(str, shortest.steps))
             told = f"history {number + 1} of {count}, {len(shortest.steps)} of its {len(drawn)} steps [{steps}]: "
             raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
@@ -115,9 +117,11 @@ def _differing(player: Player[S], steps: tuple[S, ...]) -> _Difference[S] | None
     return None
 
 
-def _shortened(begin: Callable[[], AbstractContextManager[Player[S]]], first: _Difference[S]) -> _Difference[S]:
+def _shortened(
+    begin: Callable[[], AbstractContextManager[Player[S]]], first: _Difference[S], left: int
+) -> _Difference[S]:
     """A shorter history with the same verdict: ever smaller parts are left out, for as many trials as there are."""
-    found, size, left = first, max(1, len(first.steps) // 2), _TRIALS
+    found, size = first, max(1, len(first.steps) // 2)
     while left:
         at, shorter = len(found.steps), False
         while at > 0 and left:

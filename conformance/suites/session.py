@@ -30,7 +30,7 @@ from holdfast.conformance.steps.search import SEARCH, wanted_of
 from holdfast.conformance.steps.start import START
 from holdfast.conformance.steps.tamper import TAMPER
 from holdfast.conformance.steps.tree import LIST
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Silence, Verdict
 
 T = TypeVar("T")
 
@@ -95,6 +95,18 @@ class SuiteSession:
     def observe(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
         """The value of an observation."""
         return self._value("observe", method, args, worker)
+
+    def sample(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of an observation beside a call that is under way; None where it was answered `fault`.
+
+        While a commit is open, a store may let no one read (docs/adapter-protocol.md).
+        """
+        try:
+            return self._value("observe", method, args, worker)
+        except Finding as finding:
+            if finding.judgement.silence is not Silence.FAULT:
+                raise
+            return None
 
     def provoke(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
         """The value of a provocation."""

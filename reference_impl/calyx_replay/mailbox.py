@@ -127,7 +127,7 @@ class Mailbox:
 
     def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
         """Raises RefusedError."""
-        if self._store.has(connection, key):
+        if self._store.has(connection, key) or self._store.is_ahead(connection, key):
             raise self.duplicate(key)
 
     def duplicate(self, key: str) -> RefusedError:

@@ -150,7 +150,14 @@ class Migration:
             self._store.insert(connection, self._mailbox.row(envelope, key, now=now))
         except KeyTakenError:
             return False
+        self.keep_ahead(connection, envelope, key, now=now)
         return True
+
+    def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: str, *, now: datetime) -> None:
+        """A migrated envelope may come from further ahead than any prune keeps its record: its key is kept longer."""
+        timestamp = self._mailbox.timestamp(envelope, now=now)
+        if timestamp > shifted(now, self._settings.window):
+            self._store.remember_ahead(connection, key, written(timestamp))
 
     def key(self, envelope: Envelope) -> str:
         """The key by which its next copy is searched."""

@@ -56,6 +56,11 @@ class Schema:
         """Message ids of version 0 whose envelopes are lost, each with the last timestamp that is refused."""
         return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
 
+    def migrated_ahead(self) -> str:
+        """Keys of migrated envelopes whose time has still to come: their records are pruned before that."""
+        columns = 'replay_key TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL'
+        return f"CREATE TABLE migrated_ahead (\n  {columns}\n) STRICT"
+
     def mailbox_state(self) -> str:
         """One row: the last automatic prune, how many there were, and the greatest cutoff of any prune."""
         return (
@@ -74,6 +79,7 @@ class Schema:
             *self.indexes(),
             self.inbox(),
             self.blocked_msg_id(),
+            self.migrated_ahead(),
             self.mailbox_state(),
             "INSERT INTO mailbox_state (only_row, automatic) VALUES (1, 0)",
         )

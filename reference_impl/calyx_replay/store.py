@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import BESIDE, Held, Identity, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
@@ -27,6 +27,10 @@ Row: TypeAlias = Mapping[str, str | int | float | None]
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
+
+
+class LogLostError(StoreError):
+    """The write-ahead log was removed or replaced while it was open."""
 
 
 class KeyTakenError(Exception):
@@ -73,6 +77,7 @@ class Store(ProvenDatabase):
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
+        self.guard_log(identity)
         self.drop(purpose)
         connection = self.connect(purpose)
         try:
@@ -84,6 +89,17 @@ class Store(ProvenDatabase):
             connection.close()
             raise
         return connection
+
+    def guard_log(self, identity: Identity) -> None:
+        """Raise StoreError if the log of the same database is another one than that which a connection has open.
+
+        A new connection would not see the rows that only the old log holds. Closing them all, which ends the session,
+        writes that log back, if it is whole.
+        """
+        for held in self._held.values():
+            beside = zip(held.identity[-len(BESIDE) :], identity[-len(BESIDE) :], strict=True)
+            if held.identity[:2] == identity[:2] and any(was not in (None, found) for was, found in beside):
+                raise LogLostError("the log beside the database was removed or replaced; end this process in order")
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
         """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
@@ -139,6 +155,9 @@ class Store(ProvenDatabase):
             connection = self.connection(purpose)
             connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
             yield connection
+        except LogLostError:
+            # The connections stay open, and with them the log.
+            raise
         except (sqlite3.Error, OSError) as error:
             self.drop(purpose)
             raise StoreError(f"{type(error).__name__}: {error}") from error
@@ -189,6 +208,10 @@ class Store(ProvenDatabase):
         """Whether the key is recorded."""
         return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
 
+    def is_ahead(self, connection: sqlite3.Connection, key: str) -> bool:
+        """Whether the key was migrated from ahead; its record may be pruned by now."""
+        return connection.execute("SELECT 1 FROM migrated_ahead WHERE replay_key = ?", (key,)).fetchone() is not None
+
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         """Record one envelope. Raises KeyTakenError too."""
         try:
@@ -212,9 +235,14 @@ class Store(ProvenDatabase):
         statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
+    def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
+        """Remember a key until prunes pass this timestamp, whatever becomes of its record."""
+        connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
+
     def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
-        """Remove blocks that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
-        connection.execute('DELETE FROM blocked_msg_id WHERE "until" < ?', (cutoff,))
+        """Remove blocks and keys that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
+        for table in ("blocked_msg_id", "migrated_ahead"):
+            connection.execute(f'DELETE FROM {table} WHERE "until" < ?', (cutoff,))
 
     def state(self, connection: sqlite3.Connection) -> MailboxState:
         """What the mailbox remembers."""

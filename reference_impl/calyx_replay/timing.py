@@ -7,9 +7,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.instants import since_1970
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# The first year of RFC 3339, which Python does not have.
+_YEAR_ZERO = "0000-"
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # Hours are spelt out: newer Pythons read 24:00 as the next day.
 _TIMESTAMP = re.compile(
@@ -50,17 +53,21 @@ class Window:
         self.width = settings.window
 
     def read(self, text: str) -> datetime:
-        """The instant that a header's timestamp names. Raises TimestampError."""
+        """The instant that a header's timestamp names. Raises TimestampError.
+
+        One of year 0000 is read as the first instant of Python, which no window admits.
+        """
         if _TIMESTAMP.fullmatch(text) is None:
             raise TimestampError(f"expected an instant like 2026-01-01T00:00:00Z, got {text[:64]!r}")
         try:
-            return datetime.fromisoformat(text)
+            since_1970(text)
+            return _FIRST if text.startswith(_YEAR_ZERO) else datetime.fromisoformat(text)
         except ValueError as error:
             raise TimestampError(f"no such day or time: {text!r}") from error
 
     def admits(self, timestamp: datetime, *, now: datetime) -> bool:
         """Whether it lies in the closed window around the receiver's clock, to the microsecond."""
-        return abs(timestamp - now) <= self.width
+        return timestamp > _FIRST and abs(timestamp - now) <= self.width
 
 
 class SeenAt:
@@ -89,13 +96,13 @@ class SeenAt:
             return None
         day, time, fraction, sign, hours, minutes = found.groups()
         try:
-            whole = datetime.fromisoformat(f"{day}T{time}+00:00")
+            whole = since_1970(f"{day}T{time}+00:00")
         except ValueError:
             return None
         # Nanoseconds are cut: only whole microseconds are compared.
         beyond = int((fraction or "").ljust(6, "0")[:6])
         offset = 0 if sign is None else (int(hours) * 60 + int(minutes)) * 60_000_000
-        return microseconds(whole) + beyond + (offset if sign == "-" else -offset)
+        return whole + beyond + (offset if sign == "-" else -offset)
 
     def read_number(self, stored: float) -> int | None:
         """See `read`."""
@@ -104,4 +111,4 @@ class SeenAt:
         # A double of today's seconds has steps of a quarter of a microsecond, so the nearest microsecond is right.
         found = stored * 1_000_000 if isinstance(stored, int) else round(stored * 1e6)
         # A writer of milliseconds did not write an instant of these years.
-        return found if microseconds(_FIRST) <= found <= microseconds(_LAST) else None
+        return found if since_1970(f"{_YEAR_ZERO}01-01T00:00:00Z") <= found <= microseconds(_LAST) else None

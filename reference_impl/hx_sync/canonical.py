@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from holdfast.specs.strictjson import MAX_DEPTH, canonical, loads
+from holdfast.specs.strictjson import MAX_DEPTH, MAX_SAFE_INTEGER, canonical, loads
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _HARD_NUMBER = re.compile(rb"[0-9][.eE]|[0-9]{16}")
@@ -62,7 +62,10 @@ def write_easy(value: Any) -> bytes:
 
 
 def read(data: bytes) -> Any:
-    """One I-JSON value. Raises StrictJsonError, as `holdfast.specs.strictjson.loads`."""
+    """One I-JSON value, whose whole numbers are integers however they are spelt: 1.0 and 1e0 are 1.
+
+    Raises StrictJsonError, as `holdfast.specs.strictjson.loads`.
+    """
     try:
         value = orjson.loads(data)
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == data:
@@ -71,4 +74,15 @@ def read(data: bytes) -> Any:
                 return value
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         pass
-    return loads(data)
+    return _by_value(loads(data))
+
+
+def _by_value(value: Any) -> Any:
+    """The same value with an integer for each number that is one. Their RFC 8785 forms are equal."""
+    if type(value) is float and value.is_integer() and abs(value) <= MAX_SAFE_INTEGER:
+        return int(value)
+    if type(value) is list:
+        return [_by_value(each) for each in value]
+    if type(value) is dict:
+        return {name: _by_value(each) for name, each in value.items()}
+    return value

@@ -86,7 +86,7 @@ class Headers:
             raise MalformedError(f"header.magic: expected {MAGIC}")
 
     def check_version(self, members: Mapping[str, Any]) -> None:
-        """The integer 0; neither false nor 0.0 is. Raises MalformedError."""
+        """The number 0; false is none. Raises MalformedError."""
         version = members.get("version")
         if type(version) is not int or version != VERSION:
             raise MalformedError(f"header.version: expected the integer {VERSION}, got {str(version)[:20]!r}")

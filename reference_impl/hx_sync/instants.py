@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from holdfast.reference_impl.instants import since_1970
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+# What can be written in UTC with a year of four digits.
+_FIRST, _LAST = since_1970("0000-01-01T00:00:00Z"), since_1970("9999-12-31T23:59:59.999999Z")
+# Python has no year 0. The year 400 has the same days, and lies so many microseconds behind it.
+_YEAR_ZERO, _STAND_IN = "0000", "0400"
+_YEARS_BETWEEN = since_1970("0400-01-01T00:00:00Z") - _FIRST
+_YEAR_ONE = since_1970("0001-01-01T00:00:00Z")
 _MOST_CHARACTERS = 64
 # Hours are spelt out: newer Pythons read 24:00 as the next day. `fromisoformat` alone reads much more than this.
 _SHAPE = re.compile(
@@ -28,10 +34,10 @@ class Instants:
         if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or _SHAPE.fullmatch(text) is None:
             raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {str(text)[:64]!r}")
         try:
-            at = self.of(datetime.fromisoformat(text))
+            at = since_1970(text)
         except ValueError as error:
             raise InstantError(f"no such day or time: {text!r}") from error
-        # An offset may lead out of the years that Python has.
+        # An offset may lead out of the years that have four digits.
         if not _FIRST <= at <= _LAST:
             raise InstantError(f"no such day or time: {text!r}")
         return at
@@ -43,5 +49,7 @@ class Instants:
 
     def write(self, at: int) -> str:
         """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""
-        text = (_EPOCH + timedelta(microseconds=at)).replace(tzinfo=None).isoformat(timespec="microseconds")
-        return f"{text}Z"
+        is_year_zero = at < _YEAR_ONE
+        moment = _EPOCH + timedelta(microseconds=at + _YEARS_BETWEEN if is_year_zero else at)
+        text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{_YEAR_ZERO + text[len(_STAND_IN) :] if is_year_zero else text}Z"

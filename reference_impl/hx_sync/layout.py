@@ -112,8 +112,8 @@ class Layout:
         return Place(key, kind, object_id, node_id)
 
     def putable(self, key: str) -> bool:
-        """Whether `put` may write there: anywhere under objects/ of this vault."""
-        return parts_of(key) is not None and key.startswith(f"{self.objects}/")
+        """Whether `put` may write there: where a reader looks for an object, and nowhere else."""
+        return self.place(key) is not None
 
     def is_object(self, key: str) -> bool:
         """Whether a key lies under objects/ of some vault: nothing else is ever listed or read."""

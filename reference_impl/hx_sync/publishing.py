@@ -135,9 +135,9 @@ class Publishing:
         return listed
 
     def put(self, key: str, data: bytes) -> Answer:
-        """Any bytes, at any key under objects/ of the vault."""
+        """Any bytes, at any place of the layout."""
         if not self._layout.putable(key):
-            raise RefusedError(Reason.OBJECT_MISPLACED, "expected a key under objects/ of the vault", key=key)
+            raise RefusedError(Reason.OBJECT_MISPLACED, "expected a key that has a place in the layout", key=key)
         put = self._store.put_atomic(key, data)
         if put is Put.OTHER:
             raise self.taken(key)

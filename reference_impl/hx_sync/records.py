@@ -269,7 +269,7 @@ class Records:
         return value
 
     def seq(self, value: Any) -> int:
-        """A number in the order of a session; `true` and 1.0 are no such numbers."""
+        """A number in the order of a session; `true` and 1.5 are no such numbers."""
         if type(value) is not int or not 0 <= value <= MAX_SAFE_INTEGER:
             raise MalformedError("seq: expected an integer from 0 to 2^53 - 1")
         return value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
-from holdfast.reference_impl.instants import InstantError, format_instant, parse_instant
+from holdfast.reference_impl.instants import InstantError, format_instant, normal_instant, parse_any_year, since_1970
 from holdfast.reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
 from holdfast.reference_impl.rs4a_replay.reading import MalformedError
@@ -21,6 +21,7 @@ from holdfast.specs.strictjson import canonical
 
 # 256 random bits: a nonce cannot be guessed, and it holds no information about the request.
 _NONCE_BYTES = 32
+_WINDOW = ("not_before", "not_after")
 
 
 class Authority(Admission):
@@ -60,17 +61,19 @@ class Authority(Admission):
             raise MalformedError(explain(self._schema, args) or "does not fit the schema")
         try:
             binding = self.normal_binding(args["binding"])
-            opens = parse_instant(args["window"]["not_before"])
-            closes = parse_instant(args["window"]["not_after"])
+            for name in _WINDOW:
+                parse_any_year(args["window"][name])
         except (InstantError, TargetError) as error:
             raise MalformedError(str(error)) from error
-        if not opens <= closes <= opens + self._settings.nonce_window:
+        opens, closes = (args["window"][name] for name in _WINDOW)
+        length = timedelta(microseconds=since_1970(closes) - since_1970(opens))
+        if not timedelta(0) <= length <= self._settings.nonce_window:
             raise MalformedError(f"expected a window of 0 to {self._settings.nonce_window}, got {opens} to {closes}")
         return {
             "authorization_nonce": self.new_nonce(binding),
             "binding": canonical(binding).decode(),
-            "not_before": format_instant(opens),
-            "not_after": format_instant(closes),
+            "not_before": normal_instant(opens),
+            "not_after": normal_instant(closes),
             "issued_at": format_instant(now),
         }
 

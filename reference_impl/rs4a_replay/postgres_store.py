@@ -255,8 +255,10 @@ class PostgresStore:
         complete = False
         try:
             connection = self._link.connection()
-            with connection.transaction():
-                added = sum(connection.execute(statement, self._values(relation, row)).rowcount for row in rows)
+            with connection.transaction(), connection.cursor() as cursor:
+                # In one batch: a round trip for each of a thousand rows takes longer than an operation may.
+                cursor.executemany(statement, [self._values(relation, row) for row in rows])
+                added = cursor.rowcount if rows else 0
                 # What leaves the block from here on is the COMMIT.
                 complete = True
         except psycopg.Error as error:

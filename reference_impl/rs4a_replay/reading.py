@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.instants import InstantError, parse_instant
+from holdfast.reference_impl.instants import InstantError, parse_any_year
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
 from holdfast.reference_impl.rs4a_replay.terms import Identities, Submission
 from holdfast.specs.schema import Validator as SchemaValidator
@@ -50,10 +51,14 @@ class Reader:
                 attested_artifact_hash=keys.normal_hash(args["trusted_attested"]["artifact_hash"]),
                 authorization_nonce=request["authorization_nonce"],
                 attempt_id=request["attempt_id"],
-                issued_at=parse_instant(request["issued_at"]),
+                issued_at=self.instant(request["issued_at"]),
             )
         except (TargetError, InstantError) as error:
             raise MalformedError(str(error)) from error
+
+    def instant(self, text: str) -> datetime:
+        """When a request was issued, in any year of RFC 3339. Raises InstantError."""
+        return parse_any_year(text)
 
 
 def legible_identities(args: Any) -> Identities:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
-from holdfast.reference_impl.instants import format_instant, parse_instant
+from holdfast.reference_impl.instants import format_instant, parse_any_year
 from holdfast.reference_impl.rs4a_replay.admission import (
     Admission,
     Attempt,
@@ -134,8 +134,8 @@ class Registrar(Admission):
         """RP-04: the window is closed at both ends, and the registrar's clock decides, not the client's."""
         if attempt.sight.issue is None:
             return None
-        opens = parse_instant(str(attempt.sight.issue["not_before"]))
-        closes = parse_instant(str(attempt.sight.issue["not_after"]))
+        opens = parse_any_year(str(attempt.sight.issue["not_before"]))
+        closes = parse_any_year(str(attempt.sight.issue["not_after"]))
         return None if opens <= attempt.now <= closes else Refusal(Reason.NONCE_UNBOUND, detail="outside its window")
 
     def guard_nonce_consumed(self, attempt: Attempt) -> Refusal | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
@@ -109,7 +109,13 @@ class Service:
             if problem is not None:
                 return Fault(f"{method}: expected arguments that fit its schema: {problem}")
         self._parts.patience.begin()
-        return bound(args)
+        if known.group is not Group.OBSERVATION:
+            return bound(args)
+        try:
+            return bound(args)
+        except StoreError as error:
+            # The stored state is unknown. Unknown is not the same as empty.
+            return Fault(f"{method}: the store cannot be asked: {error}")
 
     @property
     def place(self) -> Mapping[str, str] | None:
@@ -188,15 +194,12 @@ class Service:
         return relation
 
     def nonce_state(self, nonce: str) -> Answer:
-        """The state of a nonce, from its two rows; unknown if they cannot be read."""
+        """The state of a nonce, from its two rows. Raises StoreError if they cannot be read."""
         relations = self._parts.settings.relations
         asked = [relations["nonce_issue"], relations["nonce_consume"]]
-        try:
-            stored = self._parts.operator.rows(asked)
-        except StoreError as error:
-            return Indeterminate(f"the store cannot be asked: {error}")
+        stored = self._parts.operator.rows(asked)
         if len(stored) < len(asked):
-            return Indeterminate("the store lacks a relation that would tell")
+            raise StoreError("it lacks a relation that would tell")
 
         def stands_in(name: str) -> bool:
             return any(row["authorization_nonce"] == nonce for row in stored[name])

@@ -86,6 +86,24 @@ def test_an_id_without_envelope_is_blocked_while_its_envelope_may_come_again(box
     assert box.outcome(envelope(msg_id=msg_id, at=later(seconds=300))) == "REPLAY_UNPROVABLE"
 
 
+def test_an_envelope_from_ahead_is_refused_when_its_time_comes_and_blocks_no_other(box: Box) -> None:
+    msg_id = str(uuid.uuid4())
+    ahead = envelope(msg_id=msg_id, at=later(hours=30))
+    leave(box, ids=[msg_id], envelopes={msg_id: ahead})
+    box.value("migrate")
+    assert box.outcome(envelope(msg_id=msg_id)) == "new"
+    box.session.set_clock(later(hours=25))
+    assert box.value("prune")["removed"] == 2
+    box.session.set_clock(later(hours=30))
+    assert box.outcome(ahead) == "REPLAY_DUPLICATE"
+    assert box.outcome(envelope(at=later(hours=30))) == "new"
+    # It is forgotten once its timestamp has passed a cutoff: from then on nothing of its time is admitted.
+    box.session.set_clock(later(hours=55))
+    box.value("prune")
+    box.session.set_clock(later(hours=30))
+    assert box.outcome(ahead) == "REPLAY_UNPROVABLE"
+
+
 def test_no_file_is_nothing_to_migrate(box: Box) -> None:
     assert outcome(box.call("migrate")) == "NOTHING_TO_MIGRATE"
     assert outcome(box.call("migrate", x=1)) == "REQUEST_MALFORMED"

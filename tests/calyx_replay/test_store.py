@@ -297,6 +297,25 @@ def test_a_file_that_may_not_grow_is_a_refusal(box: Box) -> None:
     assert box.delivered() == [key_of(first), key_of(second)]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_after_the_log_was_removed_a_session_accepts_nothing_and_writes_it_back_at_its_end(
+    opener: Opener, *, whole: bool
+) -> None:
+    box, first, second = opener(), envelope(), envelope()
+    assert box.outcome(first) == "new"
+    box.value("state")
+    log = box.database.with_name("replay_state.db-wal")
+    if not whole:
+        log.write_bytes(b"")
+    log.unlink()
+    for raw in (first, second, first):
+        assert box.outcome(raw) == "STORE_UNAVAILABLE"
+    box.session.close()
+    again = opener()
+    # What was cut off is gone, and no later process can tell.
+    assert [again.outcome(raw) for raw in (first, second)] == ["REPLAY_DUPLICATE" if whole else "new", "new"]
+
+
 class ReadOnly(Store):
     def connect(self, purpose: Purpose) -> sqlite3.Connection:
         return sqlite3.connect(f"{self.location.database.as_uri()}?mode=ro", uri=True, isolation_level=None)

@@ -16,7 +16,7 @@ UNREADABLE = """
 yesterday|now|2026-01-01|2026-01-01T12:00Z|2026-01-01T12:00:00|2026-01-01 12:00:00Z|2026-01-01T12:00:00z
 2026-01-01t12:00:00Z|2026-01-01T12:00:00+00:00|2026-01-01T13:00:00+01:00|2026-01-01T12:00:00-00:00|20260101T120000Z
 2026-01-01T12:00:60Z|2026-01-01T24:00:00Z|2026-02-29T12:00:00Z|2026-13-01T12:00:00Z|2026-00-01T12:00:00Z
-0000-01-01T12:00:00Z|10000-01-01T12:00:00Z|+02026-01-01T12:00:00Z|2026-01-01T12:00:00.Z|2026-01-01T12:00:00,5Z
+0000-02-30T12:00:00Z|10000-01-01T12:00:00Z|+02026-01-01T12:00:00Z|2026-01-01T12:00:00.Z|2026-01-01T12:00:00,5Z
 2026-01-01T12:00:00.1234567Z| 2026-01-01T12:00:00Z|2026-01-01T12:00:00Z |2026-01-01T12:00:00ZZ|1767268800
 ARABIC-01-01T12:00:00Z|2026-W01-4T12:00:00Z|2026-001T12:00:00Z|2026-01-01T12:00:00Z\N{ZERO WIDTH SPACE}
 -026-01-01T12:00:00Z
@@ -31,6 +31,12 @@ def test_a_text_that_is_no_instant_in_utc_is_unreadable(box: Box) -> None:
     ]:
         assert box.outcome(envelope(at=text)) == "TIMESTAMP_UNREADABLE", text
     assert box.keys() == set()
+
+
+@pytest.mark.parametrize("at", ["0000-01-01T00:00:00Z", "0000-02-29T12:00:00.5Z", "0000-12-31T23:59:59.999999Z"])
+def test_the_year_0000_is_outside_of_every_window(opener: Opener, at: str) -> None:
+    for now in (NOW, datetime(1, 1, 1, tzinfo=UTC)):
+        assert opener(now=now).outcome(envelope(at=at)) == "TIMESTAMP_OUT_OF_WINDOW"
 
 
 @pytest.mark.parametrize("fraction", ["", ".0", ".00", ".000", ".000000"])

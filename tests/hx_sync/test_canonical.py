@@ -39,6 +39,13 @@ def test_any_value_is_written_and_read_as_by_the_strict_ones(value: Any) -> None
             assert canonical.write_easy(canonical.read(spelt)) == due
 
 
+@pytest.mark.parametrize("spelt", [b"[1.0]", b"[1e0]", b"[10e-1]", b"[0.1E1]", b'{"a":[1.0]}'])
+def test_a_whole_number_is_an_integer_in_every_spelling(spelt: bytes) -> None:
+    read = canonical.read(spelt)
+    (number,) = read["a"] if isinstance(read, dict) else read
+    assert (type(number), number) == (int, 1)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -60,7 +60,7 @@ WRONG = event(1)
         {"events": [{**WRONG, "more": 1}]},
         {"events": [{**WRONG, "ts": "2026-01-01T00:00:00"}]},
         {"events": [{**WRONG, "ts": "2026-01-01T23:59:60Z"}]},
-        {"events": [{**WRONG, "ts": "0001-01-01T00:00:00+01:00"}]},
+        {"events": [{**WRONG, "ts": "0000-01-01T00:00:00+01:00"}]},
         {"events": [{**WRONG, "node_id": NODES["b"]}]},
         {"events": [WRONG, {**WRONG, "data": {"n": 1}}]},
         {"events": [{name: value for name, value in WRONG.items() if name != "kind"}]},

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.reference_impl.answers import to_message
-from holdfast.reference_impl.rs4a_replay.entry import implementation
+from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
 from holdfast.specs import load_contract
@@ -27,8 +26,8 @@ SEED = "5eed"
 class PlayedDriver:
     """Stands in for `Driver`: a session of the reference takes the place of each process."""
 
-    def __init__(self, launched: Launched, mutant: str | None) -> None:
-        self._config, self._implementation = launched.ready.config, implementation(mutant=mutant)
+    def __init__(self, launched: Launched, implementation: Rs4aReplay) -> None:
+        self._config, self._implementation = launched.ready.config, implementation
         self._workdir = Path(tempfile.mkdtemp(prefix="hf-"))
         self._sessions: dict[int, Session] = {}
         self._owed: dict[int, dict[str, Any]] = {}
@@ -77,14 +76,13 @@ class PlayedDriver:
         shutil.rmtree(self._workdir)
 
 
-@contextlib.contextmanager
-def bench_of(launched: Launched, *, seed: str = SEED, mutant: str | None = None) -> Iterator[Bench]:
-    """A bench whose sessions are those of the reference, with a planted bug if one is named."""
-    yield Bench(
+def bench_of(launched: Launched, implementation: Rs4aReplay, *, seed: str = SEED) -> Bench:
+    """A bench whose sessions are those of this implementation."""
+    return Bench(
         contract=load_contract("rs4a-replay"),
         case="rs4a-replay/suite/played",
         seed=seed,
-        make_driver=lambda: cast("Driver", PlayedDriver(launched, mutant)),
+        make_driver=lambda: cast("Driver", PlayedDriver(launched, implementation)),
         not_claimed={},
         limits=Limits(2, None),
     )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
 
 from holdfast.conformance.suites.bench import Bench
@@ -10,7 +15,15 @@ from holdfast.conformance.suites.rs4a_replay import suite
 from holdfast.conformance.suites.rs4a_replay.history import FEWEST
 from holdfast.conformance.suites.rs4a_replay.steps import history, volume
 from holdfast.conformance.verdict import Verdict
+from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
+from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay, implementation
+from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.mutants.histories import BUGS
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row
+from holdfast.reference_impl.rs4a_replay.terms import Reason
 from holdfast.servers.serving import Launched
 from tests.rs4a_replay.played import bench_of, judged
 
@@ -33,15 +46,45 @@ def histories(bench: Bench) -> None:
 
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_the_reference_agrees_with_the_model_in_any_history(sqlite: Launched, seed: str) -> None:
-    with bench_of(sqlite, seed=seed) as bench:
-        judgement = judged(bench, histories)
+    judgement = judged(bench_of(sqlite, implementation(), seed=seed), histories)
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+class OtherAnswers(Registrar):
+    """A registrar that uses what the contract leaves open, and keeps time in milliseconds."""
+
+    def prior_decision(self, attempt: Attempt) -> Any:
+        prior = super().prior_decision(attempt)
+        row, submission = attempt.sight.registration, attempt.verdict.submission
+        if prior is None or row is None or submission is None or row["attempt_id"] == submission.attempt_id:
+            return prior
+        return Refusal(Reason.REPLAY_ATTEMPT_NO_BYPASS, {"decision": prior.value["decision"]})
+
+    def guard_failed_key(self, attempt: Attempt) -> Refusal | None:
+        return None if attempt.sight.compensation is not None else super().guard_failed_key(attempt)
+
+    def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
+        in_milliseconds = attempt.now.replace(microsecond=attempt.now.microsecond // 1000 * 1000)
+        return super().effect_rows(replace(attempt, now=in_milliseconds))
+
+
+class LaterTombstones(Custody):
+    """A key has no tombstone yet in the last instant of its horizon."""
+
+    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
+        earlier = super().due_tombstones(now=now - timedelta(microseconds=1))
+        return [{**row, "recorded_at": format_instant(now)} for row in earlier]
+
+
+def test_a_sound_registrar_of_another_style_agrees_with_the_model(sqlite: Launched) -> None:
+    other = Rs4aReplay(replace(REFERENCE, registrar=OtherAnswers, custody=LaterTombstones))
+    judgement = judged(bench_of(sqlite, other), histories)
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 
 @pytest.mark.parametrize("bug", [name for name in BUGS if name not in MANY])
 def test_a_bug_that_one_call_does_not_show_is_found_by_a_short_history(sqlite: Launched, bug: str) -> None:
-    with bench_of(sqlite, mutant=bug) as bench:
-        judgement = judged(bench, histories)
+    judgement = judged(bench_of(sqlite, implementation(mutant=bug)), histories)
     assert not judgement.verdict.is_incomplete, judgement
     assert judgement.verdict is not Verdict.CONFORMS
     shortest = judgement.detail[judgement.detail.index("[") + 1 : judgement.detail.index("]")]
@@ -58,7 +101,6 @@ def test_a_bug_that_shows_with_many_keys_is_found(sqlite: Launched, bug: str) ->
             begin=lambda: suite._play(bench, horizon_s=HORIZON_S),
         )
 
-    with bench_of(sqlite, mutant=bug) as bench:
-        judgement = judged(bench, many)
+    judgement = judged(bench_of(sqlite, implementation(mutant=bug)), many)
     assert not judgement.verdict.is_incomplete, judgement
     assert judgement.verdict is not Verdict.CONFORMS

@@ -64,6 +64,19 @@ def test_the_last_instant_of_the_time_to_live_is_still_fresh(desk: Desk) -> None
     assert desk.reason("register", submission(desk.nonce(), target="dot://acme/other")) == "REQUEST_STALE"
 
 
+def test_the_year_0000_is_long_ago(desk: Desk) -> None:
+    ancient = {"not_before": "0000-02-29T00:00:00Z", "not_after": "0000-02-29T01:00:00.500Z"}
+    too_long = desk.reason("issue_nonce", {"binding": {"principal": "agent-1"}, "window": ancient})
+    assert too_long == "REQUEST_MALFORMED"
+    ancient["not_after"] = "0000-02-29T01:00:00.000Z"
+    nonce = desk.accepted("issue_nonce", {"binding": {"principal": "agent-1"}, "window": ancient}).value["nonce"]
+    (row,) = desk.observe("state")["nonce_issue"]
+    assert (row["not_before"], row["not_after"]) == ("0000-02-29T00:00:00Z", "0000-02-29T01:00:00Z")
+    assert desk.reason("register", submission(nonce)) == "NONCE_UNBOUND"
+    assert desk.reason("register", submission(nonce, issued_at="0000-02-29T00:00:00Z")) == "REQUEST_STALE"
+    assert desk.reason("register", submission(nonce, issued_at="0000-02-30T00:00:00Z")) == "REQUEST_MALFORMED"
+
+
 def test_a_stale_exact_retry_is_refused_and_says_that_the_key_is_blocked(desk: Desk) -> None:
     nonce = desk.nonce()
     desk.accepted("register", submission(nonce))

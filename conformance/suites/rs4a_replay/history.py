@@ -310,6 +310,8 @@ class Play:
     def _hold(self, call: Call, answer: Answer) -> None:
         due = self._due(call)
         if not self._worlds.narrow(lambda world: self._model.after(world, call, answer)):
+            if answer.outcome == "indeterminate" and "indeterminate" not in due:
+                self._differs("indeterminate", " or ".join(sorted(due)), shown(answer))
             accepted = answer.outcome == "accepted"
             got = answer.effect if accepted else answer.reason
             if got in due:

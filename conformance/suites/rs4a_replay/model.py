@@ -13,7 +13,7 @@ from itertools import permutations
 from typing import Any
 
 from holdfast.conformance.session import Answer
-from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, same_rows
+from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain
 from holdfast.vectors.derive import derive
@@ -214,7 +214,10 @@ class Model:
     def _refused(self, world: World, call: Call, reason: str, data: Row) -> Iterator[World]:
         if not self._is_true(world, call, reason, data):
             return
-        if self._methods[call.method].audited and self._reasons[reason].audit_records:
+        if call.forged:
+            # That is a test hook, and no operation.
+            world = replace(world, maybe=(*world.maybe, _record(call, reason)))
+        elif self._methods[call.method].audited and self._reasons[reason].audit_records:
             world = replace(world, audit=(*world.audit, _record(call, reason)))
         if "decision" in data:
             yield from _told(world, _key(call), data)
@@ -296,11 +299,14 @@ class Model:
             yield world
 
     def _stored(self, world: World, state: Row) -> Iterator[World]:
-        ids = {row["logical_request_key"]: row["decision_id"] for row in state["registration"]}
-        effects = {key: replace(each, id=each.id or ids.get(key)) for key, each in world.effects.items()}
-        known = replace(world, effects=effects)
+        shown = {row["logical_request_key"]: row for row in state["registration"]}
+        untold = {key: each for key, each in world.effects.items() if each.id is None and key in shown}
+        named = {key: replace(each, id=shown[key]["decision_id"]) for key, each in untold.items()}
+        known = replace(world, effects={**world.effects, **named})
         if all(same_rows(self._relations[name], rows, state[name]) for name, rows in stored(known).items()):
-            yield known
+            kept = {key: {**each.row, "committed_at": shown[key]["committed_at"]} for key, each in named.items()}
+            rows = {key: replace(each, row=kept[key]) for key, each in named.items()}
+            yield replace(known, effects={**known.effects, **rows})
 
 
 def stored(world: World) -> dict[str, list[Row]]:
@@ -356,13 +362,18 @@ def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -
         # A forged call need not show it.
         yield world
         return
-    due = {
-        "decision_id": effect.id or decision["decision_id"],
-        "state": effect.state,
-        **{name: effect.row[name] for name in ("logical_request_key", "replay_key", "inert")},
-    }
-    if due.items() <= decision.items() and instant(decision["committed_at"]) == instant(effect.row["committed_at"]):
-        yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"])})
+    row = effect.row
+    same = {"state": effect.state, **{name: row[name] for name in ("logical_request_key", "replay_key", "inert")}}
+    if effect.id is None:
+        # The first time that it is told, the decision says its id, and how exactly its time is kept.
+        row = {**row, "committed_at": decision["committed_at"]}
+        fits = near(row["committed_at"], effect.row["committed_at"])
+    else:
+        fits = effect.id == decision["decision_id"] and instant(row["committed_at"]) == instant(
+            decision["committed_at"]
+        )
+    if fits and same.items() <= decision.items():
+        yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"], row=row)})
 
 
 def _record(call: Call, code: str | None) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.specs import Relation
@@ -12,31 +12,44 @@ from holdfast.specs.strictjson import canonical, loads
 
 Row = Mapping[str, Any]
 
+_KEPT = timedelta(seconds=1)
+
 
 def instant(text: str) -> datetime:
     """RFC 3339 in UTC with the letter Z."""
     return datetime.fromisoformat(text)
 
 
+def near(one: str, other: str) -> bool:
+    """Whether two instants are the same, as far as stores keep instants: some cut or round them, none by a second."""
+    return abs(instant(one) - instant(other)) < _KEPT
+
+
 def same_rows(relation: Relation, due: Sequence[Row], found: Sequence[Row]) -> bool:
-    """Whether the rows of a relation are those that are due, in any order. Columns that no due row has do not count."""
+    """Whether the rows of a relation are those that are due, in any order.
 
-    def plain(rows: Sequence[Row]) -> list[str]:
-        columns = due[0] if due else ()
-        return sorted(
-            repr([_plain(name, relation.columns[name].type, row.get(name)) for name in columns]) for row in rows
-        )
+    Columns that no due row has, or that an adapter does not show, do not count.
+    """
+    if len(due) != len(found):
+        return False
+    columns = [name for name in (due[0] if due else ()) if all(name in row for row in found)]
+    instants = [name for name in columns if relation.columns[name].type == "instant"]
 
-    return plain(due) == plain(found)
+    def by_identity(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+        named = [repr([_plain(name, row[name]) for name in columns if name not in instants]) for row in rows]
+        return sorted(zip(named, rows, strict=True), key=lambda pair: pair[0])
+
+    return all(
+        name == other and all(near(row[column], shown[column]) for column in instants)
+        for (name, row), (other, shown) in zip(by_identity(due), by_identity(found), strict=True)
+    )
 
 
-def _plain(column: str, kind: str, value: Any) -> object:
+def _plain(column: str, value: Any) -> object:
     """A stored value in the one form in which it is compared."""
     try:
-        if kind == "instant":
-            return instant(value)
         return canonical(loads(value) if isinstance(value, str) else value) if column == "binding" else value
-    except (TypeError, ValueError, StrictJsonError):
+    except StrictJsonError:
         return value
 
 
@@ -60,6 +73,6 @@ def accounted(records: Sequence[Row], due: Sequence[Row], maybe: Sequence[Row]) 
 
 
 def _is_like(due: Row, found: Row) -> bool:
-    if instant(found["recorded_at"]) != instant(due["recorded_at"]):
+    if not near(found["recorded_at"], due["recorded_at"]):
         return False
     return all(value is None or name == "recorded_at" or found.get(name) == value for name, value in due.items())

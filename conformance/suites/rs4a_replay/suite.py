@@ -99,6 +99,7 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
         count=1,
         draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
         begin=lambda: _play(bench, horizon_s=_HORIZON_S),
+        trials=4,
     )
 
 
@@ -289,7 +290,10 @@ def test_a_second_process_never_samples_half_a_registration(bench: Bench) -> Non
             handle = session.start("register", request(session, f"lamp-{number}", nonce=nonce))
             samples = []
             for _ in range(3):
-                _must_pair(bench, session.observe("state", worker=1), "sampled while a registration ran")
+                sampled = session.sample("state", worker=1)
+                if sampled is None:
+                    continue
+                _must_pair(bench, sampled, "sampled while a registration ran")
                 samples.append(bench.records[-1].received_us or 0)
             if session.finish(handle).effect != "new":
                 bench.fail("not_reached", "a registration was not admitted, so nothing was sampled")

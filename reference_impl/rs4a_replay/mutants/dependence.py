@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Ok, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.planting import Change, part
@@ -55,7 +55,7 @@ class StoreMadeAnew(SqliteStore):
 class DownIsUnseen(Service):
     def call(self, method: str, args: Any) -> Answer:
         answer = super().call(method, args)
-        asked = not isinstance(answer, Refused | Indeterminate)
+        asked = not isinstance(answer, Refused | Indeterminate | Fault)
         if asked or self._parts.registrar.look(None, None).surface.state is not SurfaceState.UNKNOWN:
             return answer
         # It takes every error for "no row found".
