@@ -34,9 +34,10 @@ from holdfast.vectors.jcs.spark.generate import Request as Rows
 from holdfast.vectors.jcs.spark.generate import generate
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import read_manifest
+from holdfast.vectors.jcs.spark.results import Generated, Request, Source, Stored, Target
 from holdfast.vectors.jcs.spark.session import Place, opened
 from holdfast.vectors.jcs.spark.storage import Store
-from holdfast.vectors.jcs.spark.verify import Generated, Request, Source, Stored, Target, verify
+from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:

@@ -246,6 +246,36 @@ class Counterexample(Form, frozen=True):
     expected: SdkAnswer
     answered: SdkAnswer
     reproduce: Annotated[Text, about("A command that shows it again.")]
+    name: Annotated[
+        Text | None, about("Of a row of the opening: a committed vector or a rung of the ladder. Null of others.")
+    ] = None
+    clause: Annotated[str, about("The clause of the contract that the document is about.")] = ""
+    section: Annotated[str, about("The place in RFC 8785, and the RFCs under it, that the clause is from.")] = ""
+
+
+class Opening(Form, frozen=True):
+    """What went before the generated rows: the committed vectors and the ladder of sizes."""
+
+    count: Count
+    digest: Annotated[Digest | None, about("Merkle root over its slices; null if rows are missing.")]
+    missing: Count
+    table: tuple[TableRow, ...]
+
+
+class Reached(Form, frozen=True):
+    """The greatest document that was answered as expected, by one measure."""
+
+    category: Category
+    measure: Text
+    most: Count
+
+
+def _unbalanced(table: tuple[TableRow, ...], own: str, missing: int, count: int) -> Mapping[str, int]:
+    # Of the run's own profile also when the table has no line of it.
+    sums = {own: missing}
+    for row in table:
+        sums[row.profile] = sums.get(row.profile, missing) + row.counted
+    return {profile: found for profile, found in sums.items() if found != count}
 
 
 class Vectors(Form, frozen=True, tag_field="type", tag="vectors"):
@@ -265,13 +295,20 @@ class Vectors(Form, frozen=True, tag_field="type", tag="vectors"):
     table: tuple[TableRow, ...]
     counterexamples: tuple[Counterexample, ...]
 
+    opening: Opening | None = None
+    reached: Annotated[
+        tuple[Reached, ...], about("How large the documents were that were answered as expected; no upper limit.")
+    ] = ()
+
     def unbalanced(self) -> Mapping[str, int]:
-        """The profiles whose rows do not add up to `count`, and what they add up to."""
-        # Of the run's own profile also when the table has no line of it.
-        sums = {self.profile: self.missing}
-        for row in self.table:
-            sums[row.profile] = sums.get(row.profile, self.missing) + row.counted
-        return {profile: found for profile, found in sums.items() if found != self.count}
+        """The profiles whose generated rows do not add up to `count`, and what they add up to."""
+        return _unbalanced(self.table, self.profile, self.missing, self.count)
+
+    def unbalanced_opening(self) -> Mapping[str, int]:
+        """The same for the rows of the opening."""
+        if self.opening is None:
+            return {}
+        return _unbalanced(self.opening.table, self.profile, self.opening.missing, self.opening.count)
 
 
 # What was used, and the end

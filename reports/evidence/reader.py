@@ -236,6 +236,8 @@ class _Reading:
                     self._note(
                         DefectKind.COUNT, f"the table of {profile} adds up to {found}, expected {line.count} rows"
                     )
+                for profile, found in line.unbalanced_opening().items():
+                    self._note(DefectKind.COUNT, f"the opening's table of {profile} adds up to {found}")
                 self.vectors.append(line)
             case SurfaceLine():
                 self.surfaces.append(line)

@@ -25,7 +25,9 @@ from holdfast.reports.evidence import (
     Header,
     Implementation,
     KitIdentity,
+    Opening,
     Place,
+    Reached,
     Redactor,
     SdkAnswer,
     SdkIdentity,
@@ -37,16 +39,17 @@ from holdfast.reports.evidence import (
 )
 from holdfast.specs import load_contract
 from holdfast.specs.typed import read, written
+from holdfast.vectors.jcs.clauses import section_of
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.spark.results import Counterexample, Result
     from holdfast.vectors.jcs.spark.tally import Finding, Row
-    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
     from holdfast.vectors.taxonomy import Category
 
 CONTRACT = "jcs"
 # Of a category without rows.
-NO_ROWS = "no rows, so that nothing is proven about it"
+NO_ROWS = "no generated rows, so that nothing is proven about it"
 
 
 def verdict_of(finding: Finding) -> Verdict:
@@ -63,8 +66,11 @@ def verdict_of(finding: Finding) -> Verdict:
 
 def verdict_of_row(result: Result, row: Row) -> Verdict:
     """The verdict of a category: the worst of its rows, never `conforms` while anything is unaccounted for, and
-    `not_reached` if there is no row of it."""
+    `not_reached` if there is no generated row of it."""
     found = [verdict_of(finding) for finding, rows in row.counts.items() if rows]
+    if row.category in result.without_rows:
+        # The opening alone proves nothing, and hides nothing graver.
+        found = [*(one for one in found if one is not Verdict.CONFORMS), Verdict.NOT_REACHED]
     return worst([*found, Verdict.NO_VERDICT] if result.unaccounted else found)
 
 
@@ -139,9 +145,15 @@ def line_of(result: Result) -> Vectors:
         sdk=SdkIdentity(target.name, target.language, target.library, target.version),
         missing=result.missing,
         restarts=result.restarts,
-        table=tuple(read(row.as_json(), TableRow) for row in result.rows),
+        table=_table(result.generated),
         counterexamples=tuple(_counterexample(result, found) for found in result.counterexamples),
+        opening=None if result.opened is None else read(result.opened.as_json(), Opening),
+        reached=tuple(read(one, Reached) for one in result.reached_json()),
     )
+
+
+def _table(rows: Iterable[Row]) -> tuple[TableRow, ...]:
+    return tuple(read(row.as_json(), TableRow) for row in rows)
 
 
 def _counterexample(result: Result, found: Counterexample) -> evidence.Counterexample:
@@ -156,6 +168,9 @@ def _counterexample(result: Result, found: Counterexample) -> evidence.Counterex
         expected=_answer(pair[0]),
         answered=_answer(pair[1]),
         reproduce=reproduction(result, found),
+        name=found.name,
+        clause=found.clause,
+        section=section_of(found.clause),
     )
 
 
@@ -177,15 +192,18 @@ def answer_json(answer: Answered) -> dict[str, Any]:
 
 
 def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
-    counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows) or NO_ROWS
+    counted = ", ".join(f"{rows} {finding.words}" for finding, rows in row.counts.items() if rows)
+    if row.category in result.without_rows:
+        counted = f"{counted}; {NO_ROWS}" if counted else NO_ROWS
     first = next((found for found in result.counterexamples if found.category is row.category), None)
     line = None if first is None else line_of_one(result, first)
+    found = [found for found in result.counterexamples if found.category is row.category]
     return VerdictLine(
         case=_case(result, row),
-        clauses=(),
+        clauses=tuple(sorted({one.clause for one in found})),
         verdict=verdict.value,
         silence=_silence(result, first, verdict),
-        detail="; ".join([f"{row.category.title}: {counted}", *result.unaccounted]),
+        detail="; ".join([f"{row.category.title}: {counted}", *reached(result, row.category), *result.unaccounted]),
         expected="" if line is None else line[0],
         received="" if line is None else line[1],
         advice="" if line is None else line[2],
@@ -194,6 +212,13 @@ def _verdict_line(result: Result, row: Row, verdict: Verdict) -> VerdictLine:
         side=None,
         n=None,
     )
+
+
+def reached(result: Result, category: Category) -> list[str]:
+    """A description of the greatest documents that were answered as expected; nothing if there are none."""
+    measures = result.reached.get(category, {})
+    words = [f"{most:,} {measure.words}" for measure, most in measures.items()]
+    return [f"right up to {', '.join(words)}"] if words else []
 
 
 def without_rows(categories: Iterable[Category]) -> list[str]:
@@ -205,7 +230,7 @@ def without_rows(categories: Iterable[Category]) -> list[str]:
 def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> str | None:
     if verdict is not Verdict.NO_VERDICT:
         return None
-    if result.missing:
+    if result.lost:
         return Silence.MISSING.value
     words = {"crashed": Silence.CRASH, "hung": Silence.HANG, "garbled": Silence.GARBAGE}
     silence = None if found is None else words.get(found.answered.status.value)
@@ -218,7 +243,7 @@ def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
     """Expected, received and advice of one counterexample, as text."""
     pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     return (
-        f"{answer_text(pair[0])} for {shown(found.smallest)}",
+        f"{answer_text(pair[0])} for {shown(found.smallest)} ({found.clause}, {section_of(found.clause)})",
         answer_text(pair[1]),
         f"run {reproduction(result, found)}",
     )

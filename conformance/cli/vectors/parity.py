@@ -31,7 +31,7 @@ from holdfast.vectors.taxonomy import Category
 if TYPE_CHECKING:
     from holdfast.reports.evidence import Place
     from holdfast.vectors.jcs.spark.parity import NotFound, Parity
-    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
+    from holdfast.vectors.jcs.spark.results import Counterexample, Result
 
 _OUTPUT = "holdfast-out/parity"
 _PAGE, _DATA = "parity.html", "parity.json"
@@ -148,10 +148,13 @@ def _run(
     places: Mapping[str, Place],
     partitions: int | None,
 ) -> Parity:
+    from holdfast.vectors.jcs.opening import opening_of
     from holdfast.vectors.jcs.spark.parity import Parity, profile_of
-    from holdfast.vectors.jcs.spark.verify import Generated, Request, verify
+    from holdfast.vectors.jcs.spark.results import Generated, Request
+    from holdfast.vectors.jcs.spark.verify import verify
 
     found = []
+    opening = opening_of(seed)
     for name in wanted[0]:
         profile = profile_of(name)
         request = Request(
@@ -160,11 +163,12 @@ def _run(
             profile=profile,
             reference=reference_command(work, profile),
             partitions=partitions,
+            opening=opening,
         )
         place = places[name]
         result = verify(work.spark, request, str(place.path.parent), listener=work.progress.show)
         recorded(result, place)
-        work.progress.say(f"{name}: {_agreeing(result)} of {result.count} agree, {result.seconds:.1f} s")
+        work.progress.say(f"{name}: {_agreeing(result)} of {result.asked} agree, {result.seconds:.1f} s")
         found.append(result)
     return Parity(tuple(found), tuple(wanted[1]))
 
@@ -239,7 +243,7 @@ def _print_matrix(found: Parity) -> None:
     for number, result in enumerate(found.results, 1):
         target = result.target
         about = [target.name, f"{target.library} ({target.language})", target.version, result.profile.value]
-        names.add_row(str(number), *map(escape, about), f"{_agreeing(result)} of {result.count}")
+        names.add_row(str(number), *map(escape, about), f"{_agreeing(result)} of {result.asked}")
     console.print(names)
     for missing in found.not_found:
         console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")

@@ -9,7 +9,7 @@ from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
-    from holdfast.vectors.jcs.spark.verify import Counterexample, Result
+    from holdfast.vectors.jcs.spark.results import Counterexample, Result
 
 # Longer documents are not printed; the reproduction command has its own way to them.
 MAX_SHOWN = 120
@@ -41,7 +41,11 @@ def answer_text(answer: Answered) -> str:
 
 def reproduction(result: Result, found: Counterexample) -> str:
     """One command that asks the SDK about the document again, and says what is expected."""
-    document = f"{result.seed}:{found.index}" if len(found.smallest) > MAX_SHOWN else f"hex:{found.smallest.hex()}"
+    from holdfast.vectors.jcs.opening import argument_of
+
+    document = f"hex:{found.smallest.hex()}"
+    if len(found.smallest) > MAX_SHOWN:
+        document = f"{result.seed}:{found.index}" if found.name is None else argument_of(result.seed, found.name)
     words = ["holdfast", "vectors", "show", document]
     if result.profile is not Profile.CORE:
         words += ["--profile", result.profile.value]

@@ -19,14 +19,15 @@ from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partiti
 from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, Place
+from holdfast.vectors.jcs.clauses import section_of
 from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.sdk import Sdk
     from holdfast.vectors.jcs.spark.judge import Command
-    from holdfast.vectors.jcs.spark.verify import Counterexample, Result, Source, Target
+    from holdfast.vectors.jcs.spark.results import Counterexample, Result, Source, Target
 
-# A document that a runner works on for longer is hung: the largest is 64 KiB, the deepest 100 000 levels.
+# A document that a runner works on for longer is hung: the largest has some 200 KiB, the deepest 5,000 levels.
 DEADLINE_S = 10.0
 START_S = 30.0
 
@@ -53,8 +54,9 @@ def verify(
     """Verify an SDK on every row: `holdfast vectors verify --count 1000000 -- COMMAND…`, or `--sdk NAME`.
 
     COMMAND reads frames on standard input and answers with frames on standard output (docs/vectors.md). One process
-    runs for each task. A crash or a hang costs the SDK only the document it happened on. The exit status is 0 only if
-    every single row was answered as expected and every category has rows.
+    runs for each task. The committed vectors and the ladder of sizes go first. A crash or a hang costs the SDK only the
+    document it happened on. The exit status is 0 only if every single row was answered as expected and every category
+    has generated rows.
 
     Stored rows (--in) carry what is expected of them, and only some of their blocks are made again from the seed to
     see whether they are ours. Where another program wrote them, use --count.
@@ -64,9 +66,10 @@ def verify(
     path = evidence or _beside(results, name)
     with place_of(path) as place:
         with working(master, format_) as work:
+            from holdfast.vectors.jcs.opening import opening_of
             from holdfast.vectors.jcs.spark.manifest import read_manifest
+            from holdfast.vectors.jcs.spark.results import Generated, Request, Stored
             from holdfast.vectors.jcs.spark.storage import Store
-            from holdfast.vectors.jcs.spark.verify import Generated, Request, Stored
             from holdfast.vectors.jcs.spark.verify import verify as run
 
             target = target_of(work, sdk, command, deadline)
@@ -84,6 +87,7 @@ def verify(
                 reference=reference_command(work, profile),
                 kept=keep,
                 partitions=partitions,
+                opening=opening_of(source.seed),
             )
             result = run(work.spark, request, where, listener=work.progress.show)
         status = recorded(result, place)
@@ -141,8 +145,8 @@ def _checked(
 def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: float) -> Target:
     """The runner called `sdk`, or the one behind `command`."""
     from holdfast.vectors.jcs.spark.judge import Command
+    from holdfast.vectors.jcs.spark.results import Target
     from holdfast.vectors.jcs.spark.storage import is_local
-    from holdfast.vectors.jcs.spark.verify import Target
 
     if sdk is None:
         # Workers run in folders of their own; those of a cluster on machines of their own.
@@ -227,18 +231,34 @@ def print_result(result: Result) -> None:
     for profile in others:
         rows = [row for row in result.rows if row.profile is profile]
         agreeing = sum(row.counts[Finding.AGREE] for row in rows)
-        console.print(f"judged by {profile.value}, {agreeing} of {result.count} rows would agree", markup=False)
+        console.print(f"judged by {profile.value}, {agreeing} of {result.asked} rows would agree", markup=False)
     for words in result.unaccounted:
         console.print(f"{words}: nothing is proven", style="bold red", markup=False)
     for words in without_rows(result.without_rows):
         console.print(words, style="bold red", markup=False)
+    if result.opened is not None:
+        console.print(
+            f"{result.opened.count} of the rows are the opening: committed vectors and the ladder of sizes, "
+            f"root {result.opened.digest or 'none'}",
+            markup=False,
+        )
+        console.print(f"right up to {_greatest(result)}", markup=False)
     console.print(
-        f"{result.total(Finding.AGREE)} of {result.count} rows agree; stream {result.stream}, seed {result.seed}, "
+        f"{result.total(Finding.AGREE)} of {result.asked} rows agree; stream {result.stream}, seed {result.seed}, "
         f"root {result.root or 'none'}; {result.seconds:.1f} s",
         markup=False,
     )
-    if result.total(Finding.AGREE) != result.count:
+    if result.total(Finding.AGREE) != result.asked:
         console.print(f"mismatches: {result.mismatches}", markup=False)
+
+
+def _greatest(result: Result) -> str:
+    """The greatest of each measure over all categories."""
+    from holdfast.vectors.jcs.measures import Measure
+
+    every = result.reached.values()
+    most = {measure: max((line.get(measure, 0) for line in every), default=0) for measure in Measure}
+    return ", ".join(f"{value:,} {measure.words}" for measure, value in most.items() if value) or "nothing"
 
 
 def _cell(number: int, style: str) -> str:
@@ -249,9 +269,13 @@ def print_counterexample(console: Console, result: Result, found: Counterexample
     """One cell: what was expected, what came, and the command that shows it again."""
     shrunk = "" if found.shrunk is None else ", shrunk"
     console.print(
-        f"{found.category.value} {found.finding.words}: {found.rows} rows, the smallest{shrunk}:", markup=False
+        f"{found.category.value} {found.finding.words}: {found.rows} rows, {found.clause} "
+        f"({section_of(found.clause)}), the smallest{shrunk}:",
+        markup=False,
     )
     pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
+    if found.name is not None:
+        console.print(f"    row       {found.name}", markup=False)
     console.print(f"    document  {shown(found.smallest)}", markup=False)
     console.print(f"    expected  {answer_text(pair[0])}", markup=False)
     console.print(f"    answered  {answer_text(pair[1])}", markup=False)

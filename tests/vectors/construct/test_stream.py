@@ -17,7 +17,7 @@ from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.sample import first_rows
 
 # A change of the stream changes this; then STREAM must be raised, too, and both be written here anew.
-GOLDEN = (1, "d07e967c571bf9bf6cb1aaef5e9cc0635b2a59a3d70853eefeccbb1cbe2033fd")
+GOLDEN = (2, "1d39c62ddd7625b713b583fb0f1a2f4e6db5728ce016facf797a3d3b59efb45b")
 
 
 def digest(made: pa.RecordBatch) -> str:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ from holdfast.conformance.cli.vectors.evidence import counterexample_json, exit_
 from holdfast.conformance.cli.vectors.parity import describe
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
-from holdfast.specs import schema
+from holdfast.specs import load_contract, schema
 from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.measures import Measure
+from holdfast.vectors.jcs.opening import Opening, opening_of
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, leaf, partition_digest, root
 from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
 from holdfast.vectors.jcs.spark.generate import Mode, generate
@@ -30,10 +33,11 @@ from holdfast.vectors.jcs.spark.numbers import verify_numbers
 from holdfast.vectors.jcs.spark.page import page
 from holdfast.vectors.jcs.spark.parity import NotFound, Parity, parity_json
 from holdfast.vectors.jcs.spark.progress import watched
+from holdfast.vectors.jcs.spark.results import Generated, Request, Result, Stored, Target
 from holdfast.vectors.jcs.spark.session import Place, opened
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
 from holdfast.vectors.jcs.spark.tally import Finding
-from holdfast.vectors.jcs.spark.verify import Generated, Request, Result, Stored, Target, verify
+from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
@@ -299,6 +303,51 @@ def test_a_table_that_does_not_add_up_is_damaged_evidence(spark: SparkSession, t
     assert forged != table
     path.write_bytes(b"\n".join([header, forged, rest]))
     assert any("adds up to 40, expected 41" in str(defect) for defect in read_evidence(path).defects)
+
+
+def _bug(bug: str) -> Command:
+    return Command((sys.executable, str(Path(__file__).parents[1] / "ladder" / "runner.py"), bug), 20, 60)
+
+
+def _few_rungs(*begins: str) -> Opening:
+    whole = opening_of(SEED)
+    return replace(whole, rungs=tuple(name for name in whole.rungs if name.startswith(begins)))
+
+
+def test_the_opening_finds_what_no_generated_row_shows_and_names_clause_and_section(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = _verified(spark, tmp_path / "out", _bug("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
+    assert sum(row.counts[Finding.WRONG_BYTES] for row in result.generated) == 0
+    assert result.row(Category.NUMBER_INTEGERS).counts[Finding.WRONG_BYTES] > 0
+    assert record(result, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
+    run = read_evidence(tmp_path / "run.jsonl")
+    assert run.defects == ()
+    found = run.vectors[0].counterexamples[0]
+    assert (found.clause, found.section) == ("JCS-NUM-06", load_contract("jcs").clauses["JCS-NUM-06"].section)
+    opening = run.vectors[0].opening
+    assert opening is not None
+    assert opening.count == result.asked - 400
+    assert [line.clauses for line in run.verdicts if line.case == "vectors/core/P5"] == [("JCS-NUM-06",)]
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(path.read_bytes().replace(f'"count":{opening.count},'.encode(), b'"count":1,'))
+    assert any("the opening's table" in str(defect) for defect in read_evidence(path).defects)
+
+
+def test_a_verdict_says_how_far_it_reached_and_a_limit_of_depth_is_no_departure(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    opening = _few_rungs("depth-first-", "depth-bare-", "members-1001-")
+    result = _verified(spark, tmp_path / "out", _bug("depth-limit"), opening=opening, count=400)
+    assert result.total(Finding.AGREE) == result.asked
+    assert result.reached[Category.SIZE][Measure.DEPTH] == opening.floor
+    assert result.reached[Category.SIZE][Measure.MEMBERS] == 1001
+    assert record(result, tmp_path / "run.jsonl") is Exit.OK
+    right = _verified(spark, tmp_path / "right", _reference(), opening=opening, count=400)
+    assert right.reached[Category.SIZE][Measure.DEPTH] == 5000
+    assert right.opened is not None
+    assert result.opened is not None
+    assert right.opened.digest == result.opened.digest
 
 
 def test_what_crashes_the_runner_costs_only_its_own_rows(spark: SparkSession, tmp_path: Path) -> None:

@@ -30,10 +30,10 @@ from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest, OutputError, Part
 from holdfast.vectors.jcs.spark.page import page
 from holdfast.vectors.jcs.spark.parity import Parity, parity_json
+from holdfast.vectors.jcs.spark.results import Result, Stored, Target
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.tally import Finding, Row
-from holdfast.vectors.jcs.spark.verify import Result, Stored, Target
 from holdfast.vectors.taxonomy import Category, Profile
 
 

@@ -26,9 +26,9 @@ from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
 from holdfast.vectors.jcs.construct.wrappers import Hole
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
 
-# Rows that share a stock. Making a stock takes the time of some fifty thousand rows, and a block varies only its
-# lexemes. Slices that begin and end at a multiple of this make each stock once.
-STOCK_ROWS = 131072
+# Rows that share a stock, and so its words, numbers, names and defects: a million rows have thirty of them. Making one
+# takes the time of these rows. Slices that begin and end at a multiple of this make each stock once.
+STOCK_ROWS = 32768
 # A slice seldom meets more than two blocks, and a stock takes a few megabytes.
 _KEPT = 3
 _LITERALS: tuple[tuple[bytes, ...], ...] = (

@@ -114,7 +114,7 @@ _NOT_SPACE = (
 )  # fmt: skip
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # How often the whole list is made; the surroundings differ each time.
-_ROUNDS = 3
+ROUNDS = 3
 
 
 def defects(dice: Dice) -> Iterator[Defect]:
@@ -123,7 +123,7 @@ def defects(dice: Dice) -> Iterator[Defect]:
     yield from _encodings()
     yield Defect(Category.DUPLICATE_NAMES, "a name twice", Place.DUPLICATE, b"", TWIN_NAME, Reason.DUPLICATE_NAME,
                  Host.OBJECT, 2)  # fmt: skip
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         yield from _strings(dice)
         yield from _ranges(dice)
         yield from _numbers(dice)

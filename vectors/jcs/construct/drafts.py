@@ -29,6 +29,9 @@ _BYTES_OF_PIECE = 60
 _PLACE_KEYS = keys_of(0, np.arange(2**16 // _BYTES_OF_PIECE + 2, dtype=np.int64))
 # The least that a child costs in a document: a comma and a colon.
 _BYTES_OF_MARKS = 2
+# Of 256 defects that need no neighbour so many have none; of 256 planted children so many are the first, the last.
+_ALONE_OF_256 = 24
+_FIRST_OF_256 = _LAST_OF_256 = 64
 # By family: how many groups of names it has, and how many names a group.
 _GROUPS = np.asarray([SHAPES[family].groups for family in Family], dtype=np.int64)
 _GROUP_SIZES = np.asarray([SHAPES[family].size for family in Family], dtype=np.int64)
@@ -109,9 +112,10 @@ def draw(
     families = tables.families[recipes, byte(shape, 1)]
     depths = tables.depths[recipes, byte(shape, 2)]
     counts = tables.counts[recipes, byte(shape, 3)]
+    plant = lane(keys, _LANE_PLANT)
     if needs is not None:
         kinds, depths = _hosted(kinds, depths, needs, shape)
-        counts = np.maximum(counts, needs.children)
+        counts = np.maximum(np.where(needs.placed & (byte(plant, 2) < _ALONE_OF_256), 1, counts), needs.children)
     sizes = _sizes(tables.size_bits[recipes], lane(keys, _LANE_SIZE))
     pieces = np.where(kinds == Kind.TEXT, _BYTES_OF_PIECE, _BYTES_OF_CHILD)
     counts = np.where(sizes > 0, sizes // pieces + 1, counts)
@@ -127,8 +131,7 @@ def draw(
     draws = _each(lane(keys, _LANE_CHILD), rows, places)
     segments = tables.company.ravel()[(recipes * 256)[rows] + byte(draws, 0)]
     segments[(kinds == Kind.TEXT)[rows]] = Segment.BODY
-    plant = lane(keys, _LANE_PLANT)
-    planted = below(plant, counts)
+    planted = _planted(plant, counts)
     loose = kinds != Kind.TEXT
     segments[(starts[:-1] + planted)[loose]] = tables.planted[recipes, byte(plant, 0)][loose]
     values = stock.starts[segments] + below(draws, stock.sizes[segments])
@@ -188,6 +191,13 @@ def _hosted(kinds: Integers, depths: Integers, needs: Needs, shape: Words) -> tu
         default=kinds,
     )
     return kinds, np.where(hosts == Host.SCALAR, 0, depths)
+
+
+def _planted(draws: Words, counts: Integers) -> Integers:
+    """Which child is the planted one: the first or the last in half of the documents, however many there are."""
+    choice = byte(draws, 3)
+    ends = np.where(choice < _FIRST_OF_256, 0, counts - 1)
+    return np.where(choice < _FIRST_OF_256 + _LAST_OF_256, ends, below(draws, counts))
 
 
 def _sizes(bits: Integers, draws: Words) -> Integers:

@@ -26,11 +26,15 @@ class Side(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requirements of a row's defect for its document, by row: a `Host`, and how many children at least."""
+    """The requirements of a row's defect for its document, by row: a `Host`, and how many children at least.
+
+    `placed` are the rows whose defect stands first, last or alone more often than a draw would put it there.
+    """
 
     hosts: Integers
     children: Integers
     duplicates: Flags
+    placed: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class Faults:
         """The requirements of these defects for their documents; where `members`, the document needs two members."""
         hosts = np.where(members, Host.OBJECT, self.hosts[numbers])
         children = np.where(members, 2, self.children[numbers])
-        return Needs(hosts, children, self.places[numbers] == Place.DUPLICATE)
+        return Needs(hosts, children, self.places[numbers] == Place.DUPLICATE, numbers >= 0)
 
     def plants(self, defect_start: int, numbers: Integers, side: Side) -> Plants:
         """The replacements for the defects of these numbers."""

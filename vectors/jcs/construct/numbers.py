@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 
 from holdfast.vectors.jcs.construct.decimals import (
@@ -33,9 +34,6 @@ _STRIDE = 7919
 _SAFE = 2**53 - 1
 # The least number with more than 17 digits.
 _TOO_PRECISE = 10**MOST_DIGITS
-_UNSAFE = Reason.UNSAFE_INTEGER.code
-_PRECISE = Reason.NUMBER_TOO_PRECISE.code
-_UNDERFLOW = Reason.NUMBER_UNDERFLOW.code
 # From here on canonical text has an exponent and is no integer literal (ECMA-262 Number::toString).
 _WITH_EXPONENT = 10**21
 # The bit patterns of 2^53 and of the first double past 10^21.
@@ -46,16 +44,16 @@ _INFINITY = 0x7FF0_0000_0000_0000
 Signed = tuple[str, Decimal]
 # How many lexemes of each segment a block makes.
 COUNTS = {
-    Segment.THRESHOLD: 256,
-    Segment.SHORTEST: 512,
-    Segment.STRATA: 1152,
-    Segment.TIES: 256,
-    Segment.SPELLED: 384,
-    Segment.INTEGERS: 384,
-    Segment.HUMAN: 512,
-    Segment.UNSAFE: 256,
-    Segment.PRECISE: 192,
-    Segment.UNDERFLOW: 96,
+    Segment.THRESHOLD: 128,
+    Segment.SHORTEST: 256,
+    Segment.STRATA: 576,
+    Segment.TIES: 128,
+    Segment.SPELLED: 192,
+    Segment.INTEGERS: 192,
+    Segment.HUMAN: 256,
+    Segment.UNSAFE: 128,
+    Segment.PRECISE: 96,
+    Segment.UNDERFLOW: 48,
 }
 
 
@@ -97,12 +95,16 @@ def _sources(dice: Dice, block: int) -> Iterator[tuple[Segment, Iterator[Signed]
     yield Segment.UNDERFLOW, _underflow(dice)
 
 
-def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme | None:
-    """A literal's canonical text and three spellings of it, none of them canonical if SPELLED ones are wanted.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The canonical text of a literal, and the reasons for which strict profiles refuse it."""
 
-    None if the literal overflows, or if two strict profiles, or one for two reasons, would refuse it: a document has
-    one reason at most.
-    """
+    canonical: str
+    reasons: tuple[Reason, ...]
+
+
+def reading(sign: str, literal: Decimal) -> Reading | None:
+    """What a literal is in profile `core`; None if it overflows."""
     literal = literal.stripped()
     if isinstance(literal, Shortest) or round_trips(literal):
         value = literal
@@ -115,18 +117,33 @@ def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme |
     canonical = ("" if value.digits == 0 else sign) + ecmascript(value)
     # Canonical text that is an integer literal, and beyond what a double counts exactly.
     unsafe = 0 <= value.exponent <= 21 and _SAFE < value.digits * 10**value.exponent < _WITH_EXPONENT
-    precise = literal.digits >= _TOO_PRECISE
-    underflow = literal.digits != 0 and value.digits == 0
-    if unsafe + precise + underflow > 1:
+    found = (
+        (Reason.UNSAFE_INTEGER, unsafe),
+        (Reason.NUMBER_TOO_PRECISE, literal.digits >= _TOO_PRECISE),
+        (Reason.NUMBER_UNDERFLOW, literal.digits != 0 and value.digits == 0),
+    )
+    return Reading(canonical, tuple(reason for reason, applies in found if applies))
+
+
+def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme | None:
+    """A literal's canonical text and three spellings of it, none of them canonical if SPELLED ones are wanted.
+
+    None if the literal overflows, or if two strict profiles, or one for two reasons, would refuse it: a document has
+    one reason at most.
+    """
+    read = reading(sign, literal)
+    if read is None or len(read.reasons) > 1:
         return None
-    code = _UNSAFE if unsafe else _PRECISE if precise else _UNDERFLOW if underflow else 0
+    literal, canonical = literal.stripped(), read.canonical
+    code = read.reasons[0].code if read.reasons else 0
+    unsafe = read.reasons == (Reason.UNSAFE_INTEGER,)
     texts = [canonical.encode("ascii")]
     for _ in range(3):
         text = sign + spell(dice, literal)
         if text == canonical and wanted is Segment.SPELLED:
             text = sign + _scientific(literal)
         texts.append(text.encode("ascii"))
-    return Lexeme((texts[0], texts[1], texts[2], texts[3]), (_UNSAFE if unsafe else 0, code, code, code))
+    return Lexeme((texts[0], texts[1], texts[2], texts[3]), (code if unsafe else 0, code, code, code))
 
 
 def spell(dice: Dice, value: Decimal) -> str:

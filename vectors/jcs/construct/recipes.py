@@ -40,6 +40,9 @@ _MIXED: Weights = {
     Segment.UNNORMALISED: 1, Segment.LITERALS: 4,
 }  # fmt: skip
 _FEW: Weights = {1: 3, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 8: 2, 12: 1}
+# A defect may stand alone, among few, or among so many that a reader takes another way.
+_HOSTS: Weights = {1: 30, 2: 40, 3: 30, 4: 30, 5: 20, 6: 20, 8: 20, 12: 12, 24: 6, 48: 3, 96: 2, 200: 1}
+_HOST_DEPTHS: Weights = {0: 40, 1: 16, 2: 6, 3: 5, 8: 2, 24: 1, 48: 1}
 _FAMILIES: Weights = {Family.PLAIN: 4, Family.TEXT: 3, Family.UTF16: 1, Family.PREFIX: 1, Family.TRAPS: 1}
 
 
@@ -93,7 +96,8 @@ def _order(family: Family) -> Recipe:
 
 
 def _negative(share: int, company: Weights = _TREE, families: Weights = _FAMILIES) -> Recipe:
-    return Recipe(share, company, company, {Kind.ARRAY: 4, Kind.OBJECT: 4, Kind.SCALAR: 1}, families=families)
+    kinds = {Kind.ARRAY: 4, Kind.OBJECT: 4, Kind.SCALAR: 1}
+    return Recipe(share, company, company, kinds, _HOSTS, families, _HOST_DEPTHS)
 
 
 # Shares are out of their sum. Long documents are rare, so that a row has a few hundred bytes in the mean.
@@ -127,14 +131,15 @@ RECIPES: dict[Category, Recipe] = {
     Category.SIZE: Recipe(
         2, _TREE, _with_containers(_MIXED, 30, 20),
         {Kind.ARRAY: 5, Kind.OBJECT: 2, Kind.TEXT: 2}, families={Family.PLAIN: 1, Family.TEXT: 1},
-        depths={0: 10, 1: 2, 8: 1, 16: 1, 48: 1, 96: 1}, largest=2**16,
+        # With what stands in them, at most the 64 levels that every implementation accepts; the ladder has more.
+        depths={0: 10, 1: 2, 8: 1, 16: 1, 32: 1, 56: 1}, largest=2**16,
     ),
     Category.IDEMPOTENCE: Recipe(
         6, {**_TREE, Segment.UNSAFE: 3, Segment.NONCHARACTER: 2}, _TREE, guises={Guise.PLAIN: 1}
     ),
     Category.DUPLICATE_NAMES: Recipe(
-        3, _TREE, _TREE, {Kind.OBJECT: 1}, {2: 3, 3: 3, 4: 2, 6: 1, 9: 1},
-        {Family.PLAIN: 3, Family.TEXT: 2, Family.UTF16: 1, Family.PREFIX: 1, Family.TRAPS: 2},
+        3, _TREE, _TREE, {Kind.OBJECT: 1}, {2: 6, 3: 6, 4: 4, 6: 2, 9: 2, 16: 1, 40: 1, 96: 1},
+        {Family.PLAIN: 3, Family.TEXT: 2, Family.UTF16: 1, Family.PREFIX: 1, Family.TRAPS: 2}, _HOST_DEPTHS,
     ),
     Category.LONE_SURROGATES: _negative(3),
     Category.INVALID_UTF8: _negative(3),

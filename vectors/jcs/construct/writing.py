@@ -120,7 +120,7 @@ def _plant_around(drafts: Drafts, marks: Integers, plants: Plants, ends: npt.NDA
     first, last = drafts.starts[:-1], drafts.starts[1:] - 1
     chosen = plants.places == Place.SEPARATOR
     # Behind any child but the last.
-    between = first + drafts.planted % np.maximum(drafts.counts - 1, 1)
+    between = first + np.minimum(drafts.planted, np.maximum(drafts.counts - 2, 0))
     marks[between[chosen]] = plants.fragments[chosen]
     chosen = plants.places == Place.CLOSE
     marks[last[chosen]] = plants.fragments[chosen]

@@ -1,8 +1,9 @@
 """The worker's side of `holdfast vectors verify`: one SDK process for each partition, each answer held against its row.
 
-What comes out are rows of three kinds: one `block` for each block (its digest and its counts), `mismatch` rows, and the
-`shortest` mismatch of each cell, which is what a person wants to see first. Should the runner not start at all, there
-is one `failed` row that says why; should processes have died of no document in particular, one `restarted` row.
+What comes out are rows of these kinds: one `block` for each block (its digest and its counts), or `opening` for each
+slice of the opening, `mismatch` rows, the `shortest` mismatch of each cell, which is what a person wants to see first,
+and one `reached` row with the greatest measures of rows that agree. Should the runner not start at all, there is one
+`failed` row that says why; should processes have died of no document in particular, one `restarted` row.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ from holdfast.vectors.jcs.frames import StartError
 from holdfast.vectors.jcs.frames.columns import answered as answer_at
 from holdfast.vectors.jcs.frames.columns import run_columns
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, leaf, regrouped
-from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Finding, count, findings, outcomes
+from holdfast.vectors.jcs.spark.reached import Reached
+from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Finding, Outcome, count, findings, outcomes
 from holdfast.vectors.jcs.spark.tasks import Units, block_of
 from holdfast.vectors.taxonomy import Profile
 
 ANSWER_SCHEMA = (
     "kind string, block bigint, rows bigint, leaf binary, cells binary, finding string, index bigint, "
     "category string, document binary, canonical binary, refused_by tinyint, reason string, status string, "
-    "answer binary"
+    "answer binary, name string, clause string"
 )
 _ARROW = pa.schema(
     [
@@ -48,6 +51,8 @@ _ARROW = pa.schema(
         ("reason", pa.string()),
         ("status", pa.string()),
         ("answer", pa.binary()),
+        ("name", pa.string()),
+        ("clause", pa.string()),
     ]
 )
 _CATEGORIES = pa.array([category.value for category in CATEGORIES])
@@ -71,7 +76,8 @@ class Judge:
 
     Mismatches are of `profile`; at most `kept` of each cell (category and finding) are kept of a partition, the
     counts are of all. Rows are constructed from `seed` in `units`; or read from `files`, of which the batches hold the
-    numbers; with none of these they are in the batches.
+    numbers; with none of these they are in the batches. With an `opening` the batches hold the
+    numbers of its slices.
     """
 
     command: Command
@@ -81,11 +87,13 @@ class Judge:
     seed: int | None = None
     units: Units | None = None
     files: tuple[str, ...] | None = None
+    opening: Opening | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What one partition shows."""
         waiting: deque[Block] = deque()
         best = _Shortest()
+        reached = Reached()
         samples = np.zeros(len(CATEGORIES) * len(_FINDINGS), dtype=np.int64)
         unexplained: list[str] = []
         answered = run_columns(
@@ -98,11 +106,12 @@ class Judge:
         )
         try:
             for answers in answered:
-                yield from self._judged(waiting.popleft(), answers, best, samples)
+                yield from self._judged(waiting.popleft(), answers, best, reached, samples)
         except StartError as error:
             yield _record([{"kind": "failed", "reason": str(error)}])
             return
         yield from best.records()
+        yield _record([{"kind": "reached", "answer": reached.packed()}])
         if unexplained:
             yield _record([{"kind": "restarted", "rows": len(unexplained), "reason": unexplained[0]}])
 
@@ -113,26 +122,37 @@ class Judge:
             yield block.rows.column("document")
 
     def _blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
-        seed, units = self.seed, self.units
+        seed, units, opening = self.seed, self.units, self.opening
         if self.files is not None:
             return regrouped(_rows_of(self.files, batches), self.count)
+        if opening is not None:
+            pieces = (piece for numbers in batches for piece in numbers.column(0).to_pylist())
+            return (Block(piece, opening.rows(piece)) for piece in pieces)
         if seed is None or units is None:
             return regrouped(batches, self.count)
         return (block_of(seed, number, self.count) for number in units.blocks(batches))
 
     def _judged(
-        self, block: Block, answers: pa.BinaryArray, best: _Shortest, samples: npt.NDArray[np.int64]
+        self,
+        block: Block,
+        answers: pa.BinaryArray,
+        best: _Shortest,
+        reached: Reached,
+        samples: npt.NDArray[np.int64],
     ) -> Iterator[pa.RecordBatch]:
         rows = block.rows
         categories = pc.index_in(rows.column("category"), value_set=_CATEGORIES).to_numpy(zero_copy_only=False)
         refused_by = rows.column("refused_by").to_numpy(zero_copy_only=False)
         # Fewer answers than rows is a defect of the kit: it fails here, and the task with it.
         codes = outcomes(answers, rows.column("canonical"))
+        opens = self.opening is not None
+        limited = _limited(rows, codes) if opens else np.zeros(len(codes), dtype=np.bool_)
+        codes[limited] = Outcome.EXPECTED_BYTES
         cells = count(categories.astype(np.int64), refused_by, codes)
         yield _record(
             [
                 {
-                    "kind": "block",
+                    "kind": "opening" if opens else "block",
                     "block": block.number,
                     "rows": rows.num_rows,
                     "leaf": leaf(rows),
@@ -141,6 +161,7 @@ class Judge:
             ]
         )
         found = findings(refused_by, codes, self.profile)
+        reached.see(rows, categories, np.flatnonzero((found == AGREE) & ~limited), every=opens)
         departing = np.flatnonzero(found != AGREE)
         if len(departing):
             best.see(rows, answers, departing, categories, found)
@@ -195,6 +216,14 @@ class _Shortest:
         """One row for each cell."""
         if self.held:
             yield _record([row for _, row in self.held.values()])
+
+
+def _limited(rows: pa.RecordBatch, codes: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Rows that are refused and nest deeper than the contract demands, which RFC 8259 section 9 allows."""
+    deep = rows.column("deep").to_numpy(zero_copy_only=False)
+    accepted = rows.column("canonical").is_valid().to_numpy(zero_copy_only=False)
+    found: npt.NDArray[np.bool_] = deep & accepted & (codes == Outcome.REFUSED)
+    return found
 
 
 def _rows_of(files: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

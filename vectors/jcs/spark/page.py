@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 from holdfast.vectors.jcs.spark.parity import Parity, gravest, share
+from holdfast.vectors.jcs.spark.results import Counterexample, Result
 from holdfast.vectors.jcs.spark.tally import Finding, Row
-from holdfast.vectors.jcs.spark.verify import Counterexample, Result
 from holdfast.vectors.taxonomy import Category, Profile
 
 # Pixels. A cell is wide enough for a percentage, a column's name stands slanted above it.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.vectors.jcs.spark.results import Counterexample, Result
 from holdfast.vectors.jcs.spark.tally import Finding, Row
-from holdfast.vectors.jcs.spark.verify import Counterexample, Result
 from holdfast.vectors.taxonomy import Category, Profile
 
 # The kit's own measure: if it departs from the construction, one of the two is wrong and no other column counts.
@@ -40,9 +40,9 @@ class Parity:
 
     @property
     def without_rows(self) -> tuple[Category, ...]:
-        """The categories without a judged row: nothing is proven about them."""
-        seen = {row.category for result in self.results for row in result.own()}
-        return tuple(category for category in Category if category not in seen)
+        """The categories without a generated row that was judged: nothing is proven about them."""
+        lacking = [set(result.without_rows) for result in self.results]
+        return tuple(category for category in Category if all(category in each for each in lacking))
 
     @property
     def unproven(self) -> tuple[Result, ...]:
@@ -63,15 +63,15 @@ class Parity:
     def faults(self) -> tuple[str, ...]:
         """Where a reference is not right on every row: a fault of the kit."""
         return tuple(
-            f"{result.target.name}: {result.total(Finding.AGREE)} of {result.count} rows agree"
+            f"{result.target.name}: {result.total(Finding.AGREE)} of {result.asked} rows agree"
             for result in self.references
-            if result.total(Finding.AGREE) != result.count
+            if result.total(Finding.AGREE) != result.asked
         )
 
     @property
     def departing(self) -> tuple[Result, ...]:
         """The libraries that do not agree on every row."""
-        return tuple(result for result in self.libraries if result.total(Finding.AGREE) != result.count)
+        return tuple(result for result in self.libraries if result.total(Finding.AGREE) != result.asked)
 
 
 def is_reference(name: str) -> bool:
@@ -87,11 +87,12 @@ def profile_of(name: str) -> Profile:
 def gravest(result: Result, row: Row) -> Finding | None:
     """What a cell shows: the gravest finding of a category, `row` of the table. None where nothing is proven.
 
-    That is where there are no rows, where some are missing, and where all agree but processes of the runner failed on
-    no document in particular: it is unknown what they would have done to these.
+    That is where rows are missing, and where all agree but there are no generated ones, or processes of the runner
+    failed on no document in particular: it is unknown what they would have done to these.
     """
     worst = row.worst
-    return None if result.missing or (worst is Finding.AGREE and result.restarts) else worst
+    unproven = result.restarts or row.category in result.without_rows
+    return None if result.lost or (worst is Finding.AGREE and unproven) else worst
 
 
 def parity_json(
@@ -126,12 +127,14 @@ def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict
         "version": target.version,
         "command": list(target.command.words),
         "profile": result.profile.value,
-        "agree": result.total(Finding.AGREE),
+        "agree": sum(row.counts[Finding.AGREE] for row in result.generated if row.profile is result.profile),
         "missing": result.missing,
         "restarts": result.restarts,
         "seconds": round(result.seconds, 3),
-        "table": [row.as_json() for row in result.rows],
+        "table": [row.as_json() for row in result.generated],
         "counterexamples": [counterexample(result, found) for found in result.counterexamples],
+        "opening": None if result.opened is None else result.opened.as_json(),
+        "reached": result.reached_json(),
     }
 
 

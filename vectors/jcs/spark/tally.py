@@ -167,3 +167,11 @@ def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Prof
                     counts[finding(bool(refusing & profile.bit), outcome)] += int(cube[position, refusing, outcome])
             rows.append(Row(category, profile, counts))
     return tuple(rows)
+
+
+def summed(one: Iterable[Row], other: Iterable[Row]) -> tuple[Row, ...]:
+    """The lines of two tables of the same profiles and categories, their counts added."""
+    return tuple(
+        Row(a.category, a.profile, {found: a.counts[found] + b.counts[found] for found in Finding})
+        for a, b in zip(one, other, strict=True)
+    )

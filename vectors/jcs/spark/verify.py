@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,18 @@ import numpy as np
 
 from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
+from holdfast.vectors.jcs.spark.clauses import clause_of
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
 from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
-from holdfast.vectors.jcs.spark.manifest import KitFaultError, Manifest, OutputError
+from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
 from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.reached import Reached
+from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Request, Result, Source, Stored
 from holdfast.vectors.jcs.spark.shrink import Shrinker, Shrunk
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
-from holdfast.vectors.jcs.spark.tally import CELLS, Finding, Row, disagreement, table
+from holdfast.vectors.jcs.spark.tally import CELLS, Finding, Row, disagreement, summed, table
 from holdfast.vectors.jcs.spark.tasks import block_of
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -35,152 +38,8 @@ _SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
 _WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
 # Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
 SAMPLED_BLOCKS = 4
-# Of what a process said at its end, so many characters are shown.
-_SHOWN_WORDS = 500
 # A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
 _SHRINK_DEADLINE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """Rows constructed while they are needed."""
-
-    seed: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """Rows that `generate` wrote: a complete folder."""
-
-    folder: Store
-    manifest: Manifest
-
-    @property
-    def seed(self) -> int:
-        """The seed they were generated from."""
-        return self.manifest.seed
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return self.manifest.count
-
-
-Source = Generated | Stored
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An SDK under test. What is not known of it is an empty text."""
-
-    name: str
-    language: str
-    library: str
-    version: str
-    command: Command
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to verify, in which profile, how many mismatches of each cell to keep of a partition.
-
-    `reference` is the command of the reference in that profile; it is asked what is expected of shrunk documents, for
-    at most `shrink_s` seconds in all.
-    """
-
-    target: Target
-    source: Source
-    profile: Profile
-    reference: Command
-    kept: int = 1000
-    shrink_s: float = 30.0
-    partitions: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample:
-    """The shortest departing row of a cell, and what became of it."""
-
-    category: Category
-    finding: Finding
-    rows: int
-    index: int
-    document: bytes
-    expected: Answered
-    answered: Answered
-    shrunk: Shrunk | None
-
-    @property
-    def smallest(self) -> bytes:
-        """The document to inspect."""
-        return self.document if self.shrunk is None else self.shrunk.document
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What one run showed. `missing` rows were counted nowhere; `failure` says why the runner never started.
-
-    `restarts` processes died, hung or talked nonsense although each of their documents was answered when it was asked
-    again, so that no row shows it; `restarted` says how the first of them ended.
-    """
-
-    target: Target
-    profile: Profile
-    stream: str
-    seed: int
-    count: int
-    root: str | None
-    rows: tuple[Row, ...]
-    missing: int
-    counterexamples: tuple[Counterexample, ...]
-    mismatches: str
-    failure: str | None
-    seconds: float
-    restarts: int = 0
-    restarted: str = ""
-
-    def row(self, category: Category, profile: Profile | None = None) -> Row:
-        """The line of the table for `category`, in the run's own profile unless another is given."""
-        wanted = profile or self.profile
-        return next(row for row in self.rows if row.category is category and row.profile is wanted)
-
-    @property
-    def lines(self) -> tuple[Row, ...]:
-        """The table in the run's own profile, with a line for every category."""
-        return tuple(row for row in self.rows if row.profile is self.profile)
-
-    def own(self) -> tuple[Row, ...]:
-        """The lines that have rows."""
-        return tuple(row for row in self.lines if row.rows)
-
-    @property
-    def without_rows(self) -> tuple[Category, ...]:
-        """The categories of which no row was judged: nothing is proven about them."""
-        return tuple(row.category for row in self.lines if not row.rows)
-
-    @property
-    def unaccounted(self) -> tuple[str, ...]:
-        """A description of what no row of the table shows: missing rows, processes that ended without a known cause.
-
-        With any of it no category is proven, because it is unknown whose the rows were, or what the processes died of.
-        """
-        words = [f"{self.missing} rows missing"] if self.missing else []
-        if self.restarts:
-            words.append(
-                f"{self.restarts} processes of the runner failed on no document in particular, the first: "
-                f"{self.restarted[:_SHOWN_WORDS]}"
-            )
-        return tuple(words)
-
-    def total(self, finding: Finding) -> int:
-        """Rows with `finding` in the run's own profile."""
-        return sum(row.counts[finding] for row in self.own())
-
-    @property
-    def answered(self) -> int:
-        """Rows for which the SDK itself gave an answer."""
-        return sum(row.rows - row.counts[Finding.NO_VERDICT] for row in self.own())
 
 
 def verify(spark: SparkSession, request: Request, out: str, *, listener: Listener = silent) -> Result:
@@ -199,7 +58,14 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     frame = _judged(spark, request).withColumn("run", lit(token))
     title = f"verifying {request.target.name}"
     where = store.at(_ANSWERS)
-    watched(spark, title, lambda: frame.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
+    begun = _opening(spark, request)
+    mode = "overwrite"
+    if begun is not None:
+        first = begun.withColumn("run", lit(token))
+        said_first = f"{title}, the opening"
+        watched(spark, said_first, lambda: first.write.mode("overwrite").partitionBy("kind").parquet(where), listener)
+        mode = "append"
+    watched(spark, title, lambda: frame.write.mode(mode).partitionBy("kind").parquet(where), listener)
     said = spark.read.schema(_WRITTEN_SCHEMA).parquet(where).filter("kind != 'mismatch'").collect()
     # Each task writes a row, so that no row at all means that they were removed.
     if not said or any(row["run"] != token for row in said):
@@ -211,6 +77,12 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
     cells, leaves, missing = _counted(blocks, request.source.count)
     rows = table(cells)
     _same_rows(request.source, leaves, rows)
+    opened = _opened(request.opening, [row for row in said if row["kind"] == "opening"])
+    reached = Reached()
+    for row in said:
+        if row["kind"] == "reached":
+            reached.add(bytes(row["answer"]))
+    everything = rows if opened is None else summed(rows, opened.rows)
     result = Result(
         target=request.target,
         profile=request.profile,
@@ -218,14 +90,16 @@ def verify(spark: SparkSession, request: Request, out: str, *, listener: Listene
         seed=request.source.seed,
         count=request.source.count,
         root=root(leaves) if not missing and leaves is not None else None,
-        rows=rows,
+        generated=rows,
         missing=missing,
-        counterexamples=tuple(_counterexamples(request, rows, shortest)),
+        counterexamples=tuple(_counterexamples(request, everything, shortest)),
         mismatches=f"{where}/kind=mismatch",
         failure=failures[0]["reason"] if failures else None,
         seconds=time.monotonic() - began,
         restarts=sum(row["rows"] for row in restarted),
         restarted=restarted[0]["reason"] if restarted else "",
+        opened=opened,
+        reached=reached.table(),
     )
     _adds_up(result)
     return result
@@ -258,6 +132,31 @@ def _judged(spark: SparkSession, request: Request) -> DataFrame:
         return frame.mapInArrow(judge(), ANSWER_SCHEMA)
     work = split(spark, 0, block_count(source.count), request.partitions)
     return work.range(spark).mapInArrow(judge(seed=source.seed, units=work.units), ANSWER_SCHEMA)
+
+
+def _opening(spark: SparkSession, request: Request) -> DataFrame | None:
+    """The judged rows of the opening, None without one. A process of the runner for each core, and no more."""
+    opening = request.opening
+    if opening is None or not opening.slices:
+        return None
+    judge = Judge(request.target.command, request.profile, opening.count, request.kept, opening=opening)
+    partitions = min(opening.slices, request.partitions or spark.sparkContext.defaultParallelism)
+    return spark.range(0, opening.slices, 1, partitions).mapInArrow(judge, ANSWER_SCHEMA)
+
+
+def _opened(opening: Opening | None, pieces: Sequence[Any]) -> Opened | None:
+    """The counts of the opening, each slice once."""
+    if opening is None:
+        return None
+    numbers = [row["block"] for row in pieces]
+    if len(set(numbers)) < len(numbers):
+        raise OutputError("a slice of the opening was judged twice; the counts would be wrong. Run it again")
+    cells = np.zeros(CELLS, dtype=np.int64)
+    held = sum(unpacked(bytes(row["cells"]), cells) for row in pieces)
+    leaves = {row["block"]: bytes(row["leaf"]) for row in pieces}
+    whole = set(leaves) == set(range(opening.slices)) and held == opening.count
+    digest = root([leaves[number] for number in range(opening.slices)]) if whole else None
+    return Opened(opening.count, digest, table(cells), opening.count - held)
 
 
 def _counted(blocks: Sequence[Any], count: int) -> tuple[Any, list[bytes] | None, int]:
@@ -327,9 +226,9 @@ def _adds_up(result: Result) -> None:
     """Every row stands in every profile's table exactly once, or is missing. Raises KitFaultError."""
     for profile in Profile:
         shown = sum(row.rows for row in result.rows if row.profile is profile)
-        if shown + result.missing != result.count:
+        if shown + result.lost != result.asked:
             raise KitFaultError(
-                f"expected {result.count} rows in the table of {profile.value}, got {shown} and {result.missing} "
+                f"expected {result.asked} rows in the table of {profile.value}, got {shown} and {result.lost} "
                 "missing; this is a fault of the kit, please report it"
             )
 
@@ -358,6 +257,8 @@ def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[A
                 finding=found,
                 rows=counts[category][found],
                 index=row["index"],
+                name=row["name"],
+                clause=row["clause"] or clause_of(category, expected, answered),
                 document=document,
                 expected=expected,
                 answered=answered,

@@ -1,0 +1,256 @@
+"""A canonicaliser behind frames that is right, with bugs of size and position to switch on. It has no code of the kit.
+
+    python runner.py [BUG]
+
+It keeps its own stack and reads tokens with one expression, which is unusual and right. Without a bug it answers every
+document as it must; `depth-limit` is right, too: it refuses what nests deeper than 64 levels.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from itertools import pairwise
+from typing import Any, NoReturn
+
+BUG = sys.argv[1] if len(sys.argv) > 1 else ""
+TOKEN = re.compile(
+    r'[ \t\r\n]*(?:("[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*")'
+    r"|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![0-9.eE+-])|(true|false|null)\b|([\[\]{},:]))"
+)
+LOOSE_STRING = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*")', re.DOTALL)
+LOOSE_NUMBER = re.compile(r"[ \t\r\n]*(0[0-9]+)")
+SPACE = re.compile(r"[ \t\r\n]*")
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
+WRITTEN = {chr(code): f"\\u{code:04x}" for code in range(32)} | {
+    "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\",
+}  # fmt: skip
+TO_WRITE = re.compile(r'[\x00-\x1f"\\]')
+
+
+class RefusedError(Exception):
+    """The document is refused."""
+
+
+def refuse(why: str) -> NoReturn:
+    raise RefusedError(why)
+
+
+def decoded(document: bytes) -> str:
+    if BUG == "chunk-decode":
+        cut = [document[at : at + 65536] for at in range(0, len(document), 65536)]
+        return "".join(part.decode("utf-8", "replace" if len(cut) > 1 else "strict") for part in cut)
+    return document.decode("utf-8")
+
+
+def unescaped(text: str) -> str:
+    if BUG == "chunk-pair" and len(text) > 65536:
+        return unescaped_whole(text[:65536].rsplit("\\", 1)[0] if "\\" in text[65525:65536] else text[:65536], "\ufffd")
+    return unescaped_whole(text, None)
+
+
+def unescaped_whole(text: str, instead: str | None) -> str:
+    if "\\" in text:
+        text = ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else SHORT.get(found[2], found[2]), text)
+    if BUG == "last-surrogate" and text[-1:] and "\ud800" <= text[-1] <= "\udfff":
+        text = text[:-1] + "\ufffd"
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "strict" if instead is None else "replace")
+    except UnicodeDecodeError:
+        refuse("a lone surrogate")
+
+
+def number(text: str) -> float:
+    mantissa, mark, exponent = text.partition("e" if "e" in text else "E")
+    if BUG == "literal-100" and len(mantissa) > 100:
+        whole, _, fraction = mantissa.partition(".")
+        mantissa = whole if len(whole) >= 100 else f"{whole}.{fraction[: 100 - len(whole)]}"
+    if BUG == "literal-400" and "." in mantissa:
+        mantissa = mantissa[: max(400, mantissa.index(".") + 2)]
+    if BUG == "exponent-32" and mark:
+        exponent = str((int(exponent) + 2**31) % 2**32 - 2**31)
+    if BUG == "zero-exponent" and mark and int(exponent) > 308 and float(mantissa) == 0:
+        refuse("too large")
+    if not mark and "." not in mantissa:
+        value = int(mantissa) if len(mantissa) < 4000 else 0
+        if BUG == "wrap-64" and 2**63 <= abs(value) < 2**64:
+            return float((value + 2**63) % 2**64 - 2**63)
+        if BUG == "saturate-64" and 2**64 <= value < 10**22:
+            return float(2**64 - 1)
+        if BUG == "truncate-53" and 2**53 < abs(value) < 2**64:
+            low = abs(value) >> max(0, abs(value).bit_length() - 53) << max(0, abs(value).bit_length() - 53)
+            return float(low if value > 0 else -low)
+        if BUG == "edge-63" and value == 2**63:
+            return -float(2**63)
+    found = float(mantissa + ("e" + exponent if mark else ""))
+    if found in (float("inf"), float("-inf")):
+        refuse("too large")
+    return found
+
+
+def shown(value: float, text: str) -> str:
+    if value == 0:
+        return "-0" if BUG == "minus-zero-exponent" and text.startswith("-") and "e" in text.lower() else "0"
+    sign = "-" if value < 0 else ""
+    digits, _, power = repr(abs(value)).partition("e")
+    whole, _, fraction = digits.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    point = len(whole) + int(power or 0)
+    digits = whole + fraction
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    digits = stripped.rstrip("0")
+    if len(digits) <= point <= 21:
+        return sign + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{sign}{mantissa}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+
+
+def quoted(text: str) -> str:
+    if BUG == "string-65535":
+        text = text[:65535]
+    return f'"{TO_WRITE.sub(lambda found: WRITTEN[found[0]], text)}"'
+
+
+def ordered(members: list[tuple[str, str]], depth: int) -> list[tuple[str, str]]:
+    if BUG == "deep-order" and depth > 256:
+        return members
+    if BUG == "sort-5000" and len(members) > 5000:
+        return sorted(members)
+    if BUG == "sort-last-1000" and len(members) > 1000:
+        return [*sorted(members[:-1], key=lambda member: member[0].encode("utf-16-be")), members[-1]]
+    if BUG == "compare-255":
+        return sorted(members, key=lambda member: member[0].encode("utf-16-be")[:510])
+    return sorted(members, key=lambda member: member[0].encode("utf-16-be"))
+
+
+def twice(names: list[str], depth: int) -> bool:
+    if BUG == "deep-duplicate" and depth > 500:
+        return False
+    if BUG == "last-duplicate":
+        names = names[:-1]
+    if BUG == "duplicate-32":
+        names = names[:32]
+    if BUG == "duplicate-4096":
+        names = [name[:4096] for name in names]
+    if BUG == "duplicate-neighbours":
+        return any(one == other for one, other in pairwise(names))
+    return len(set(names)) < len(names)
+
+
+def token(text: str, at: int, count: int) -> tuple[re.Match[str] | None, str, str]:
+    """The next token, its kind and its text."""
+    found = TOKEN.match(text, at)
+    if found is None and BUG == "control-4096":
+        found = LOOSE_STRING.match(text, at)
+        if (
+            found is not None
+            and len(found[1]) > 4096
+            and not re.search(r"\\[^\"\\/bfnrtu]|\\u(?![0-9a-fA-F]{4})", found[1])
+        ):
+            return found, "string", found[1]
+        return None, "", ""
+    if found is None and BUG == "last-leading-zero" and count > 1000:
+        found = LOOSE_NUMBER.match(text, at)
+        return (found, "number", found[1].lstrip("0") or "0") if found is not None else (None, "", "")
+    if found is None:
+        return None, "", ""
+    kind = ("string", "number", "literal", "mark")[found.lastindex - 1] if found.lastindex else ""
+    return found, kind, found[found.lastindex or 0]
+
+
+def canonical(document: bytes) -> bytes:
+    if document.startswith(b"\xef\xbb\xbf"):
+        refuse("a byte order mark")
+    if BUG == "space-65535" and b" " * 65536 in document:
+        refuse("too much whitespace")
+    if BUG == "tail-65536":
+        document = document[:65536] if len(document) > 65536 and document[:65536].rstrip()[-1:] in b"]}" else document
+    text = decoded(document)
+    # A container: its bracket, what it holds, and the name that waits for its value. `expect` is what may come next.
+    stack: list[tuple[str, list[Any]]] = []
+    waiting: list[str] = []
+    expect, at, result = "value", 0, ""
+    while True:
+        found, kind, word = token(text, at, len(stack[-1][1]) if stack else 0)
+        if found is None:
+            refuse("no token")
+        at = found.end()
+        value: str | None = None
+        if kind == "mark":
+            if word in "[{" and expect in ("value", "first"):
+                stack.append((word, []))
+                if BUG == "stack-1000" and len(stack) > 1000:
+                    os._exit(139)
+                if BUG == "depth-limit" and len(stack) > 64:
+                    refuse("too deep")
+                expect = "first" if word == "[" else "first-name"
+                continue
+            if (
+                word in "]}"
+                and stack
+                and expect in ("first", "first-name", "after")
+                and stack[-1][0] + word in ("[]", "{}")
+            ):
+                bracket, held = stack.pop()
+                if bracket == "{":
+                    if twice([name for name, _ in held], len(stack) + 1):
+                        refuse("a name twice")
+                    members = dict(held) if BUG == "deep-duplicate" else held
+                    pairs = ordered(list(members.items()) if isinstance(members, dict) else members, len(stack) + 1)
+                    value = "{" + ",".join(f"{quoted(name)}:{one}" for name, one in pairs) + "}"
+                else:
+                    value = "[" + ",".join(held) + "]"
+            elif word == "," and stack and expect == "after":
+                expect = "value" if stack[-1][0] == "[" else "name"
+                continue
+            elif word == ":" and expect == "colon":
+                expect = "value"
+                continue
+            else:
+                refuse("out of place")
+        elif kind == "string" and expect in ("name", "first-name"):
+            waiting.append(unescaped(word[1:-1]))
+            expect = "colon"
+            continue
+        elif expect not in ("value", "first"):
+            refuse("out of place")
+        elif kind == "string":
+            value = quoted(unescaped(word[1:-1]))
+        elif kind == "number":
+            value = shown(number(word), word)
+        else:
+            value = word
+        if not stack:
+            result = value
+            break
+        if stack[-1][0] == "[":
+            stack[-1][1].append(value)
+        else:
+            stack[-1][1].append((waiting.pop(), value))
+        expect = "after"
+    if SPACE.match(text, at).end() != len(text):  # type: ignore[union-attr]
+        refuse("more than one value")
+    return result.encode()
+
+
+def main() -> None:
+    documents, answers = sys.stdin.buffer, sys.stdout.buffer
+    while length := documents.read(4):
+        document = documents.read(int.from_bytes(length, "big"))
+        try:
+            status, body = b"C", canonical(document)
+        except (RefusedError, UnicodeDecodeError) as error:
+            status, body = b"R", str(error).encode("utf-8", "replace")
+        answers.write(len(body).to_bytes(4, "big") + status + body)
+        answers.flush()
+
+
+main()

@@ -1,0 +1,77 @@
+"""The ladder: documents of growing size along each axis, sent before the generated rows.
+
+A limit of a program (a stack, a buffer, a fixed array, a type of integer) shows only beyond it, and a defect may be
+missed only in the first, the last or the only child of a large host. The ladder goes through these sizes and positions
+one by one, so that no draw decides whether they come up. What stands there comes from the seed: every rung is made
+alone from (seed, name). It is canonical by construction, as generated rows are, or has one documented defect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+
+from holdfast.vectors.jcs.construct.blocks import stock_of
+from holdfast.vectors.jcs.construct.dice import Dice, derive
+from holdfast.vectors.jcs.construct.reasons import Reason
+from holdfast.vectors.jcs.ladder import depth, every, literals, members, spaces, splits, texts
+from holdfast.vectors.jcs.ladder.pieces import Defective, Step, Tools
+from holdfast.vectors.taxonomy import Category
+
+# Sets the draws of the ladder apart from those of rows and stocks, whose numbers are small.
+_LADDER = 1785
+_STOCK = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A document of the ladder, and what is expected of it.
+
+    `canonical` is None when every profile refuses. `refused_by` is the sum of `Profile.bit` of the profiles that
+    refuse, and `reason` why, one of the reasons if there are several. A negative rung has a `twin` without its defect.
+    """
+
+    name: str
+    category: Category
+    clause: str
+    document: bytes
+    canonical: bytes | None
+    refused_by: int
+    reason: str | None
+    note: str
+    twin: bytes | None
+
+
+@cache
+def steps() -> Mapping[str, tuple[Step, int]]:
+    """Every rung by name, in order, with its number among those of its category. The same for every seed."""
+    modules = (depth, members, every, texts, splits, spaces, literals)
+    seen: Counter[Category] = Counter()
+    found: dict[str, tuple[Step, int]] = {}
+    for step in chain.from_iterable(module.steps() for module in modules):
+        assert step.name not in found, step.name
+        found[step.name] = step, seen[step.category]
+        seen[step.category] += 1
+    return found
+
+
+def rung(seed: int, name: str) -> Rung:
+    """The rung of this name, made alone. Raises KeyError for an unknown name, ValueError for a seed that is none."""
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"a seed is from 0 to 2^63 - 1, not {seed}")
+    step, turn = steps()[name]
+    key = derive(seed, _LADDER)
+    number = list(name.encode())
+    tools = Tools(Dice(derive(key, *number)), stock_of(seed, _STOCK), turn + key % 997)
+    made = step.make(tools)
+    if isinstance(made, Defective):
+        return Rung(
+            name, step.category, step.clause, made.document, None, made.reason.profiles, made.reason.value, made.note,
+            made.twin,
+        )  # fmt: skip
+    refused_by = sum({bit for reason in made.reasons for bit in [reason.profiles]})
+    reason = next((reason.value for reason in Reason if reason in made.reasons), None)
+    return Rung(name, step.category, step.clause, made.written, made.canonical, refused_by, reason, "", None)
