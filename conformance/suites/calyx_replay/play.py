@@ -263,8 +263,12 @@ class Play:
             self._session.reached(step.point)
         else:
             time.sleep(step.seconds)
-        self._session.kill(step.worker)
-        self._session.reopen(step.worker)
+        # A commit may be in the log and not yet in its index: which of the two counts is open until all have ended.
+        ended = (step.worker,) if held else tuple(range(WORKERS))
+        for worker in ended:
+            self._session.kill(worker)
+        for worker in ended:
+            self._session.reopen(worker)
         committed = step.point == "after_commit"
 
         def after(state: State) -> Iterator[State]:
