@@ -10,6 +10,7 @@ from holdfast.specs.errors import SpecError
 from holdfast.specs.faults import FaultWorkload
 from holdfast.specs.model import Case, Contract, Group, Inertness, Kind, Twin
 from holdfast.specs.schema import published_schema
+from holdfast.specs.sweeps import sweep_problems
 
 # With one fact an operation is there or not; only with two can it be there by half.
 _LEAST_FACTS = 2
@@ -50,6 +51,7 @@ def check_consistent(contract: Contract) -> None:
         problems += [f"fault {fault.id}: unknown clause {c}" for c in fault.clauses if c not in contract.clauses]
         if fault.workload not in contract.workloads:
             problems.append(f"fault {fault.id}: unknown workload {fault.workload}")
+    problems += sweep_problems(contract)
     for workload in contract.workloads.values():
         problems += [f"workload {workload.name}: {text}" for text in _workload_problems(contract, workload)]
     if problems:

@@ -12,6 +12,7 @@ from holdfast.specs.consistency import step_facts
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 from holdfast.specs.mutants import Mutants
+from holdfast.specs.sweeps import unswept
 
 
 def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -26,6 +27,7 @@ def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mappin
         *_mutants(contract, mutants),
         *_teeth(contract, mutants),
         *_suites(contract, suite_clauses),
+        *unswept(contract),
     ]
 
 

@@ -101,8 +101,10 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
         _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
     cases = {path.name: of_contract(path, "cases", name) for path in paths}
-    faults_path = folder / "faults.yaml"
-    faults = of_contract(faults_path, "faults", name) if with_cases and faults_path.exists() else None
+    faults, neighbours = (
+        of_contract(folder / f"{file}.yaml", file, name) if with_cases and (folder / f"{file}.yaml").exists() else None
+        for file in ("faults", "neighbours")
+    )
     contract = msgspec.convert(
         {
             **terms,
@@ -115,7 +117,10 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
             "workloads": {} if faults is None else _workloads(faults),
             "faults": [] if faults is None else [{**fault, "contract": name} for fault in faults["cases"]],
             "digest": strictjson.digest({"contract": terms, "methods": methods}),
-            "cases_digest": strictjson.digest([*cases.values(), *([] if faults is None else [faults])]),
+            "neighbours": None if neighbours is None else _neighbours(neighbours),
+            "cases_digest": strictjson.digest(
+                [*cases.values(), *(file for file in (neighbours, faults) if file is not None)]
+            ),
         },
         Contract,
         dec_hook=_validator,
@@ -203,6 +208,11 @@ def _cases(data: Mapping[str, Any], source: str) -> list[dict[str, Any]]:
 
 def _workloads(data: Mapping[str, Any]) -> dict[str, Any]:
     return _placed({name: {**load, "values": _values(data, load)} for name, load in data["workloads"].items()})
+
+
+def _neighbours(data: Mapping[str, Any]) -> dict[str, Any]:
+    sweeps = {name: {**sweep, "values": _values(data, sweep)} for name, sweep in data["sweeps"].items()}
+    return {"sweeps": _placed(sweeps), "unswept": data.get("unswept", {})}
 
 
 def _values(file: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:

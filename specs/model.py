@@ -31,6 +31,7 @@ from holdfast.specs.entry import (
     text,
 )
 from holdfast.specs.faults import FaultCase, FaultWorkload
+from holdfast.specs.neighbours import Neighbours
 from holdfast.specs.schema import Validator
 
 
@@ -362,9 +363,9 @@ class CaseFile(Entry, frozen=True):
 
 # Compared by identity: what was read once is one contract.
 class Contract(Terms, frozen=True, kw_only=True, eq=False):
-    """All of a contract's files: its terms, clauses, methods, scripted cases and faults.
+    """All of a contract's files: its terms, clauses, methods, scripted cases, near misses and faults.
 
-    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file and faults.yaml.
+    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file, neighbours.yaml and faults.yaml.
     """
 
     clauses: Mapping[str, Clause]
@@ -372,6 +373,7 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
     cases: tuple[Case, ...]
     workloads: Mapping[str, FaultWorkload]
     faults: tuple[FaultCase, ...]
+    neighbours: Neighbours | None
     digest: str
     cases_digest: str
 

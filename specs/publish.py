@@ -17,6 +17,7 @@ from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
 from holdfast.specs.model import CaseFile, ContractFile, MethodFile
 from holdfast.specs.mutants import Mutants
+from holdfast.specs.neighbours import NeighbourFile
 from holdfast.specs.schema import SCHEMAS, published_schema
 
 FILES: Mapping[str, type[Entry]] = {
@@ -24,6 +25,7 @@ FILES: Mapping[str, type[Entry]] = {
     "methods": MethodFile,
     "cases": CaseFile,
     "faults": FaultFile,
+    "neighbours": NeighbourFile,
     "planted": Mutants,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.cases.match import same
@@ -34,7 +35,21 @@ def judge_inert(
     `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
     it must show nothing again: a store that was gone and is there was made anew.
     """
+    return judge_all_inert(contract, method, [reason], before, after, at=at)
+
+
+def judge_all_inert(
+    contract: Contract,
+    method: Method,
+    reasons: Sequence[str],
+    before: Seen,
+    after: Seen | None,
+    *,
+    at: Mapping[str, int] = MappingProxyType({}),
+) -> Judgement | None:
+    """The same of several refusals in a row, with these reasons."""
     inertness = contract.inertness
+    reason = ", ".join(dict.fromkeys(reasons))
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE
@@ -53,13 +68,14 @@ def judge_inert(
         return None
     old = before[inertness.audit][inertness.audit_list]
     new = after[inertness.audit][inertness.audit_list]
-    due = contract.reasons[reason].audit_records if method.audited else 0
+    audited = [each for each in reasons for _ in range(contract.reasons[each].audit_records)] if method.audited else []
+    due = len(audited)
     if canonical(new[: len(old)]) != canonical(old) or len(new) - len(old) != due:
         detail = f"refused with {reason}: the audit must grow by {due}, it went from {len(old)} to {len(new)} records"
         return _leak(detail, f"{due} more, the others unchanged", at.get(inertness.audit))
     if inertness.audit_code is not None:
         codes = [record.get(inertness.audit_code) for record in new[len(old) :]]
-        if any(code != reason for code in codes):
+        if codes != audited:
             detail = f"refused with {reason}, and the audit says {', '.join(map(str, codes))}"
             return _leak(detail, f"records with the code {reason}", at.get(inertness.audit))
     return None

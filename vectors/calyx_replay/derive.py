@@ -13,9 +13,12 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from holdfast.vectors.instants import utc_instant
 
 PROTOCOL_VERSION = "calyx-mail/0.1"
 # RFC 8032 section 5.1: the prime of the field, and the order of the base point.
@@ -26,6 +29,10 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 # RFC 8785 section 3.2.2.2.
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Twice the window of the contract, in microseconds.
+_LEAST_RETENTION = 600_000_000
+# methods.yaml, $defs/msg_id.
+_MOST_OF_AN_ID = 256
 _SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2}:[0-9])([0-9])")
 
 
@@ -287,10 +294,88 @@ def _other(path: str, value: Any, at: str) -> str:
     return value + "x"
 
 
-def _checked(derivation: Callable[[Any], str]) -> Callable[[Any], str]:
+# The values of leaves (methods.yaml, x-leaf)
+
+
+def outer(text: str) -> str | None:
+    """An envelope as it travels; None for spare bits and half a byte, which the contract does not speak of.
+
+    Raises ValueError for other characters.
+    """
+    if re.fullmatch("[A-Za-z0-9_-]*", text) is None:
+        raise ValueError("no base64url without padding")
+    return text if len(text) % 4 != 1 and encoded(decoded(text)) == text else None
+
+
+def binary(text: str) -> str:
+    """Bytes in an envelope, in their one spelling. Raises ValueError for another."""
+    if outer(text) is None:
+        raise ValueError("spare bits, or half a byte")
+    return text
+
+
+def instant(text: str) -> str | None:
+    """A timestamp, character for character; None where the contract leaves open whether it is one."""
+    return None if utc_instant(text) is None else text
+
+
+def text(envelope: str) -> str:
+    """The JSON text of an envelope."""
+    return decoded(envelope).decode("utf-8")
+
+
+def part(asked: Mapping[str, str]) -> str:
+    """One member of an envelope: {envelope, part}."""
+    place, name = _place(_parts(asked["envelope"]), asked["part"])
+    found: str = place[name]
+    return found
+
+
+def document(text: str) -> str:
+    """A JSON text in its canonical form. Raises ValueError for another."""
+    if canonical(json.loads(text)) != text:
+        raise ValueError("not the RFC 8785 form")
+    return text
+
+
+def left(text: str) -> str | None:
+    """The same in a file; None with blanks around it, which a reader of files may take off."""
+    return None if text != text.strip() and document(text.strip()) else document(text)
+
+
+def listed(ids: list[Any]) -> str:
+    """The bytes of a list as version 0 left it."""
+    return encoded(json.dumps(ids).encode("utf-8"))
+
+
+def listed_id(text: str) -> str | None:
+    """An entry of that list; None where it is another spelling of an id, and for what may be too long to be one."""
+    if not isinstance(text, str):
+        raise ValueError("no text")
+    if not 0 < len(text) <= _MOST_OF_AN_ID:
+        return None
+    try:
+        return text if str(uuid.UUID(text.strip())) == text else None
+    except ValueError:
+        return text if text == text.strip() else None
+
+
+def retention(hours: Any) -> Mapping[str, str]:
+    """A retention in microseconds; of the class `short` below twice the window. Raises ValueError for no number."""
+    microseconds = Fraction(hours) * 3_600_000_000
+    named = {"class": "short"} if microseconds < _LEAST_RETENTION else {}
+    return {"form": str(microseconds), **named}
+
+
+def pruned(asked: Mapping[str, Any]) -> int:
+    """How many records of these ages in hours are older than the retention: {retention_hours, ages_hours}."""
+    return sum(Fraction(age) > Fraction(asked["retention_hours"]) for age in asked["ages_hours"])
+
+
+def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A missing member, or one of a wrong kind, is a ValueError as everywhere."""
 
-    def checked(value: Any) -> str:
+    def checked(value: Any) -> Any:
         try:
             return derivation(value)
         except (KeyError, TypeError, AttributeError) as error:
@@ -301,5 +386,25 @@ def _checked(derivation: Callable[[Any], str]) -> Callable[[Any], str]:
 
 DERIVATIONS = {
     function.__name__: _checked(function)
-    for function in (altered, envelope, malleated, msg_id, replay_key, sender_fp, sender_key, variant)
+    for function in (
+        altered,
+        binary,
+        document,
+        envelope,
+        instant,
+        left,
+        listed,
+        listed_id,
+        malleated,
+        msg_id,
+        outer,
+        part,
+        pruned,
+        replay_key,
+        retention,
+        sender_fp,
+        sender_key,
+        text,
+        variant,
+    )
 }

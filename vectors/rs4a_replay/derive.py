@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.specs import load_terms
+from holdfast.vectors.instants import utc_instant
 
 CONTRACT = "rs4a-replay"
 
@@ -74,6 +75,13 @@ def normal_target(target: str) -> str:
         head += "//" + _lower_outside_percent(authority)
     normal = head + _without_dot_segments(path).rstrip("/") + (query or "") + (fragment or "")
     return unicodedata.normalize("NFC", normal)
+
+
+def normal_hash(text: str) -> str:
+    """The normal form of a hash, in lower case. Raises ValueError for what is none."""
+    if re.fullmatch("[0-9a-fA-F]{64}", text) is None:
+        raise ValueError(f"{text!r} is not 64 hexadecimal digits")
+    return text.lower()
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -140,4 +148,10 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
-DERIVATIONS = {"logical_request_key": logical_request_key, "replay_key": replay_key}
+DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
+    "instant": utc_instant,
+    "logical_request_key": logical_request_key,
+    "normal_hash": normal_hash,
+    "normal_target": normal_target,
+    "replay_key": replay_key,
+}

@@ -51,9 +51,9 @@ def _page(contract: Contract) -> Iterator[str]:
     yield ""
     yield (
         "Arguments, results and data are JSON Schema (draft 2020-12), written as YAML. `$ref` names one of the shared "
-        "definitions [below](#shared-definitions). The name of a method is also the name of its capability: a method "
-        "that `hello` lists under `not_claimed` is answered with `unsupported` and that name. A method that is not on "
-        "this page is answered with `fault`."
+        "definitions [below](#shared-definitions), and `x-leaf` says for tests what kind of value stands there. The "
+        "name of a method is also the name of its capability: a method that `hello` lists under `not_claimed` is "
+        "answered with `unsupported` and that name. A method that is not on this page is answered with `fault`."
     )
     for group, (title, text) in _GROUPS.items():
         methods = [method for method in contract.methods.values() if method.group is group]

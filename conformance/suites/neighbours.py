@@ -1,0 +1,389 @@
+"""The sweep of near misses: one leaf of an operation's arguments is varied at a time, and everything else stays good.
+
+`neighbours.yaml` of a contract says which leaf, in which situation, and what is due (docs/neighbours.md);
+`vectors/neighbours` has the near misses. This module decides what a near miss is to the good value, asks, and judges:
+
+    malformed   it breaks the schema of its leaf, or has no normal form: refused, and inert
+    same        its normal form is that of the good value
+    other       its normal form is another
+    open        the contract does not say: every answer is right
+
+All near misses that are malformed are sent in a row beside one good value, which must be accepted at the end. Each of
+the others has values of its own, so that no near miss meets another one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.inertness import STORE, TREE, judge_all_inert
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.values import (
+    CaseError,
+    Scope,
+    at_path,
+    from_base64url,
+    is_missing,
+    names_in,
+    put_path,
+)
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench, listed
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Contract
+from holdfast.specs.leaves import ROOT, Leaf, Place, leaves
+from holdfast.specs.model import Kind
+from holdfast.specs.neighbours import Sessions, Sweep
+from holdfast.vectors.derive import derive
+from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
+
+_SAME, _OTHER, _MALFORMED, _OPEN = "same", "other", "malformed", "open"
+# So many characters of a value are shown; its exchange holds all of them.
+_SHOWN = 60
+# So many near misses share a session, which has a deadline.
+_IN_A_SESSION = 25
+
+
+def sweep(bench: Bench, clause: str) -> None:
+    """Run every sweep that proves this clause, then report the worst of what they found, and what else there is."""
+    declared = bench.contract.neighbours
+    found = [
+        each
+        for one in (() if declared is None else declared.proving(clause))
+        for varied in _varied(bench.contract, one)
+        for each in _Swept(bench, one, varied).run()
+    ]
+    if not found:
+        return
+    worst = min(found, key=lambda each: list(Verdict).index(each.verdict))
+    others = [each.text for each in found if each is not worst]
+    text = f"{clause}: {worst.text}{'; also ' + listed(others) if others else ''}"
+    bench.fail(worst.verdict.value, text, expected=worst.expected, received=worst.received, at=worst.n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Varied:
+    """What is varied together: the leaf, and where its value is put, or None where `$y` stands in the probe."""
+
+    name: str
+    place: Place
+    leaf: Leaf
+    path: str | None
+
+
+def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
+    if one.value is not None:
+        yield _Varied(one.name, Place(one.name, one.value, {}), one.value, None)
+        return
+    for name in one.leaves if one.original is None else one.leaves[:1]:
+        operation, _, path = name.partition(":")
+        place = places(contract, operation)[path]
+        assert place.leaf is not None, "check_consistent has seen to it"
+        yield _Varied(name, place, place.leaf, path if one.original is None else None)
+
+
+@cache
+def places(contract: Contract, operation: str) -> Mapping[str, Place]:
+    """The leaves of an operation's arguments by their paths."""
+    return {place.path: place for place in leaves(contract.methods[operation].args.schema)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The normal form of a value, the class that it has of itself, and whether it may be malformed as well."""
+
+    text: Any
+    named: str | None = None
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A finding."""
+
+    verdict: Verdict
+    text: str
+    expected: str
+    received: str
+    n: int | None
+
+
+class _Swept:
+    """One sweep of one leaf."""
+
+    def __init__(self, bench: Bench, one: Sweep, varied: _Varied) -> None:
+        self._bench, self._contract, self._sweep, self._varied = bench, bench.contract, one, varied
+        self._method = bench.contract.methods[one.probe["call"]]
+        self._alone = varied.place.validator()
+        self._found: list[_Found] = []
+        self._sources: Mapping[str, str] = {}
+        bound = {name for step in one.given for name in step.get("bind", {})}
+        # The good value may come from an answer of `given`; then nobody else can choose it.
+        self._chosen = bool(names_in(one.original) & bound)
+        self._storable = one.stored and "x" in names_in(list(one.given))
+        self._late = self._chosen or varied.path is not None
+
+    def run(self) -> list[_Found]:
+        """Send all near misses; what was found."""
+        with self._bench.session() as session:
+            names = self._in_a_row(session)
+        size = 1 if self._sweep.sessions is Sessions.EACH else _IN_A_SESSION
+        for first in range(0, len(names), size):
+            with self._bench.session() as session:
+                for name in names[first : first + size]:
+                    self._alone_in(session, name)
+        return self._found
+
+    # Values
+
+    def _scope(self, session: SuiteSession, label: str) -> Scope:
+        side = f"{self._sweep.name}/{self._varied.name}/{label}"
+        return replace(self._bench.scope, side=side, defined=self._sweep.values, now=session.now, opened=session.now)
+
+    def _original(self, scope: Scope) -> Any:
+        if self._varied.path is None:
+            return scope.resolve(self._sweep.original)
+        found = at_path(self._args(scope), "" if self._varied.path == ROOT else self._varied.path)
+        return None if is_missing(found) else found
+
+    def _args(self, scope: Scope) -> dict[str, Any]:
+        if self._varied.path == ROOT and "y" in scope.bound:
+            return dict(copy.deepcopy(scope.bound["y"]))
+        args: dict[str, Any] = scope.resolve(self._sweep.probe.get("args", {}))
+        if self._varied.path is not None and "y" in scope.bound:
+            put_path(args, self._varied.path, copy.deepcopy(scope.bound["y"]))
+        return args
+
+    def _all(self, original: Any) -> dict[str, Neighbour]:
+        """The near misses of this value that can be used here."""
+        return {name: near for name, near in neighbours(self._varied.leaf.kind, original).items() if self._usable(near)}
+
+    def _near(self, original: Any, name: str) -> Neighbour | None:
+        near = neighbour(self._varied.leaf.kind, original, name)
+        return near if near is not None and self._usable(near) else None
+
+    def _usable(self, near: Neighbour) -> bool:
+        """Whether the good value that stands beside the near miss can be had, and whether a call can carry it."""
+        if self._varied.path == ROOT and not isinstance(near.value, Mapping):
+            return False
+        return not (near.moved and (self._chosen or self._uncertain(near.base)))
+
+    def _form(self, value: Any) -> _Form | None:
+        """The normal form of a value; None where the contract leaves it open. Raises ValueError for what has none."""
+        if not self._alone.is_valid(value):
+            raise ValueError("it does not fit the schema of its leaf")
+        if self._varied.leaf.normal is None:
+            return _Form(value)
+        normal = derive(self._varied.leaf.normal, value)
+        if isinstance(normal, Mapping):
+            return _Form(normal["form"], normal.get("class"), bool(normal.get("doubtful")))
+        return None if normal is None else _Form(normal)
+
+    def _class(self, stored: Any, presented: Any) -> tuple[str, bool]:
+        """What `presented` is to `stored`, and whether it may be malformed as well."""
+        try:
+            mine = self._form(presented)
+        except ValueError:
+            return _MALFORMED, False
+        try:
+            its = self._form(stored)
+        except ValueError:
+            its = None
+        if mine is None or its is None:
+            return _OPEN, False
+        if mine.named is not None:
+            return mine.named, mine.doubtful
+        return (_SAME if mine.text == its.text else _OTHER), mine.doubtful
+
+    # Asking
+
+    def _in_a_row(self, session: SuiteSession) -> list[str]:
+        """Send what is malformed; the names of the others, those that are drawn if there are too many."""
+        scope = self._scope(session, "malformed")
+        if not self._late:
+            scope = _valued(scope, self._original(scope), self._original(scope))
+        given = self._given(session, scope, "the good value")
+        if given is None:
+            return []
+        original = self._original(given) if self._late else given.bound["x"]
+        near = self._all(original)
+        self._sources = {name: each.source for name, each in near.items()}
+        bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
+        if self._sweep.sessions is Sessions.EACH:
+            bad.clear()
+        before, reasons = self._observed(session), []
+        for name in self._drawn(bad):
+            answer = self._probed(session, _valued(given, original, near[name].value), near[name], {_MALFORMED})
+            reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
+        if bad and not self._found:
+            self._inert(session, before, reasons)
+        twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
+        self._probed(session, _valued(given, original, original), twin, {_SAME})
+        return self._drawn(near.keys() - bad)
+
+    def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
+        """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
+        if self._contract.inertness is None:
+            return
+        judged = judge_all_inert(self._contract, self._method, reasons, before, self._observed(session))
+        if judged is not None:
+            text = f"{self._varied.name}: {len(reasons)} malformed near misses in a row: {judged.detail}"
+            self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
+
+    def _drawn(self, names: Iterable[str]) -> list[str]:
+        """Those that are sent: all, or so many as the sweep says, by the seed."""
+        place = {
+            name: self._bench.scope.digits("near", f"{self._sweep.name}/{self._varied.name}/{name}", 16)
+            for name in names
+        }
+        return sorted(sorted(place, key=lambda name: place[name])[: self._sweep.most])
+
+    def _alone_in(self, session: SuiteSession, name: str) -> None:
+        """One near miss beside a good value, and where the caller chooses both, a good value beside the near miss."""
+        forward = self._scope(session, f"{name}/asked")
+        if self._late:
+            self._pair(session, forward, name)
+            return
+        near = self._near(self._original(forward), name)
+        if near is None:
+            return
+        self._pair(session, _valued(forward, near.base, near.value), name)
+        if self._storable and not self._uncertain(near.value):
+            back = self._scope(session, f"{name}/stored")
+            turned = self._near(self._original(back), name)
+            if turned is not None and not self._uncertain(turned.value):
+                self._pair(session, _valued(back, turned.value, turned.base), name)
+
+    def _uncertain(self, value: Any) -> bool:
+        try:
+            form = self._form(value)
+        except ValueError:
+            return True
+        return form is None or form.doubtful
+
+    def _pair(self, session: SuiteSession, scope: Scope, name: str) -> None:
+        given = self._given(session, scope, name)
+        if given is None:
+            return
+        if self._late:
+            found = self._near(self._original(given), name)
+            if found is None:
+                return
+            given = _valued(given, found.base, found.value)
+        stored, presented = given.bound["x"], given.bound["y"]
+        near = Neighbour(name, self._sources.get(name, ""), stored, presented, moved=False)
+        due, doubtful = self._class(stored, presented)
+        if due == _MALFORMED and self._sweep.sessions is Sessions.ONE:
+            return
+        before = self._observed(session) if due == _MALFORMED else {}
+        answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})
+        if due == _MALFORMED and answer is not None:
+            self._inert(session, before, [str(answer.reason)])
+        if answer is not None and answer.effect == "new" and self._sweep.again is not None:
+            self._asked(session, given, near, self._sweep.again, "asked again: ")
+
+    def _given(self, session: SuiteSession, scope: Scope, name: str) -> Scope | None:
+        """What stands before the probe; None, with a finding, where a good call was not accepted."""
+        for step in self._sweep.given:
+            if "provoke" in step:
+                session.provoke(step["provoke"], scope.resolve(step.get("args", {})))
+            elif "place" in step:
+                session.place(scope.resolve(step["place"]), from_base64url(scope.resolve(step["content"])))
+            elif "clock" in step:
+                session.clock(step["clock"])
+                scope = scope.at(session.now)
+            else:
+                answer = session.call(step["call"], scope.resolve(step.get("args", {})))
+                judged = self._judged(scope, step.get("expect", ex.ACCEPTED))
+                if judged is not None:
+                    stored, what = scope.bound.get("x"), f"{step['call']} with {name}"
+                    self._note(Neighbour(what, self._sources.get(name, ""), stored, stored, moved=False), judged)
+                    return None
+                for label, path in step.get("bind", {}).items():
+                    scope = scope.bind(label, at_path({"value": answer.value}, path))
+        return scope
+
+    def _probed(self, session: SuiteSession, scope: Scope, near: Neighbour, classes: set[str]) -> Answer | None:
+        """Ask, and judge by what the near miss may be; None, with a finding, where the answer is another."""
+        due = self._sweep.due
+        if _OPEN in classes:
+            expected: Mapping[str, Any] = due.get(_OPEN, {"any": [*_options(due.values()), {"outcome": "refused"}]})
+        else:
+            expected = {"any": _options(due[each] if each in due else due[_OTHER] for each in sorted(classes))}
+        return self._asked(session, scope, near, expected, "", classes)
+
+    def _asked(
+        self, session: SuiteSession, scope: Scope, near: Neighbour, expected: Mapping[str, Any], what: str,
+        classes: set[str] | frozenset[str] = frozenset(),
+    ) -> Answer | None:  # fmt: skip
+        try:
+            args = self._args(scope)
+        except (CaseError, UnicodeEncodeError):
+            # No bytes can be made of the near miss, so nothing could carry it. Of the good value there must be.
+            if near.value == near.base:
+                raise
+            return None
+        try:
+            answer = session.call(self._sweep.probe["call"], args)
+        except Finding:
+            said = self._bench.records[-1].answer or {}
+            if said.get("outcome") != "accepted" or any(each["outcome"] != "refused" for each in _options([expected])):
+                raise
+            # It came out as it went in, so the answer does not fit the contract either.
+            detail, due = "accepted, with an answer that does not fit the contract", ex.describe(expected)
+            n = self._bench.records[-1].n
+            self._note(near, Judgement(Verdict.FAIL_OPEN, detail=detail, expected=due, received="accepted", n=n))
+            return None
+        scope = scope.bind("asked", args)
+        judged = self._judged(scope, expected)
+        if judged is None:
+            return answer
+        other = {_SAME: _OTHER, _OTHER: _SAME}.get(next(iter(classes), ""), "")
+        if len(classes) == 1 and other in self._sweep.due and self._judged(scope, self._sweep.due[other]) is None:
+            taken = "taken for the same" if other == _SAME else "taken apart"
+            verdict = Verdict.FAIL_OPEN if other == _SAME else Verdict.OVER_REFUSAL
+            judged = replace(judged, detail=taken, verdict=min(judged.verdict, verdict, key=list(Verdict).index))
+        self._note(near, replace(judged, detail=f"{what}{judged.detail}"))
+        return None
+
+    def _judged(self, scope: Scope, expected: Mapping[str, Any]) -> Judgement | None:
+        """The judgement of the last answer."""
+        return ex.judge_answer(self._bench.records[-1], expected, scope, step={}, kind=Kind.REFUSAL)
+
+    def _note(self, near: Neighbour, judged: Judgement | None) -> None:
+        if judged is None:
+            return
+        beside = "" if near.base == near.value else f" beside {_shown(near.base)}"
+        source = f" ({near.source})" if near.source else ""
+        text = f"{self._varied.name}: {near.name}, {_shown(near.value)}{beside}{source}: {judged.detail}"
+        self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
+
+    def _observed(self, session: SuiteSession) -> dict[str, Any]:
+        """What a refusal must leave alone."""
+        inertness = self._contract.inertness
+        if inertness is None:
+            return {}
+        tree = {} if inertness.tree is None else {TREE: session.tree(inertness.tree)}
+        if inertness.observe is None:
+            return {STORE: session.inspect()["rows"], **tree}
+        audit = {inertness.audit: session.observe(inertness.audit)} if inertness.audit is not None else {}
+        return {inertness.observe: session.observe(inertness.observe), **audit, **tree}
+
+
+def _valued(scope: Scope, stored: Any, presented: Any) -> Scope:
+    return scope.bind("x", stored).bind("y", presented)
+
+
+def _options(expected: Any) -> list[Mapping[str, Any]]:
+    return [option for each in expected for option in ex.alternatives(each)]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"

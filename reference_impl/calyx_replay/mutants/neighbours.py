@@ -1,0 +1,118 @@
+"""Bugs in which a near miss passes for a value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import Migration
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.timing import Window
+from holdfast.reference_impl.planting import Change, part
+
+
+class FirstPageHashed(Codec):
+    def replay_key(self, envelope: Envelope) -> str:
+        # The end of the ciphertext is beyond the page, and so is all behind it.
+        return hashlib.sha256(envelope.canonical[:4096]).hexdigest()
+
+
+class LineBreaksInBase64(Mailbox):
+    def read_args(self, args: Any) -> bytes:
+        text = args.get("envelope") if isinstance(args, Mapping) else None
+        if not isinstance(text, str):
+            return super().read_args(args)
+        return super().read_args({**args, "envelope": "".join(text.split("\n"))})
+
+
+class NamesWithoutCase(Mailbox):
+    def read_args(self, args: Any) -> bytes:
+        return super().read_args(
+            {name.lower(): part for name, part in args.items()} if isinstance(args, dict) else args
+        )
+
+
+class MemberTwiceInHeader(Codec):
+    def parse(self, raw: bytes) -> Mapping[str, Any]:
+        try:
+            header = re.search(rb'"header":(\{[^{}]*\})', raw)
+            if header is None:
+                return super().parse(raw)
+            once = json.dumps(json.loads(header[1]), ensure_ascii=False, separators=(",", ":")).encode()
+        except ValueError as error:
+            raise EnvelopeError(str(error)) from error
+        return super().parse(raw.replace(header[1], once))
+
+    def check_spelling(self, raw: bytes, whole: bytes) -> None:
+        super().check_spelling(whole if b'"header":{' in raw else raw, whole)
+
+
+class MsgIdOfAnyCase(Codec):
+    def check_header(self, header: Mapping[str, Any]) -> None:
+        super().check_header({name: text.lower() if name == "msg_id" and isinstance(text, str) else text
+                              for name, text in header.items()})  # fmt: skip
+
+
+class RecipientOfAnyLetters(Codec):
+    def check_header(self, header: Mapping[str, Any]) -> None:
+        recipient = header.get("recipient_fp")
+        if isinstance(recipient, str) and len(recipient) == 64:
+            header = {**header, "recipient_fp": "0" * 64}
+        super().check_header(header)
+
+
+class HourTwentyFour(Window):
+    def read(self, text: str) -> datetime:
+        if "T24:00:00" in text:
+            return super().read(text.replace("T24:", "T00:")) + timedelta(days=1)
+        # time.Parse of Go read one digit for years.
+        return super().read(re.sub("T([0-9]):", r"T0\1:", text))
+
+
+class RetentionInWholeHours(Pruning):
+    def retention(self, args: Any) -> timedelta:
+        return timedelta(hours=super().retention(args) // timedelta(hours=1))
+
+
+class RetentionAsText(Pruning):
+    def retention(self, args: Any) -> timedelta:
+        try:
+            return super().retention({"retention_hours": float(args["retention_hours"])})
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return super().retention(args)
+
+
+class BlockedByLike(Store):
+    def blocked_until(self, connection: sqlite3.Connection, msg_id: str) -> str | None:
+        statement = 'SELECT "until" FROM blocked_msg_id WHERE ? LIKE msg_id'
+        found = connection.execute(statement, (msg_id,)).fetchone()
+        return None if found is None else str(found[0])
+
+
+class MarkBeforeLeftEnvelope(Migration):
+    def find(self, msg_id: str) -> bytes | None:
+        raw = super().find(msg_id)
+        return None if raw is None else raw.removeprefix(b"\xef\xbb\xbf")
+
+
+BUGS: Mapping[str, Change] = {
+    "first-page-hashed": part(codec=FirstPageHashed),
+    "line-breaks-in-base64": part(mailbox=LineBreaksInBase64),
+    "names-without-case": part(mailbox=NamesWithoutCase),
+    "member-twice-in-header": part(codec=MemberTwiceInHeader),
+    "msg-id-of-any-case": part(codec=MsgIdOfAnyCase),
+    "recipient-of-any-letters": part(codec=RecipientOfAnyLetters),
+    "hour-twenty-four": part(window=HourTwentyFour),
+    "retention-in-whole-hours": part(pruning=RetentionInWholeHours),
+    "retention-as-text": part(pruning=RetentionAsText),
+    "blocked-by-like": part(store=BlockedByLike),
+    "mark-before-left-envelope": part(migration=MarkBeforeLeftEnvelope),
+}
