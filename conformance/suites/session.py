@@ -204,9 +204,9 @@ class SuiteSession:
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to})
 
-    def insert(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Put a row into the store itself: {inserted, error}. What fails without a constraint ends the test."""
-        return self._tried(INSERT, table, (row,), {})
+    def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
+        return self._tried(INSERT, table, rows, {})
 
     def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
         """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""

@@ -1,144 +1,278 @@
-"""Histories of a mailbox, and the small model that each is held against."""
+"""What generated histories of a mailbox are made of: chapters, each about one thing that goes wrong, in any order.
+
+A deck deals the chapters, so that each comes up in every run. Within a chapter the dice decide who does it, when to the
+microsecond, and where it is interrupted. A step names an envelope by its age: 0 is the last that was made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
 
-from hypothesis import strategies as st
-
-from holdfast.conformance.cases.values import shift
-from holdfast.conformance.session import Answer
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.session import SuiteSession
-from holdfast.vectors.derive import derive
-
-_WINDOW = timedelta(seconds=300)
+# As many as every adapter allows.
+WORKERS = 2
+_DAY, _HOUR = 86400.0, 3600.0
+# The places of a transaction, and those that the operations without an envelope are sure to reach.
+_POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
+_NEAR_COMMIT = "before_commit"
+# The shortest retention, 600 s, and how near to an age a retention comes: fractions of a second, so that whole seconds
+# are wrong. A number of hours says a time to a few microseconds.
+_SHORTEST_H = 600 / 3600
+_DELTAS = (0.9, 0.3, 0.001, 0.00005)
+# Within the window and beyond it, by a microsecond and by an hour.
+_SKEWS = (0, 0, 0, 12.5, -290.25, 300, -300, 300.000001, -300.000001, 3600, -3600)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done: `which` envelope of those sent, `seconds` of time, by which `worker`."""
+    """One step: `what` is done by a worker, with an envelope, over a time in seconds.
+
+    `point` is where it is interrupted, `lists` what version 0 left: envelopes that came, others, and ids alone.
+    """
 
     what: str
+    worker: int = 0
     which: int = 0
     seconds: float = 0
-    worker: int = 0
+    point: str = ""
+    lists: tuple[int, int, int] = (0, 0, 0)
+
+    def __str__(self) -> str:
+        if self.what in ("clock", "leap"):
+            return f"{self.what} {self.seconds:+f} s" if self.seconds else self.what
+        words = [self.what]
+        words += [f"number {self.which}"] if self.which else []
+        words += [f"of {self.seconds:+f} s"] if self.seconds else []
+        words += ["of {} that came, {} others, {} ids alone".format(*self.lists)] if any(self.lists) else []
+        words += [f"interrupted at {self.point}"] if self.point else []
+        return " ".join((*words, f"by worker {self.worker}"))
 
 
-_WORKERS = st.integers(0, 1)
-# Around the edge of the window (300 s), where an off-by-one shows.
-_SKEWS = st.sampled_from([0, 0, 0, 0, 300, -300, 300.000001, -300.000001, 4000])
-STEPS = st.one_of(
-    st.builds(Step, st.just("send"), seconds=_SKEWS, worker=_WORKERS),
-    st.builds(Step, st.just("send"), seconds=_SKEWS, worker=_WORKERS),
-    st.builds(Step, st.just("again"), which=st.integers(0, 9), worker=_WORKERS),
-    st.builds(Step, st.just("again"), which=st.integers(0, 9), worker=_WORKERS),
-    st.builds(Step, st.just("clock"), seconds=st.sampled_from([1, 299, 601, 23 * 3600, 25 * 3600])),
-    st.builds(Step, st.just("prune"), seconds=st.sampled_from([600, 3600, 24 * 3600]), worker=_WORKERS),
-    st.builds(Step, st.just("restart")),
-)
-# Every history begins with an envelope and its replay by another process.
-OPENING = (Step("send"), Step("again", worker=1), Step("send", seconds=300, worker=1))
+# What two workers do at once: each with its own call.
+RACES = ("of copies", "of others", "with a prune", "with a migration", "of prunes", "of migrations")
+
+Chapter = Callable[[Random], Sequence[Step]]
 
 
-@dataclass(slots=True)
-class _Sent:
-    """An envelope: its bytes, its timestamp, and when it first arrived if it was delivered."""
-
-    data: str
-    at: datetime
-    delivered: bool = False
+def _worker(dice: Random) -> int:
+    return dice.randrange(WORKERS)
 
 
-@dataclass(slots=True)
-class _Model:
-    """What the mailbox has to have: when each key that is still recorded arrived, and what was delivered."""
-
-    seen: dict[str, datetime] = field(default_factory=dict)
-    delivered: list[str] = field(default_factory=list)
+def _fraction(dice: Random, least: float, most: float) -> float:
+    """Seconds with microseconds."""
+    return round(dice.uniform(least, most), 6)
 
 
-class Play:
-    """Plays a history against a session and the model side by side."""
+def _others(dice: Random, which: int = 0) -> list[Step]:
+    """Each worker is given an envelope again."""
+    return [Step("again", worker, which) for worker in dice.sample(range(WORKERS), WORKERS)]
 
-    def __init__(self, bench: Bench, session: SuiteSession, make: Callable[[str, str], str]) -> None:
-        self.bench, self.session, self._make = bench, session, make
-        self.model = _Model()
-        self.sent: list[_Sent] = []
-        self.told: list[str] = []
 
-    def step(self, step: Step) -> None:
-        """Do it, and hold the answer against the model."""
-        actions: dict[str, Callable[[Step], None]] = {
-            "send": self._send,
-            "again": self._again,
-            "clock": lambda one: self.session.clock(f"+{one.seconds:g}s"),
-            "prune": self._prune,
-            "restart": lambda _: self.session.restart(),
-        }
-        self.told.append(f"{step.what} {step.which} {step.seconds:g} by {step.worker}")
-        actions[step.what](step)
+# Receiving
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromisoformat(self.session.now)
 
-    def _send(self, step: Step) -> None:
-        sign = "-" if step.seconds < 0 else "+"
-        at = shift(self.session.now, f"{sign}{abs(step.seconds):.6f}s")
-        self.sent.append(_Sent(self._make(f"m{len(self.sent)}", at), datetime.fromisoformat(at)))
-        self._accept(self.sent[-1], step.worker)
+def _copies(dice: Random) -> list[Step]:
+    one = [Step("send", _worker(dice), seconds=dice.choice(_SKEWS)), *_others(dice)]
+    return [*one, Step("same id", _worker(dice)), Step("again", _worker(dice), 1), Step("restart", _worker(dice)), *one]
 
-    def _again(self, step: Step) -> None:
-        self._accept(self.sent[step.which % len(self.sent)], step.worker)
 
-    def _accept(self, sent: _Sent, worker: int) -> None:
-        answer = self.session.call("accept", {"envelope": sent.data}, worker)
-        if abs(sent.at - self._now) > _WINDOW:
-            due = "TIMESTAMP_OUT_OF_WINDOW"
-        elif sent.delivered:
-            due = "REPLAY_DUPLICATE"
-        else:
-            due = "accepted"
-        got = answer.reason or answer.outcome
-        if got != due:
-            opened = answer.outcome == "accepted"
-            verdict = "fail_open" if opened else "over_refusal" if due == "accepted" else "wrong_reason"
-            self._differs(due, got, verdict)
-        if due == "accepted":
-            sent.delivered = True
-            key = derive("calyx.replay_key", sent.data)
-            self.model.seen[key] = self._now
-            self.model.delivered.append(key)
+def _too_early(dice: Random) -> list[Step]:
+    """Refused by its timestamp first, and due later."""
+    early = _fraction(dice, 301, 5000)
+    steps = [Step("send", _worker(dice), seconds=early), *_others(dice)[:2]]
+    return [*steps, Step("clock", seconds=early - dice.choice((300, 0, -300))), *_others(dice)]
 
-    def _prune(self, step: Step) -> None:
-        answer: Answer = self.session.call("prune", {"retention_hours": step.seconds / 3600}, step.worker)
-        if answer.outcome != "accepted":
-            self._differs("accepted", f"{answer.outcome} {answer.reason}", "over_refusal")
-        cutoff = self._now - timedelta(seconds=step.seconds)
-        self.model.seen = {key: at for key, at in self.model.seen.items() if at >= cutoff}
 
-    def compare(self) -> None:
-        """What is recorded is what the model has, but for what an automatic prune may have removed."""
-        rows = {row["replay_key"]: row["seen_at"] for row in self.session.observe("state")["replay_state"]}
-        day_ago = self._now - timedelta(hours=24)
-        for key, at in self.model.seen.items():
-            if key not in rows and at >= day_ago:
-                self._differs(f"the row of {key}, seen at {at.isoformat()}", "no such row", "lost_durability")
-            if key in rows and datetime.fromisoformat(rows[key]) != at:
-                self._differs(f"seen_at {at.isoformat()}", rows[key], "state_leak")
-        for key in rows:
-            if key not in self.model.seen:
-                self._differs("no row that was pruned or never delivered", key, "state_leak")
-        delivered = [each["replay_key"] for each in self.session.observe("deliveries")["delivered"]]
-        if sorted(delivered) != sorted(self.model.delivered):
-            more = len(delivered) > len(self.model.delivered)
-            self._differs(
-                f"{len(self.model.delivered)} deliveries", f"{delivered!r}", "fail_open" if more else "lost_durability"
-            )
+def _from_ahead(dice: Random) -> list[Step]:
+    """As long in the window as the shortest retention."""
+    later = dice.choice((600, 599.999999, 599.5, 600.000001))
+    steps = [Step("send", _worker(dice), seconds=300), Step("clock", seconds=later)]
+    return [*steps, Step("prune", _worker(dice), seconds=600), *_others(dice)]
 
-    def _differs(self, expected: str, received: str, verdict: str) -> None:
-        history = "; ".join(self.told)
-        self.bench.fail(verdict, f"the history [{history}] left the contract", expected=expected, received=received)
+
+def _days(dice: Random) -> list[Step]:
+    """Traffic of days, and a retry after two of them."""
+    steps = []
+    for _ in range(dice.randrange(5, 9)):
+        steps += [Step("send", _worker(dice)), Step("clock", seconds=_fraction(dice, 5 * _HOUR, 11 * _HOUR))]
+    return [
+        *steps,
+        *(Step("again", _worker(dice), which) for which in range(4)),
+        Step("send"),
+        Step("send"),
+        Step("look"),
+    ]
+
+
+def _rivals(dice: Random) -> list[Step]:
+    kinds = [f"race {kind}" for kind in RACES]
+    steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
+    return [*steps, *(Step(kind, which=dice.randrange(2)) for kind in dice.sample(kinds, 4)), *_others(dice)]
+
+
+# Pruning
+
+
+def _at_the_cutoff(dice: Random) -> list[Step]:
+    """A retention that is a little longer than the age of a record, and then a little shorter."""
+    steps = []
+    for _ in range(3):
+        steps += [Step("send", _worker(dice)), Step("clock", seconds=_fraction(dice, 0.000001, 3))]
+    steps.append(Step("clock", seconds=_fraction(dice, 700, 90_000)))
+    which, deltas = dice.randrange(3), (*dice.sample(_DELTAS, 2), -dice.choice(_DELTAS))
+    return [*steps, *(Step("prune near", _worker(dice), which, delta) for delta in deltas), *_others(dice, which)]
+
+
+def _usual_retention(dice: Random) -> list[Step]:
+    steps = [Step("send", _worker(dice)), Step("clock", seconds=_fraction(dice, 0.1, 0.9)), Step("send", _worker(dice))]
+    steps += [Step("clock", seconds=_DAY + dice.choice((-0.5, -0.000001, 0, 0.000001)))]
+    return [*steps, Step("prune", _worker(dice)), Step("look"), Step("prune", _worker(dice))]
+
+
+def _clock_back_before_prune(dice: Random) -> list[Step]:
+    """Between a receipt and a prune by another process the clock goes back, by less than a second and by days."""
+    steps = []
+    for back in (_fraction(dice, 0.000001, 1), _fraction(dice, 1.1 * _DAY, 3 * _DAY)):
+        receiver = _worker(dice)
+        pruned = Step("prune", (receiver + 1) % WORKERS, seconds=dice.choice((0, 600, 600.25, 7200)))
+        steps += [Step("send", receiver), Step("clock", seconds=-back), pruned, Step("send", receiver)]
+        steps += [Step("clock", seconds=back), Step("again", _worker(dice), 1), Step("look")]
+    return steps
+
+
+def _lower_cutoff(dice: Random) -> list[Step]:
+    """Two prunes, the second with a lower cutoff, and the clock back between them."""
+    ahead = _fraction(dice, 2 * _HOUR, 5 * _HOUR)
+    steps = [Step("send", _worker(dice)), Step("send", _worker(dice), seconds=299.5), Step("clock", seconds=ahead)]
+    steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 600, 1800))]
+    steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 20_000, 80_000))]
+    if dice.randrange(2):
+        steps.append(Step("kill", _worker(dice)))
+    steps += [Step("clock", seconds=-_fraction(dice, 1801, ahead)), *_others(dice, 1), Step("send", _worker(dice))]
+    return [*steps, Step("clock", seconds=ahead), Step("send", _worker(dice)), *_others(dice)]
+
+
+def _too_short(dice: Random) -> list[Step]:
+    short = [
+        Step("prune", _worker(dice), seconds=each) for each in dice.sample((-1, -_DAY, 1e-9, 599.99, 300, 598.5), 3)
+    ]
+    return [Step("send"), Step("clock", seconds=_fraction(dice, 1, 5000)), *short, Step("look"), *_others(dice)]
+
+
+# Migrating
+
+
+def _migration(dice: Random) -> list[Step]:
+    one = [Step("leave", lists=(dice.randrange(3), dice.randrange(1, 3), dice.randrange(1, 3)))]
+    again = [Step("migrate", _worker(dice)), Step("look"), *(Step("again", _worker(dice), which) for which in range(4))]
+    later = Step("clock", seconds=dice.choice((0.5, 600, 600.000001, 601, 90_000)))
+    blocked = [Step("same id", _worker(dice), 0), Step("same id", _worker(dice), 2)]
+    return [Step("send"), Step("send"), *one, *again, *blocked, Step("restart", _worker(dice)), later, *blocked, *again]
+
+
+def _nothing_to_migrate(dice: Random) -> list[Step]:
+    unsound = Step("leave unsound", which=dice.randrange(3), lists=(1, 1, 1))
+    return [Step("migrate", _worker(dice)), Step("send"), unsound, Step("migrate", _worker(dice)), Step("look")]
+
+
+# Interrupted
+
+
+def _aborted(dice: Random) -> list[Step]:
+    steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
+    for what in dice.sample(("send", "prune", "migrate"), 3):
+        worker = _worker(dice)
+        retry = Step("again", worker) if what == "send" else Step(what, worker, seconds=600)
+        steps += [Step(what, worker, seconds=600 * (what == "prune"), point=dice.choice(_POINTS)), retry, Step("look")]
+    return [*steps, *_others(dice)]
+
+
+def _killed(dice: Random) -> list[Step]:
+    steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
+    what = dice.choice(("send", "prune", "migrate"))
+    if what == "send" and dice.randrange(3):
+        steps.append(Step("kill send", _worker(dice), point=dice.choice(_POINTS)))
+    else:
+        steps.append(_kill(dice, what, within=0.01))
+    return [*steps, *_others(dice), Step(what, _worker(dice), seconds=600 * (what == "prune")), Step("look")]
+
+
+# Operators
+
+
+def _operator(dice: Random) -> list[Step]:
+    """The command line changes what running workers must see."""
+    steps = [Step("leap"), Step("send", _worker(dice)), Step("leave", lists=(1, 2, 1))]
+    steps += [Step("command migrate", _worker(dice)), *(Step("again", _worker(dice), which) for which in range(4))]
+    steps += [Step("insert", which=2), Step("send", _worker(dice))]
+    steps += [Step("clock", seconds=_fraction(dice, 0.9 * _DAY, 1.1 * _DAY)), Step("send", _worker(dice))]
+    return [*steps, Step("command prune", _worker(dice)), *_others(dice), Step("command inspect"), Step("look")]
+
+
+def _without_store(dice: Random) -> list[Step]:
+    """The store is gone for a while, and comes back."""
+    command = dice.choice(("prune", "migrate", "inspect"))
+    return [Step("send"), Step("leave", lists=(1, 1, 1)), Step(f"gone {command}", _worker(dice)), *_others(dice)]
+
+
+CHAPTERS: Mapping[str, Chapter] = {
+    "copies": _copies,
+    "too early": _too_early,
+    "from ahead": _from_ahead,
+    "days": _days,
+    "rivals": _rivals,
+    "at the cutoff": _at_the_cutoff,
+    "at the cutoff again": _at_the_cutoff,
+    "usual retention": _usual_retention,
+    "clock back": _clock_back_before_prune,
+    "lower cutoff": _lower_cutoff,
+    "too short": _too_short,
+    "migration": _migration,
+    "nothing to migrate": _nothing_to_migrate,
+    "aborted": _aborted,
+    "aborted again": _aborted,
+    "killed": _killed,
+    "operator": _operator,
+    "without store": _without_store,
+}
+# Those in which the clock goes back behind a cutoff.
+BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cutoff")
+
+
+def volume(dice: Random) -> list[Step]:
+    """A list of more than a thousand ids, and more than a thousand records: each interrupted, and then done."""
+    steps = [Step("send", _worker(dice)), Step("leave", lists=(0, dice.randrange(201, 260), dice.randrange(801, 900)))]
+    steps += [Step("migrate", _worker(dice), point=_NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
+    steps += [Step("migrate", _worker(dice), point=dice.choice(("after_insert", "after_commit")))]
+    steps += [Step("migrate", _worker(dice)), Step("insert", which=dice.randrange(1001, 1200), seconds=600)]
+    steps += [Step("clock", seconds=_fraction(dice, 700, _DAY / 2)), Step("send", _worker(dice))]
+    steps += [Step("prune", _worker(dice), seconds=650, point=_NEAR_COMMIT), _kill(dice, "prune", within=0.02)]
+    steps += [Step("prune", _worker(dice), seconds=650, point=dice.choice(("after_insert", "after_commit")))]
+    return [*steps, Step("prune", _worker(dice), seconds=650), *_others(dice), Step("look")]
+
+
+def _kill(dice: Random, what: str, *, within: float) -> Step:
+    """A kill near the commit, or so many seconds after the call."""
+    if dice.randrange(2):
+        return Step(f"kill {what}", _worker(dice), point=_NEAR_COMMIT)
+    return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))
+
+
+class Deck:
+    """Deals chapters so that each comes up as often as any other; `together` make a history."""
+
+    def __init__(self, names: Sequence[str], together: int) -> None:
+        self._names, self._together = names, together
+        self._left: list[str] = []
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        steps: list[Step] = []
+        for _ in range(self._together):
+            if not self._left:
+                self._left = dice.sample(self._names, len(self._names))
+            steps += CHAPTERS[self._left.pop()](dice)
+            # An old envelope once more: what was decided holds whatever came between.
+            steps.append(Step("again", _worker(dice), dice.randrange(9)))
+        return steps

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +16,10 @@ from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.history import OPENING, STEPS, Play, Step
-from holdfast.conformance.suites.histories import DRAWN
+from holdfast.conformance.suites.calyx_replay.history import BACK, CHAPTERS, Deck, volume
+from holdfast.conformance.suites.calyx_replay.model import Terms
+from holdfast.conformance.suites.calyx_replay.play import Play, playing
+from holdfast.conformance.suites.histories import DRAWN, hold
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -285,18 +289,38 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 
 # Any history
 
+_HISTORIES = 8
+_BACKWARDS = 3
 
-@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", drawn=True)
+
+def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractContextManager[Play]]:
+    """Begins histories. `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12."""
+    values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
+    terms = Terms(
+        window=timedelta(seconds=int(values["window_seconds"] or 0)),
+        retention=timedelta(hours=int(values["retention_hours"] or 0)),
+        least=timedelta(seconds=int(values["least_retention_seconds"] or 0)),
+        interval=timedelta(seconds=int(values["prune_interval_seconds"] or 0)),
+        remembers=remembers,
+    )
+    return lambda: playing(bench, terms)
+
+
+@clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-MIG-4", "CALYX-HARD-6", whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
-    """Envelopes, replays, skewed clocks, prunes, restarts and a second process, in any order."""
+    """All operations by two processes and the command line, days, restarts, kills and failures, in any order."""
+    deck = Deck(tuple(CHAPTERS), together=5)
+    hold(bench, count=_HISTORIES, draw=deck.draw, begin=_playing(bench))
 
-    @settings(DRAWN, max_examples=8)
-    @given(st.lists(STEPS, min_size=8, max_size=20))
-    def run(history: list[Step]) -> None:
-        with bench.session(workers=2) as session:
-            play = Play(bench, session, lambda label, at: envelope(session, label, at=at))
-            for step in (*OPENING, *history):
-                play.step(step)
-            play.compare()
 
-    run()
+@clause("CALYX-ALG-12", whole=True)
+def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
+    """What a prune removed stays refused, whichever process pruned, and whatever prune came last."""
+    deck = Deck(BACK, together=3)
+    hold(bench, count=_BACKWARDS, draw=deck.draw, begin=_playing(bench, remembers=True))
+
+
+@clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", whole=True)
+def test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all(bench: Bench) -> None:
+    """Failures and kills among them."""
+    hold(bench, count=1, draw=volume, begin=_playing(bench))

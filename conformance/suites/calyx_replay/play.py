@@ -1,0 +1,389 @@
+"""Plays the steps of a history against a session, and holds each answer and each inspection against the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from random import Random
+from typing import Any, NoReturn
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay import model
+from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.histories import Worlds
+from holdfast.conformance.suites.session import SuiteSession
+
+# One call of an operation: how it is sent, and what the model says of it.
+Call = tuple[str, Mapping[str, Any], Operation]
+
+_FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
+# Of more rows than these a worker is not asked: the evidence holds them once already.
+_MANY = 100
+# The command line may go by the clock of the machine: somewhere between these. What it is to prune is older, and the
+# session goes on after them (`leap`), so that it takes nothing else for old.
+_MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))
+_ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
+
+
+class Play:
+    """One history under way. It skips what the adapter does not claim, and what does not apply now."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, terms: Terms) -> None:
+        parameters = bench.contract.parameters
+        self._bench, self._session, self._terms = bench, session, terms
+        self._worlds = Worlds(State())
+        self._letters = Letters(session)
+        self._left: Left | None = None
+        self._list_digest: str | None = None
+        self._files: dict[str, Letter] = {}
+        self._steady, self._moved = True, timedelta()
+        self._judged: int | None = None
+        self._list = str(parameters["seen_cache_path"].value)
+        self._envelopes = str(parameters["envelopes_path"].value)
+        self._steps: Mapping[str, Callable[[Step], None]] = {
+            "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
+            "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
+            "same id": lambda step: self._call(step, *self._accepting(self._letters.twin(step.which))),
+            "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
+            "prune near": self._prune_near,
+            "migrate": self._migrate,
+            "leave": self._leave,
+            "leave unsound": self._leave,
+            "clock": lambda step: self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s"),
+            "leap": lambda _: self._move(_LEAP) if self._now < _MACHINE[1] else None,
+            "look": lambda step: self._look(step.worker),
+            "insert": self._insert,
+            "restart": self._restart,
+            "kill": self._kill,
+        }
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._session.now)
+
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        verb, _, rest = step.what.partition(" ")
+        if step.what in self._steps:
+            self._steps[step.what](step)
+        else:
+            {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](
+                step, rest
+            )
+
+    def compare(self) -> None:
+        """See `histories.Player`."""
+        self._look(*range(WORKERS))
+        late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
+        if late is not None:
+            self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
+        # Between two of them the clock moves for a day.
+        most = 1 + self._moved // self._terms.interval
+        if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", "more")
+        if self._list_digest is not None and self._session.file(self._list)["sha256"] != self._list_digest:
+            self._differs("lost_durability", f"{self._list} as version 0 left it", "something else")
+
+    # Operations
+
+    def _accepting(self, letter: Letter) -> Call:
+        return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
+
+    def _pruning(self, seconds: float) -> Call:
+        hours = seconds / 3600 if seconds else None
+        args = {} if hours is None else {"retention_hours": hours}
+        return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
+
+    def _migrating(self) -> Call:
+        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left, self._now)
+
+    def _prune_near(self, step: Step) -> None:
+        """Keep a little more or less than the age of one record."""
+        record = self._worlds.possible[0].records.get(self._letters.of(step.which).key)
+        if record is None:
+            return
+        seconds = (self._now - record.latest).total_seconds() + step.seconds
+        if seconds > self._terms.least.total_seconds() + 1:
+            self._call(step, *self._pruning(seconds))
+
+    def _migrate(self, step: Step) -> None:
+        if self._is_migratable():
+            self._call(step, *self._migrating())
+
+    def _is_migratable(self) -> bool:
+        """Not with an envelope from ahead of the window: it outlives its record."""
+        return self._left is None or all(
+            letter.at <= self._now + self._terms.window for letter in self._left.letters.values()
+        )
+
+    def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
+        """Call it, and let it fail at a failpoint if the step says so."""
+        aborted = bool(step.point) and self._can("hold_at")
+        if aborted:
+            self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
+        answer = self._session.call(method, args, step.worker)
+        self._judge([answer], [operation], aborted=aborted)
+        if aborted or method != "accept":
+            self._look((step.worker + 1) % WORKERS)
+
+    def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
+        """Hold answers of calls at one time against the model: some order of them has to explain all."""
+        fails = aborted or len(answers) > 1
+        self._judged = answers[-1].n
+
+        def after(state: State) -> Iterator[State]:
+            for order in permutations(range(len(answers))):
+                states = [state]
+                for at in order:
+                    states = [end for each in states for end in ends(answers[at], operations[at], each, fails=fails)]
+                yield from states
+
+        possible = self._worlds.possible
+        if self._worlds.narrow(after):
+            return
+        due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
+        effects = [each for each in due[0].values() if each.said in EFFECTS]
+        if len(answers) == 1 and effects and answers[0].outcome == "accepted":
+            # It counts otherwise than the model. What is stored says what that means.
+            self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
+            self._look(0)
+        received = [f"{said(answer)} {answer.value or answer.data or ''}".strip() for answer in answers]
+        expected = ", and ".join(" or ".join(each) for each in due)
+        self._differs(verdict_of(answers, [list(each.values()) for each in due]), expected, ", and ".join(received))
+
+    def _race(self, step: Step, rest: str) -> None:
+        """Each worker calls at once."""
+        if "migration" in rest and not self._is_migratable():
+            return
+        first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
+        pruning, migrating = self._pruning(600), self._migrating()
+        both = (
+            (first, first),
+            (first, copy),
+            (copy, pruning),
+            (migrating, copy),
+            (pruning, pruning),
+            (migrating, migrating),
+        )
+        calls = dict(zip(RACES, both, strict=True))[rest]
+        self._settle()
+        answers = self._session.race([(method, args) for method, args, _ in calls])
+        self._judge(answers, [operation for _, _, operation in calls])
+        self._look(step.which % WORKERS)
+
+    # What version 0 left
+
+    def _leave(self, step: Step) -> None:
+        """A list of envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
+        came, others, alone = step.lists
+        letters = [self._letters.of(which) for which in range(came)]
+        letters += [self._letters.make(-float(number)) for number in range(others)]
+        letters = list({each.msg_id: each for each in letters if each.msg_id not in self._files}.values())
+        for letter in letters:
+            self._place(letter.msg_id, letter)
+        listed = [letter.msg_id for letter in letters]
+        listed += [
+            letter.msg_id for letter in (self._letters.make(0) for _ in range(alone)) if letter.msg_id not in listed
+        ]
+        # What comes last in a long list is not forgotten.
+        listed.reverse()
+        text = json.dumps(listed)
+        unsound = step.what == "leave unsound"
+        if unsound:
+            text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[step.which]
+        self._session.place(self._list, text.encode())
+        self._list_digest = hashlib.sha256(text.encode()).hexdigest()
+        found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
+        self._left = Left(tuple(dict.fromkeys(listed)), found, sound=not unsound)
+
+    def _place(self, msg_id: str, letter: Letter) -> None:
+        self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
+        self._files[msg_id] = letter
+
+    def _insert(self, step: Step) -> None:
+        """Records of so many seconds ago or less, or of long ago, as another program puts them into the store."""
+        row, before = self._letters.make(0).row, len(self._worlds.possible[0].known)
+        begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
+        # Not in the order of their times: what is removed up to a number is then not what is oldest.
+        places = Random(before).sample(range(step.which), step.which)  # noqa: S311 - nothing is kept secret with it
+        span = timedelta(seconds=step.seconds or step.which) / max(1, step.which)
+        came = [
+            ({**row, "replay_key": self._session.hex64(f"row {before + number}")}, begin + place * span)
+            for number, place in enumerate(places)
+        ]
+        rows = [{**each, "seen_at": model.written(at)} for each, at in came]
+        if self._session.insert("replay_state", *rows)["inserted"]:
+            self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
+
+    # Time and processes
+
+    def _move(self, to: str) -> None:
+        before = self._now
+        self._session.clock(to)
+        self._steady = self._steady and self._now >= before
+        self._moved += abs(self._now - before)
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
+
+    def _restart(self, step: Step) -> None:
+        self._session.restart(step.worker)
+
+    def _kill(self, step: Step) -> None:
+        self._session.kill(step.worker)
+        self._session.reopen(step.worker)
+
+    def _interrupt(self, step: Step, what: str) -> None:
+        """Kill a worker within an operation: at a failpoint, or so many seconds after the call."""
+        self._settle()
+        method, args, operation = {
+            "send": lambda: self._accepting(self._letters.make(0)),
+            "prune": lambda: self._pruning(600),
+            "migrate": self._migrating,
+        }[what]()
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        if what == "migrate" and not self._is_migratable():
+            return
+        held = bool(step.point) and self._can("hold_at")
+        if held and due != {"new"}:
+            # It may come to an end before its failpoint.
+            return
+        if held:
+            self._session.provoke("hold_at", {"point": step.point, "fault": "hold"}, step.worker)
+        self._session.start(method, args, step.worker)
+        if held:
+            self._session.reached(step.point)
+        else:
+            time.sleep(step.seconds)
+        # A commit may be in the log and not yet in its index: which of the two counts is open until all have ended.
+        ended = (step.worker,) if held else tuple(range(WORKERS))
+        for worker in ended:
+            self._session.kill(worker)
+        for worker in ended:
+            self._session.reopen(worker)
+        committed = step.point == "after_commit"
+
+        def after(state: State) -> Iterator[State]:
+            if not (held and committed):
+                yield model.aged(self._terms, state, self._now)
+            if not held or committed:
+                yield from (end for _, end in operation(state))
+
+        self._worlds.narrow(after)
+        self._look((step.worker + 1) % WORKERS)
+
+    # Operators
+
+    def _can(self, capability: str) -> bool:
+        return capability not in self._bench.not_claimed
+
+    def _command(self, step: Step, command: str) -> None:
+        """The command line, which may go by the clock of the session or of the machine."""
+        if not self._can("command_line") or self._now <= _MACHINE[1] or not self._is_migratable():
+            return
+        self._settle()
+        told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
+        clocks = (self._now, _MACHINE[0])
+
+        def outcomes(state: State) -> Iterator[Outcome]:
+            if command == "prune":
+                for clock in clocks:
+                    yield from model.prune(self._terms, state, None, clock)
+            elif command == "migrate":
+                yield from model.migrate(self._terms, state, self._left, self._now)
+                yield from model.migrate(self._terms, state, self._left, self._now, seen=_MACHINE)
+            else:
+                yield Due("prior"), state
+
+        possible = self._worlds.possible
+        if not self._worlds.narrow(
+            lambda state: [end for due, end in outcomes(state) if printed(due, told, counted=command == "prune")]
+        ):
+            due = " or ".join({str(due): None for state in possible for due, _ in outcomes(state)})
+            self._look(step.worker)
+            self._differs(
+                "wrong_reason", f"exit status 0 and its count for {due}", f"{told['status']}: {told['output'][:300]}"
+            )
+        self._look((step.worker + 1) % WORKERS)
+
+    def _gone(self, step: Step, command: str) -> None:
+        """The store is gone while the command line and a worker are asked, and comes back."""
+        if not self._can("command_line"):
+            return
+        session, store = self._session, f"{_FOLDER}/{_STORE}"
+        for worker in range(WORKERS):
+            session.kill(worker)
+        session.copy(_FOLDER, _ASIDE)
+        for found in session.tree(_FOLDER):
+            if found["path"].startswith(store):
+                session.remove(found["path"])
+        session.reopen(step.worker)
+        told = session.provoke("command_line", {"arguments": [command]}, step.worker)
+        if told["status"] == 0 and command != "inspect":
+            self._differs("fail_open", "no exit status 0 without a store", f"0: {told['output'][:300]}")
+        answer = session.call("accept", {"envelope": self._letters.make(0).data}, step.worker)
+        if answer.reason != "STORE_UNAVAILABLE":
+            verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+            self._differs(verdict, "STORE_UNAVAILABLE without a store", said(answer))
+        if session.file(store)["exists"]:
+            self._differs("fail_open", "no store that is made anew", f"there is one at {store}")
+        session.kill(step.worker)
+        session.copy(_ASIDE, _FOLDER)
+        for worker in range(WORKERS):
+            session.reopen(worker)
+        self._look(step.worker)
+
+    # What is stored
+
+    def _settle(self) -> None:
+        """Look if it is open what is stored, so that what comes next has few answers."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        if len(self._worlds.possible) > 1 or not all(record.sure for record in state.records.values()):
+            self._look(0)
+
+    def _look(self, *workers: int) -> None:
+        """Inspect the store, ask workers what it holds, and go on with what is there."""
+        rows = self._session.inspect()["rows"].get("replay_state", [])
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
+        for worker in workers:
+            told = self._session.observe("deliveries", worker=worker)["delivered"]
+            self._compare(rows, [each["replay_key"] for each in told])
+            if len(rows) <= _MANY:
+                told = self._session.observe("state", worker=worker)["replay_state"]
+                if _in_order(told) != _in_order(rows):
+                    self._differs(
+                        "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
+                    )
+        self._worlds.narrow(lambda state: [model.seen(state, rows)])
+
+    def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
+        lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
+        if self._worlds.narrow(lambda state: [] if model.lacking(state, rows, delivered) else [state]):
+            return
+        verdict, expected, received = lacks[0] or ("", "", "")
+        # Neither what was before nor what is after: half of something was done.
+        same = all(lack and lack[0] == verdict for lack in lacks)
+        self._differs(verdict if same else "state_leak", expected, received)
+
+    def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
+        message = "the mailbox differs from the model"
+        self._bench.fail(verdict, message, expected=expected, received=received, at=self._judged)
+
+
+@contextmanager
+def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
+    """A history in a session of its own."""
+    with bench.session(workers=WORKERS) as session:
+        yield Play(bench, session, terms)
+
+
+def _in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)

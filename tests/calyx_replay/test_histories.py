@@ -1,0 +1,151 @@
+"""The generated histories: the reference and sound mailboxes of other styles agree with the model, bugs do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.gate.suites import judge_suite
+from holdfast.conformance.run.plan import plan_of, suite_case_id
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.verdict import Verdict
+from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
+from holdfast.servers.serving import Launched
+from holdfast.specs import load_contract
+from tests.calyx_replay.playing import CONTRACT, Here, played
+
+ANY = "test_any_history_agrees_with_the_model"
+BACK = "test_in_no_history_a_clock_that_goes_back_opens_anything"
+VOLUME = "test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all"
+
+
+def judged_again(test: str, bench: Bench, seed: str) -> Judgement:
+    """What the gate says from the records."""
+    contract = load_contract(CONTRACT)
+    (planned,) = (each for each in plan_of(contract) if each.id == suite_case_id(CONTRACT, test))
+    return judge_suite(contract, planned, bench.records, seed=seed, not_claimed={})
+
+
+@pytest.mark.parametrize("test", [ANY, BACK, VOLUME])
+def test_the_reference_agrees_with_the_model_and_so_says_the_gate(test: str, template: Launched) -> None:
+    judgement, bench = played(test, template, "one")
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+    assert judged_again(test, bench, "one").verdict is Verdict.CONFORMS
+
+
+def test_another_seed_has_other_histories_and_a_seed_always_the_same(template: Launched) -> None:
+    asked = [
+        [record.request for record in played(BACK, template, seed)[1].records if record.request]
+        for seed in ("one", "two", "one")
+    ]
+    assert asked[0] == asked[2]
+    assert asked[0] != asked[1]
+
+
+# Sound, and not as the reference is
+
+
+class MachineClock(Here):
+    """The operator's command line goes by the clock of the machine."""
+
+    def clock(self, now: datetime) -> datetime:
+        return datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+class PrunesFirst(Mailbox):
+    """It prunes before it receives, and also what it then refuses."""
+
+    def receive(self, raw: bytes, *, now: datetime) -> Answer:
+        self._pruning.automatic(now=now)
+        return super().receive(raw, now=now)
+
+
+class NeverSure(Mailbox):
+    """A commit of unknown outcome is not looked up."""
+
+    def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
+        return Indeterminate(str(error))
+
+
+class OnlyForwards(Pruning):
+    """A clock that went back delays the next prune."""
+
+    def due(self, state: MailboxState, *, now: datetime) -> bool:
+        last = state.last_automatic
+        return last is None or now - datetime.fromisoformat(last) >= self._settings.prune_interval
+
+
+class KeepsBlocks(Store):
+    """A block is kept for ever, and a second migration makes it last longer."""
+
+    def unblock_before(self, connection: Any, cutoff: str) -> None:
+        pass
+
+    def block(self, connection: Any, msg_id: str, until: str) -> bool:
+        connection.execute('INSERT OR REPLACE INTO blocked_msg_id (msg_id, "until") VALUES (?, ?)', (msg_id, until))
+        return True
+
+
+class Forgetful(Mailbox):
+    """It keeps no cutoff, which is a SHOULD of its own (CALYX-ALG-12)."""
+
+    def guard_provable(self, connection: Any, timestamp: datetime) -> None:
+        pass
+
+
+SOUND = {
+    "machine clock": replace(REFERENCE, command_line=MachineClock),
+    "prunes first": replace(REFERENCE, mailbox=PrunesFirst),
+    "never sure": replace(REFERENCE, mailbox=NeverSure),
+    "only forwards": replace(REFERENCE, pruning=OnlyForwards),
+    "keeps blocks": replace(REFERENCE, store=KeepsBlocks),
+    "forgetful": replace(REFERENCE, mailbox=Forgetful),
+}
+
+
+@pytest.mark.parametrize("factory", SOUND.values(), ids=SOUND.keys())
+def test_a_sound_mailbox_of_another_style_is_not_accused(factory: Factory, template: Launched) -> None:
+    judgement, _ = played(ANY, template, "style", factory=factory)
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+@pytest.mark.parametrize(
+    "factory", [SOUND[name] for name in ("machine clock", "prunes first", "never sure", "only forwards")]
+)
+def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, template: Launched) -> None:
+    judgement, _ = played(BACK, template, "style", factory=factory)
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+# Bugs
+
+
+@pytest.mark.parametrize(
+    ("mutant", "test", "verdict"),
+    [
+        ("migration-in-batches", VOLUME, "state_leak"),
+        ("retention-in-whole-seconds", ANY, "lost_durability"),
+        ("age-without-sign", ANY, "lost_durability"),
+        ("refusals-cached", ANY, "over_refusal"),
+        ("blocks-read-once", ANY, "fail_open"),
+        ("command-line-makes-store", ANY, "fail_open"),
+        ("last-cutoff-only", BACK, "fail_open"),
+        ("high-water-missing", BACK, "fail_open"),
+    ],
+)
+def test_a_bug_is_reported_with_a_short_history_and_the_gate_agrees(
+    mutant: str, test: str, verdict: str, template: Launched
+) -> None:
+    judgement, bench = played(test, template, "bugs", mutant=mutant)
+    assert judgement.verdict is Verdict(verdict), judgement
+    assert judgement.detail.count(";") <= 14, "a history is made short"
+    again = judged_again(test, bench, "bugs")
+    assert (again.verdict, again.detail) == (judgement.verdict, judgement.detail)
