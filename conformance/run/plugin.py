@@ -7,7 +7,7 @@ evidence, for any number of workers.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ class _Runner:
         """Attach the result, as JSON so that xdist can carry it."""
         report: Any = yield
         if isinstance(item, CaseItem) and call.when == "call" and item.result is not None:
-            setattr(report, _ATTRIBUTE, asdict_result(item.result))
+            setattr(report, _ATTRIBUTE, text_of_result(item.result))
             excuse = self._config.hook.pytest_holdfast_excused(result=item.result)
             if excuse is not None and report.failed:
                 report.outcome = "skipped"
@@ -125,7 +125,7 @@ class _Runner:
             return
         data = getattr(report, _ATTRIBUTE, None)
         if report.when == "call" and data is not None:
-            self._config.hook.pytest_holdfast_result(result=result_from(data))
+            self._config.hook.pytest_holdfast_result(result=result_of_text(data))
 
     def pytest_sessionfinish(self) -> None:
         """A process of xdist hands over the files of its adapter; it has an engine of its own."""
@@ -233,17 +233,18 @@ class FaultItem(CaseItem):
         return self.runner.engine.run_fault(self.contract, fault)
 
 
-def asdict_result(result: CaseResult) -> dict[str, Any]:
-    """A result as plain JSON, whose exchanges are those of the result itself."""
+def text_of_result(result: CaseResult) -> str:
+    """A result as JSON text: xdist carries no type of its own, and an exchange may hold one."""
     judged = result.judgement
     silence = None if judged.silence is None else judged.silence.value
     side = None if judged.side is None else judged.side.value
-    return {
+    data = {
         **_shallow(result),
         "judgement": {**_shallow(judged), "verdict": judged.verdict.value, "silence": silence, "side": side},
         "main": [_shallow(record) for record in result.main],
         "twin": [_shallow(record) for record in result.twin],
     }
+    return json.dumps(data)
 
 
 def _shallow(value: CaseResult | Judgement | Record) -> dict[str, Any]:
@@ -251,8 +252,9 @@ def _shallow(value: CaseResult | Judgement | Record) -> dict[str, Any]:
     return {member.name: getattr(value, member.name) for member in fields(value)}
 
 
-def result_from(data: Mapping[str, Any]) -> CaseResult:
-    """A result back from plain JSON."""
+def result_of_text(text: str) -> CaseResult:
+    """A result back from its JSON text."""
+    data = json.loads(text)
     judged = dict(data["judgement"])
     silence = judged.pop("silence")
     verdict = Verdict(judged.pop("verdict"))
