@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from holdfast.conformance.faults.recording import Place
+from holdfast.conformance.faults.tracer.channels import channels
 from holdfast.conformance.faults.tracer.tree import Tree
 
 # A file, by device and inode.
@@ -24,10 +25,6 @@ Key: TypeAlias = "tuple[int, int]"
 # So many files are held open, that their inodes are not used again; of older ones the path is kept.
 _MOST_HELD = 300
 _NO_FILES = ("/proc/", "/sys/")
-
-
-class UnseenError(OSError):
-    """The machine does not let the tracer look at what a socket is connected to."""
 
 
 class Outside:
@@ -176,14 +173,6 @@ def _sockets() -> ModuleType:
     from holdfast.conformance.faults.tracer import sockets
 
     return sockets
-
-
-def channels(task: int) -> Iterator[str]:
-    """What a task has open, each as the kernel names it."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{task}/fd"):
-            with contextlib.suppress(OSError):
-                yield os.readlink(f"/proc/{task}/fd/{name}")
 
 
 def _system_v(family: Collection[int]) -> Iterator[str]:

@@ -35,9 +35,9 @@ from holdfast.conformance.faults.tracer.calls import (
     stat_fd,
     stat_path,
 )
+from holdfast.conformance.faults.tracer.channels import UnseenError
 from holdfast.conformance.faults.tracer.entries import Entries
 from holdfast.conformance.faults.tracer.maps import memory_map, read
-from holdfast.conformance.faults.tracer.outside import UnseenError
 
 _ACCESS = os.O_ACCMODE
 _MS_SYNC = 4
