@@ -13,12 +13,11 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.instants import utc_instant
+from holdfast.vectors.calyx_replay.forms import instant, listed_id, pruned, retention
 
 PROTOCOL_VERSION = "calyx-mail/0.1"
 # RFC 8032 section 5.1: the prime of the field, and the order of the base point.
@@ -29,10 +28,6 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 # RFC 8785 section 3.2.2.2.
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Twice the window of the contract, in microseconds.
-_LEAST_RETENTION = 600_000_000
-# methods.yaml, $defs/msg_id.
-_MOST_OF_AN_ID = 256
 _SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2}:[0-9])([0-9])")
 
 
@@ -314,11 +309,6 @@ def binary(text: str) -> str:
     return text
 
 
-def instant(text: str) -> str | None:
-    """A timestamp, character for character; None where the contract leaves open whether it is one."""
-    return None if utc_instant(text) is None else text
-
-
 def text(envelope: str) -> str:
     """The JSON text of an envelope."""
     return decoded(envelope).decode("utf-8")
@@ -346,30 +336,6 @@ def left(text: str) -> str | None:
 def listed(ids: list[Any]) -> str:
     """The bytes of a list as version 0 left it."""
     return encoded(json.dumps(ids).encode("utf-8"))
-
-
-def listed_id(text: str) -> str | None:
-    """An entry of that list; None where it is another spelling of an id, and for what may be too long to be one."""
-    if not isinstance(text, str):
-        raise ValueError("no text")
-    if not 0 < len(text) <= _MOST_OF_AN_ID:
-        return None
-    try:
-        return text if str(uuid.UUID(text.strip())) == text else None
-    except ValueError:
-        return text if text == text.strip() else None
-
-
-def retention(hours: Any) -> Mapping[str, str]:
-    """A retention in microseconds; of the class `short` below twice the window. Raises ValueError for no number."""
-    microseconds = Fraction(hours) * 3_600_000_000
-    named = {"class": "short"} if microseconds < _LEAST_RETENTION else {}
-    return {"form": str(microseconds), **named}
-
-
-def pruned(asked: Mapping[str, Any]) -> int:
-    """How many records of these ages in hours are older than the retention: {retention_hours, ages_hours}."""
-    return sum(Fraction(age) > Fraction(asked["retention_hours"]) for age in asked["ages_hours"])
 
 
 def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
