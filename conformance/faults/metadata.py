@@ -63,6 +63,8 @@ class _History:
     # Nanoseconds since 1970, one for each of `written`.
     times: array[int] = field(default_factory=lambda: array("q"))
     changed: list[tuple[int, Changed]] = field(default_factory=list)
+    # When it was written before the recording; None for a file that is made in it.
+    before: int | None = None
 
     def write(self, number: int, now: int) -> None:
         """Its bytes were changed."""
@@ -72,7 +74,7 @@ class _History:
     def look(self, last: int, given: Given) -> _Look:
         """Its metadata after operation `last`."""
         place = bisect_right(self.written, last)
-        by, modified = (self.written[place - 1], self.times[place - 1]) if place else (0, None)
+        by, modified = (self.written[place - 1], self.times[place - 1]) if place else (0, self.before)
         look = _Look(self.made, modified)
         for number, action in self.changed if given is not Given.MADE else ():
             if number <= last:
@@ -108,6 +110,10 @@ class Metadata:
                     calls[action.file, operation.call] = f"{operation.call} of {name} (operation {number})"
                 case _:
                     pass
+        # What was there before is older than all that is written, and not as new as the copy that a restart gets.
+        for place, entry in enumerate(reversed(recording.snapshot), start=1):
+            if entry.file in self._files:
+                self._files[entry.file].before = (self._begun or 0) - place * _STEP_NS
         # The calls that set a mode, an owner or a time, in words, the last first; empty if none did.
         self.was_set = tuple(reversed(calls.values()))
 
