@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +12,8 @@ from holdfast.vectors.jcs.construct import batch, twins
 from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.byhand import RefusedError, canonical, read
 from tests.vectors.construct.sample import ROWS, first_rows
+from tests.vectors.reference import ask_reference
 
-ROOT = Path(__file__).resolve().parents[3]
 # Whole rows of a stretch that the other tests do not inspect; the reference is slow.
 REFERENCE_ROWS = 1500
 
@@ -89,19 +85,6 @@ def test_twins_are_their_documents_but_for_one_short_stretch() -> None:
             begin = shared(document, twin)
             end = shared(document[begin:][::-1], twin[begin:][::-1])
             assert max(len(document), len(twin)) - begin - end < 350, each
-
-
-def ask_reference(profile: Profile, documents: list[bytes]) -> list[tuple[bytes, bytes]]:
-    """The reference's answers: status and body."""
-    given = b"".join(struct.pack(">I", len(document)) + document for document in documents)
-    command = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", profile.value]
-    out = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
-    answers, place = [], 0
-    while place < len(out):
-        (length,) = struct.unpack_from(">I", out, place)
-        answers.append((out[place + 4 : place + 5], out[place + 5 : place + 5 + length]))
-        place += 5 + length
-    return answers
 
 
 @pytest.mark.parametrize("profile", Profile)

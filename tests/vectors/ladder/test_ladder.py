@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import subprocess
-import sys
 from functools import cache
 
 import pyarrow as pa
@@ -14,6 +11,7 @@ from holdfast.specs import load_contract
 from holdfast.vectors.jcs.ladder import Rung, rung, steps
 from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.taxonomy import Category, Profile
+from tests.vectors.reference import ask_reference
 
 SEED = 5
 # The reference takes a tenth of a second for the largest. No divisor of the numbers of positions and kinds.
@@ -26,24 +24,11 @@ def sample() -> tuple[Rung, ...]:
     return tuple(rung(SEED, name) for name in list(steps())[::EVERY])
 
 
-def ask(documents: list[bytes], profile: Profile) -> list[tuple[bytes, bytes]]:
-    """The reference's answers: status and body."""
-    given = b"".join(struct.pack(">I", len(document)) + document for document in documents)
-    words = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", profile.value]
-    out = subprocess.run(words, input=given, stdout=subprocess.PIPE, check=True).stdout
-    answers, place = [], 0
-    while place < len(out):
-        (length,) = struct.unpack_from(">I", out, place)
-        answers.append((out[place + 4 : place + 5], out[place + 5 : place + 5 + length]))
-        place += 5 + length
-    return answers
-
-
 @pytest.mark.parametrize("profile", Profile)
 def test_the_reference_answers_as_the_construction_expects(profile: Profile) -> None:
     # The strict profiles differ in numbers and characters, which are small documents.
     rungs = [one for one in sample() if profile is Profile.CORE or len(one.document) < 4096]
-    for one, (status, body) in zip(rungs, ask([one.document for one in rungs], profile), strict=True):
+    for one, (status, body) in zip(rungs, ask_reference(profile, [one.document for one in rungs]), strict=True):
         if one.refused_by & profile.bit:
             assert status == b"R", one.name
             assert one.canonical is not None or body.split(b" ")[0].decode() == one.reason, one.name
@@ -53,7 +38,7 @@ def test_the_reference_answers_as_the_construction_expects(profile: Profile) -> 
 
 def test_the_twin_of_each_refused_rung_is_accepted() -> None:
     twins = {one.name: one.twin for one in sample() if one.twin is not None and len(one.twin) < 20_000}
-    assert all(status == b"C" for status, _ in ask(list(twins.values()), Profile.CORE))
+    assert all(status == b"C" for status, _ in ask_reference(Profile.CORE, list(twins.values())))
     for one in sample():
         assert (one.twin is None) == (one.canonical is not None)
         assert one.twin != one.document

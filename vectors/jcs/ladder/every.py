@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 
+from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.construct.defects import ROUNDS, Defect, Host, Place, defects
 from holdfast.vectors.jcs.construct.dice import Dice
-from holdfast.vectors.jcs.ladder.members import CLAUSES
+from holdfast.vectors.jcs.ladder.members import DEFECTS
 from holdfast.vectors.jcs.ladder.pieces import Defective, Made, Step, Tools, hosted
 from holdfast.vectors.taxonomy import Category
 
@@ -31,7 +32,7 @@ def steps() -> Iterator[Step]:
             for host in _hosts(category, needed):
                 name = f"every-{host}-{category.value}-{place.name.lower()}"
                 make = partial(_last, host, key, variant, count)
-                yield Step(f"{name}-{numbers[name]}", category, CLAUSES[category], make)
+                yield Step(f"{name}-{numbers[name]}", category, OF_CATEGORY[category], make)
                 numbers[name] += 1
 
 
@@ -47,7 +48,7 @@ def _keys() -> Mapping[Key, int]:
     found = Counter(
         (each.category, each.place, each.note, each.host)
         for each in defects(Dice(0))
-        if each.place in (Place.VALUE, Place.NAME) and each.host in (Host.ANY, Host.OBJECT) and each.category in CLAUSES
+        if each.place in (Place.VALUE, Place.NAME) and each.host in (Host.ANY, Host.OBJECT) and each.category in DEFECTS
     )
     return {key: count // _rounds(key[0]) for key, count in found.items()}
 

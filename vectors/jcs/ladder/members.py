@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.construct.characters import units
 from holdfast.vectors.jcs.construct.defects import Defect, Host, Place
 from holdfast.vectors.jcs.construct.reasons import Reason
@@ -30,15 +31,15 @@ _MANY = 1025
 _ORDERS_OF_MANY = ("backwards", "last-two", "shuffled")
 # Which member takes the name of which other one.
 _DUPLICATES = ("first-two", "last-two", "ends", "middle")
-# The clause of each kind of defect that a value can have.
-CLAUSES = {
-    Category.LONE_SURROGATES: "JCS-SUR-01",
-    Category.INVALID_UTF8: "JCS-UTF8-01",
-    Category.NUMBER_RANGE: "JCS-NUM-01",
-    Category.NUMBER_GRAMMAR: "JCS-GRAM-02",
-    Category.STRING_GRAMMAR: "JCS-GRAM-03",
-    Category.STRUCTURE_GRAMMAR: "JCS-GRAM-01",
-}
+# The kinds of defect that a value can have.
+DEFECTS = (
+    Category.LONE_SURROGATES,
+    Category.INVALID_UTF8,
+    Category.NUMBER_RANGE,
+    Category.NUMBER_GRAMMAR,
+    Category.STRING_GRAMMAR,
+    Category.STRUCTURE_GRAMMAR,
+)
 _IN_A_NAME = {Category.LONE_SURROGATES: "JCS-SUR-02", Category.INVALID_UTF8: "JCS-UTF8-01",
               Category.STRING_GRAMMAR: "JCS-GRAM-03", Category.STRUCTURE_GRAMMAR: "JCS-GRAM-01"}  # fmt: skip
 _AROUND = (Place.SEPARATOR, Place.COLON, Place.CLOSE, Place.LEAD, Place.TRAIL)
@@ -96,7 +97,8 @@ def _word(count: int, at: int) -> str:
 
 def _defects(count: int, at: int) -> Iterator[Step]:
     where = _word(count, at)
-    for category, clause in CLAUSES.items():
+    for category in DEFECTS:
+        clause = OF_CATEGORY[category]
         for word, members in (("elements", False), ("members", True)):
             value = partial(_defective, count, at, category, (Place.VALUE,), members=members)
             yield Step(f"{word}-{count}-{category.value}-{where}", category, clause, value)
