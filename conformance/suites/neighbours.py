@@ -85,7 +85,8 @@ def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
         operation, _, path = name.partition(":")
         place = places(contract, operation)[path]
         assert place.leaf is not None, "check_consistent has seen to it"
-        yield _Varied(name, place, place.leaf, path if one.original is None else None)
+        # Of several members of an array the first is varied.
+        yield _Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
 
 
 @cache
@@ -128,6 +129,8 @@ class _Swept:
         self._chosen = bool(names_in(one.original) & bound)
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
+        # What is stored before the probe is the near miss itself, so that no two can share it.
+        self._each = one.sessions is Sessions.EACH or "y" in names_in(list(one.given))
 
     def run(self) -> list[_Found]:
         """Send all near misses; what was found."""
@@ -215,7 +218,7 @@ class _Swept:
         near = self._all(original)
         self._sources = {name: each.source for name, each in near.items()}
         bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
-        if self._sweep.sessions is Sessions.EACH:
+        if self._each:
             bad.clear()
         before, reasons = self._observed(session), []
         for name in self._drawn(bad):
@@ -279,7 +282,7 @@ class _Swept:
         stored, presented = given.bound["x"], given.bound["y"]
         near = Neighbour(name, self._sources.get(name, ""), stored, presented, moved=False)
         due, doubtful = self._class(stored, presented)
-        if due == _MALFORMED and self._sweep.sessions is Sessions.ONE:
+        if due == _MALFORMED and not self._each:
             return
         before = self._observed(session) if due == _MALFORMED else {}
         answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})
