@@ -85,7 +85,6 @@ def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
         operation, _, path = name.partition(":")
         place = places(contract, operation)[path]
         assert place.leaf is not None, "check_consistent has seen to it"
-        # Of several members of an array the first is varied.
         yield _Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
 
 
@@ -129,8 +128,8 @@ class _Swept:
         self._chosen = bool(names_in(one.original) & bound)
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
-        # What is stored before the probe is the near miss itself, so that no two can share it.
-        self._each = one.sessions is Sessions.EACH or "y" in names_in(list(one.given))
+        # What is stored before the probe may be the near miss itself.
+        self._laid = "y" in names_in(list(one.given))
 
     def run(self) -> list[_Found]:
         """Send all near misses; what was found."""
@@ -218,17 +217,26 @@ class _Swept:
         near = self._all(original)
         self._sources = {name: each.source for name, each in near.items()}
         bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
-        if self._each:
+        if self._sweep.sessions is Sessions.EACH:
             bad.clear()
+        row = [self._placed(session, given, near[name], name) for name in self._drawn(bad)]
         before, reasons = self._observed(session), []
-        for name in self._drawn(bad):
-            answer = self._probed(session, _valued(given, original, near[name].value), near[name], {_MALFORMED})
+        for scope, one in row:
+            answer = self._probed(session, scope, one, {_MALFORMED})
             reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
         if bad and not self._found:
             self._inert(session, before, reasons)
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
         self._probed(session, _valued(given, original, original), twin, {_SAME})
         return self._drawn(near.keys() - bad)
+
+    def _placed(self, session: SuiteSession, given: Scope, near: Neighbour, name: str) -> tuple[Scope, Neighbour]:
+        """A malformed near miss as it is presented: beside the good value, or where it was stored itself."""
+        if not self._laid:
+            return _valued(given, near.base, near.value), near
+        scope = self._scope(session, f"{name}/asked")
+        own = self._near(self._original(scope), name) or near
+        return self._given(session, _valued(scope, own.base, own.value), name) or given, own
 
     def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
@@ -282,7 +290,7 @@ class _Swept:
         stored, presented = given.bound["x"], given.bound["y"]
         near = Neighbour(name, self._sources.get(name, ""), stored, presented, moved=False)
         due, doubtful = self._class(stored, presented)
-        if due == _MALFORMED and not self._each:
+        if due == _MALFORMED and self._sweep.sessions is Sessions.ONE:
             return
         before = self._observed(session) if due == _MALFORMED else {}
         answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})

@@ -1,4 +1,4 @@
-"""hx-sync: near misses of every argument and of all that an object holds, as `specs/hx-sync/neighbours.yaml` has them."""
+"""hx-sync: near misses of every argument and of all that an object holds (`specs/hx-sync/neighbours.yaml`)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def header_text(text: str) -> str | None:
 
 
 def batch_text(text: str) -> str | None:
-    """The same of a batch. Raises ValueError for one whose members are no lists, or whose records have other members."""
+    """The same of a batch. Raises ValueError where a member is no list, or a record has other members."""
     form = json_text(text)
     value = loads((form or text).encode("utf-8"))
     if not isinstance(value, dict) or "events" not in value or any(type(each) is not list for each in value.values()):
