@@ -127,7 +127,8 @@ def verdict(answer: Answer, outcome: Outcome) -> str:
     if answer.outcome == "indeterminate":
         return "indeterminate"
     if answer.outcome == "accepted":
-        return "wrong_reason" if answer.effect == PRIOR and outcome.said <= EFFECTS else "fail_open"
+        # What is said to be there and is not, is lost; what is new again is done twice.
+        return "lost_durability" if answer.effect == PRIOR and outcome.said <= EFFECTS else "fail_open"
     return "over_refusal" if outcome.said <= EFFECTS else "wrong_reason"
 
 

@@ -107,6 +107,7 @@ class Looking:
         found = {row["key"]: row["reason"] for row in told}
         if found.keys() != due.keys() or any(found[key] not in reasons for key, reasons in due.items()):
             verdict = "fail_open" if due.keys() - found.keys() else "wrong_reason"
+            verdict = "over_refusal" if found.keys() > due.keys() else verdict
             self.differs(verdict, f"refused { ({key: sorted(reasons) for key, reasons in due.items()}) }", repr(found))
 
     def _index(self, device: Device, segments: list[tuple[str, str, str]]) -> None:
