@@ -40,7 +40,7 @@ from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# Of the points or states that differ in kind, so many belong to the floor of the layers that strike in a recording.
+# The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
 
 # A try is a run and two restarts.

@@ -7,7 +7,7 @@ loudly, but what it shows has to be true. After the part is back, everything tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import partial
@@ -24,9 +24,9 @@ from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
-from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.runs import accepted, in_order
 from holdfast.conformance.faults.stored import Stored, Variant
-from holdfast.conformance.faults.subject import Op, SubjectError, Workload, perform
+from holdfast.conformance.faults.subject import Op, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
 
 
@@ -146,17 +146,12 @@ class Dependencies:
                 raise RunError("expected a workload of two operations or more: one before something is away, one while")
             folder, _ = self._workspace.begun()
             subject, marked = self._sweep.subject(), Marked(folder)
-            try:
+            with in_order(subject, "while nothing is away"):
                 subject.start(folder, marked.under())
                 served = marked.keep_files()
                 history = perform(subject, Workload(tuple(first), late, self._workload.before))
                 accepted(history)
                 subject.stop()
-            except SubjectError as error:
-                raise RunError(f"expected it to start, work and stop while nothing is away, got: {error}") from error
-            finally:
-                with suppress(SubjectError):
-                    subject.stop()
             self._sweep.confined()
             found = stored.stored(folder, self._workspace.base, self._sweep.scratch, self._seed)
             if not found.chosen:
