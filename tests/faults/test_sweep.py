@@ -56,7 +56,7 @@ _SLICE = {
     "log-no_fsync", "log-syncs_new", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites",
     "log-empties", "log-swallow", "log-short", "log-retries_fsync",
 }  # fmt: skip
-_RIGHT_SLICE = {"log-right", "sqlite-wal_full"}
+_RIGHT_SLICE = {"log-right"}
 
 STORE = {store.name: store for store in STORES}
 
