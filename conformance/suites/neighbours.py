@@ -17,7 +17,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
@@ -37,27 +36,28 @@ from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.leaves import ROOT, Leaf, Place, leaves
+from holdfast.specs.leaves import ROOT, Leaf, Place
 from holdfast.specs.model import Kind
 from holdfast.specs.neighbours import Sessions, Sweep
+from holdfast.specs.sweeps import leaves_of
 from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
 
 _SAME, _OTHER, _MALFORMED, _OPEN = "same", "other", "malformed", "open"
-# So many characters of a value are shown; its exchange holds all of them.
+# A longer value is cut to this number of characters in a message; its exchange holds all of them.
 _SHOWN = 60
-# So many near misses share a session, which has a deadline.
+# This number of near misses shares a session, which has a deadline.
 _IN_A_SESSION = 25
 
 
 def sweep(bench: Bench, clause: str) -> None:
     """Run every sweep that proves this clause, then report the worst of what they found, and what else there is."""
     declared = bench.contract.neighbours
+    sweeps = () if declared is None else declared.proving(clause)
+    if not sweeps:
+        bench.fail(Verdict.NOT_REACHED.value, f"{clause}: neighbours.yaml declares no sweep of this clause")
     found = [
-        each
-        for one in (() if declared is None else declared.proving(clause))
-        for varied in _varied(bench.contract, one)
-        for each in _Swept(bench, one, varied).run()
+        each for one in sweeps for varied in _varied(bench.contract, one) for each in _Swept(bench, one, varied).run()
     ]
     if not found:
         return
@@ -81,17 +81,11 @@ def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
     if one.value is not None:
         yield _Varied(one.name, Place(one.name, one.value, {}), one.value, None)
         return
+    known = leaves_of(contract)
     for name in one.leaves if one.original is None else one.leaves[:1]:
-        operation, _, path = name.partition(":")
-        place = places(contract, operation)[path]
+        path, place = name.partition(":")[2], known[name]
         assert place.leaf is not None, "check_consistent has seen to it"
         yield _Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
-
-
-@cache
-def places(contract: Contract, operation: str) -> Mapping[str, Place]:
-    """The leaves of an operation's arguments by their paths."""
-    return {place.path: place for place in leaves(contract.methods[operation].args.schema)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +118,14 @@ class _Swept:
         self._found: list[_Found] = []
         self._sources: Mapping[str, str] = {}
         bound = {name for step in one.given for name in step.get("bind", {})}
-        # The good value may come from an answer of `given`; then nobody else can choose it.
+        # The good value may come from an answer of `given`; then the caller cannot choose it.
         self._chosen = bool(names_in(one.original) & bound)
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
-        # What is stored before the probe may be the near miss itself.
-        self._laid = "y" in names_in(list(one.given))
+        self._sent = 0
 
     def run(self) -> list[_Found]:
-        """Send all near misses; what was found."""
+        """Send all near misses; what was found. A sweep that could send none has proven nothing."""
         with self._bench.session() as session:
             names = self._in_a_row(session)
         size = 1 if self._sweep.sessions is Sessions.EACH else _IN_A_SESSION
@@ -140,6 +133,9 @@ class _Swept:
             with self._bench.session() as session:
                 for name in names[first : first + size]:
                     self._alone_in(session, name)
+        if not self._found and not self._sent:
+            detail = f"{self._varied.name}: no near miss could be sent"
+            self._found.append(_Found(Verdict.NOT_REACHED, detail, "at least one near miss", "none", None))
         return self._found
 
     # Values
@@ -232,7 +228,7 @@ class _Swept:
 
     def _placed(self, session: SuiteSession, given: Scope, near: Neighbour, name: str) -> tuple[Scope, Neighbour]:
         """A malformed near miss as it is presented: beside the good value, or where it was stored itself."""
-        if not self._laid:
+        if "y" not in names_in(list(self._sweep.given)):
             return _valued(given, near.base, near.value), near
         scope = self._scope(session, f"{name}/asked")
         own = self._near(self._original(scope), name) or near
@@ -340,6 +336,7 @@ class _Swept:
             if near.value == near.base:
                 raise
             return None
+        self._sent += near.value != near.base
         try:
             answer = session.call(self._sweep.probe["call"], args)
         except Finding:
