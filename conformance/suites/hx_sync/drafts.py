@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from holdfast.conformance.cases.values import base64url, shift
+from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Step
 from holdfast.conformance.suites.hx_sync.model import Blob, Segment
@@ -87,16 +87,17 @@ class Drafts:
         return None
 
     def blob(self, step: Step) -> Made:
-        """A blob that several histories share, one of its own, or a large one."""
-        dice = self._dice(step)
-        if step.how != "large":
-            own = self._world.blob(f"own {step.draft}")
-            made = dice.choice([*self._blobs, own, own])
-            return self.keep(replace(made, args={**made.args, "node": step.node}))
-        encoded = base64url(dice.randbytes(_LARGE))
+        """A blob that several histories share, or one of its own."""
+        own = self._world.blob(f"own {step.draft}")
+        made = self._dice(step).choice([*self._blobs, own, own])
+        return self.keep(replace(made, args={**made.args, "node": step.node}))
+
+    def large(self, step: Step) -> Made:
+        """A blob of more than a mebibyte, which fits no line of the protocol."""
+        encoded = base64url(self._dice(step).randbytes(_LARGE))
+        data = from_base64url(derive("hx.blob", {"bytes": encoded, "label": f"large {step.draft}"}))
         says = Blob(derive("hx.sha256", encoded))
-        key = derive("hx.key", {"type": "blob", "id": says.blob_hash})
-        return self.keep(Made(key, b"", says, "publish_blob", {"node": step.node, "bytes": encoded}))
+        return self.keep(Made(derive("hx.key", {"type": "blob", "id": says.blob_hash}), data, says, "", {}))
 
     def tombstone(self, step: Step) -> Made:
         """A window, which the step's device asks for."""

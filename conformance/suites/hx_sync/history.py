@@ -205,13 +205,13 @@ CHAPTERS: Mapping[str, Chapter] = {
 
 
 def volume(dice: Random) -> list[Step]:
-    """Thousands of events and megabytes of a blob: each is imported whole, interrupted, and forgotten in part."""
-    many = dice.randrange(2001, 2300)
-    steps = [Step("publish", 0, "a", how="many", draft=many), Step("publish_blob", 1, "b", how="large", draft=many)]
+    """More than a thousand events and a mebibyte: imported whole, interrupted, and forgotten in part."""
+    many = dice.randrange(1001, 1100)
+    steps = [Step("publish", 0, "a", how="many", draft=many), Step("place", how="large", draft=many)]
     steps += [Step("kill import", 0, "b", seconds=round(dice.uniform(0, 0.3), 6)), Step("import", 1, "c")]
     steps += [Step("kill rebuild", 1, "c", seconds=round(dice.uniform(0, 0.3), 6))]
     steps += [Step("kill forget", 0, "b", how="half of many", draft=many, seconds=round(dice.uniform(0, 0.3), 6))]
-    return [*steps, Step("import", 1, "c"), Step("look", 0, "c"), Step("look", 1, "b")]
+    return [*steps, Step("import", 1, "c")]
 
 
 class Deck:

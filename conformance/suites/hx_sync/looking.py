@@ -26,6 +26,8 @@ class Looking:
         self._bench, self._session = bench, session
         # A killed writer may leave files below tmp/.
         self.crashed = False
+        # Every key that an object has had: its folders stay when it is removed.
+        self._ever: set[str] = set()
 
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         """End the history."""
@@ -36,12 +38,16 @@ class Looking:
 
     def store(self, state: State) -> None:
         """The harness finds what was published and nothing else."""
-        found = derive("hx.stored", {"files": self._session.tree(_STORE), "keys": [*state.store, *state.foreign]})
-        if found["missing"]:
-            self.differs("lost_durability", "every object that was published", f"none at {found['missing']}")
+        files, due = self._session.tree(_STORE), {*state.store, *state.foreign}
+        self._ever |= due
+        found = derive("hx.stored", {"files": files, "keys": sorted(self._ever)})
+        missing = due & set(found["missing"])
+        if missing:
+            self.differs("lost_durability", "every object that was published", f"none at {sorted(missing)}")
+        back = {row["path"] for row in files} & (self._ever - due)
         others = [path for path in found["others"] if not (self.crashed and _TMP in path)]
-        if others:
-            self.differs("state_leak", "no other file in the store", repr(others))
+        if others or back:
+            self.differs("state_leak", "no other file in the store", repr([*others, *sorted(back)]))
 
     def objects(self, state: State, worker: int) -> None:
         """A worker lists what lies there, with its digests."""

@@ -65,17 +65,22 @@ class Device:
     imported: Mapping[str, Lies] = field(default_factory=dict)
     forgotten: frozenset[Triple] = frozenset()
     told: Told | None = NOTHING_TOLD
+    # What follows from these, once it was asked for.
+    view: Model | None = field(default=None, compare=False, repr=False)
 
     @property
     def shown(self) -> Model:
         """What it has to show."""
+        if self.view is not None:
+            return self.view
         says = [each.says for each in self.imported.values()]
         return model([each for each in says if isinstance(each, Segment | Tombstone | Blob)], self.forgotten)
 
     def having(self, imported: Mapping[str, Lies], told: Told | None) -> Device:
         """The device with these objects, and what they make it forget."""
-        after = replace(self, imported=imported, told=told)
-        return replace(after, forgotten=frozenset(after.shown.forgotten))
+        after = replace(self, imported=imported, told=told, view=None)
+        view = after.shown
+        return replace(after, forgotten=frozenset(view.forgotten), view=view)
 
     def objects(self, kind: type[Said]) -> dict[str, Lies]:
         """Those of one kind that it has imported."""
@@ -280,7 +285,7 @@ def rebuild(state: State, name: str) -> Outcome:
 
 def emptied(device: Device) -> Device:
     """A device whose index holds nothing but what it had forgotten."""
-    return replace(device, imported=device.objects(Tombstone), told=None)
+    return replace(device, imported=device.objects(Tombstone), told=None, view=None)
 
 
 def is_replaced(device: Device, key: str, lies: Lies) -> bool:

@@ -156,7 +156,7 @@ class Play:
     # The store, changed by others
 
     def _place(self, step: Step, _: str) -> None:
-        made = self._drafts.any(step)
+        made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)
         if made.key not in self._state.store:
             self._session.place(made.key, made.data)
             self._state = self._state.lying(made.key, lies_of(made))
