@@ -47,7 +47,10 @@ class HourTwentyFour(Instants):
 
 class LastMemberWins(Records):
     def parse(self, payload: bytes) -> dict[str, Any]:
-        value = json.loads(payload)
+        try:
+            value = json.loads(payload)
+        except ValueError:
+            return super().parse(payload)
         return super().parse(json.dumps(value).encode() if isinstance(value, dict) else payload)
 
 
