@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec
 from holdfast.reference_impl.hx_sync.envelope import Nonces
 from holdfast.reference_impl.hx_sync.folder import FolderStore
-from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.index import Index
@@ -27,7 +24,6 @@ from holdfast.reference_impl.hx_sync.records import Records
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Listing
-from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.planting import Change, part, value
 
 _DAY_US = 86_400_000_000
@@ -161,29 +157,6 @@ class HeldOpen(Index):
         """See `_settle`."""
 
 
-class PublishedBeforeTheLock(Forgetting):
-    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
-        window = self.clamped(self.window(args), self._instants.of(now))
-        if window.start > window.end:
-            return super().forget(node, args, master, now=now)
-        with self._published(node, args, master, now=now) as fresh:
-            answer = super().forget(node, args, master, now=now)
-        return Accepted(Effect.NEW, answer.value) if fresh and isinstance(answer, Accepted) else answer
-
-    @contextlib.contextmanager
-    def _published(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Iterator[bool]:
-        asked = self.window(args)
-        node_id = self._publishing.node_id(node)
-        own = {
-            "tombstone_id": args["tombstone_id"],
-            "created_at": self._publishing.created(now),
-            "node_id": node_id,
-        }
-        payload = self.payload(self.clamped(asked, self._instants.of(now)))
-        raw = self._envelope.seal(master, Kind.TOMBSTONE, own, payload)
-        yield self.publish(self.key(args["tombstone_id"], node_id), raw, master, asked) is Effect.NEW
-
-
 BUGS: Mapping[str, Change] = {
     "hour-twenty-four-read": part(instants=HourTwentyFour),
     "last-of-two-members-wins": part(records=LastMemberWins),
@@ -199,5 +172,4 @@ BUGS: Mapping[str, Change] = {
     "imports-remembered-by-process": part(importing=Remembered),
     "store-listed-once": part(folder=ListedOnce),
     "index-held-open": part(index=HeldOpen),
-    "tombstone-published-before-lock": part(forgetting=PublishedBeforeTheLock),
 }
