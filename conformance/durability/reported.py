@@ -51,8 +51,9 @@ class LayerReport(Form, frozen=True):
     unproven: tuple[str, ...]
     silence: Annotated[str, one_of(Silence.BUSY.value, Silence.FAULT.value)] | None
     findings: tuple[ReportedFinding, ...]
-    # How many tries a pass needs. Evidence of older versions does not have it.
+    # How many tries a pass needs, and how many were made in a second session. Older evidence does not have them.
     floor: Count = 0
+    later: Count = 0
 
     @property
     def is_short(self) -> bool:
@@ -98,6 +99,7 @@ def report_of(
             for one in report.findings
         ),
         floor=report.floor,
+        later=report.later,
     )
 
 

@@ -1,0 +1,154 @@
+"""How near to a parameter a call came: one unit or a fraction of one to either side. Pure.
+
+What is measured follows from the parameter's unit. Instants, numbers and sizes are looked for in the arguments, and in
+what they hold in base64url.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.conformance.matrix.walk import Began, Called, Happening, instant_of
+from holdfast.specs import Contract, Parameter
+from holdfast.specs.cells import rows_of
+from holdfast.specs.matrix import Attack, Matrix, cell
+
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]{8,}\Z")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}Z")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_SECONDS = {"seconds": 1, "hours": 3600}
+# So many of the earlier times of a session are compared with a call's.
+_MOMENTS = 64
+
+
+@dataclass(slots=True)
+class Near:
+    """Counts the calls on either side of each boundary."""
+
+    contract: Contract
+    matrix: Matrix
+    inside: Counter[tuple[str, str]] = field(default_factory=Counter)
+    beyond: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _moments: dict[datetime, None] = field(default_factory=dict)
+    _drawn: Mapping[str, tuple[Parameter, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Which parameters each row draws a boundary by."""
+        known = self.contract.parameters
+        rows = rows_of(self.contract, self.matrix)
+        self._drawn = {name: tuple(known[each] for each in row.parameters) for name, row in rows.items()}
+
+    def read(self, happenings: Iterator[Happening]) -> Iterator[Happening]:
+        """Count the calls among them; they are passed on."""
+        for each in happenings:
+            if isinstance(each, Began):
+                self._moments.clear()
+            elif isinstance(each, Called):
+                self._called(each)
+            yield each
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Each boundary that was approached from both sides, with its calls."""
+        return Counter({key: self.inside[key] + self.beyond[key] for key in self.inside.keys() & self.beyond.keys()})
+
+    def _called(self, call: Called) -> None:
+        parameters = self._drawn.get(call.row, ())
+        texts = list(_texts(call.args)) if parameters else []
+        for parameter in parameters:
+            if not isinstance(parameter.value, int):
+                continue
+            key = call.row, cell(Attack.BOUNDARY, parameter.name)
+            measure = _MEASURES.get(str(parameter.unit), _numbers)
+            found = [*measure(texts, call.args), *(self._spans(call, texts) if parameter.unit in _SECONDS else ())]
+            unit = _SECONDS.get(str(parameter.unit), 1)
+            distances = [each - parameter.value * unit for each in found]
+            self.inside[key] += any(-1 <= each <= 0 for each in distances)
+            self.beyond[key] += any(0 < each <= 1 for each in distances)
+        self._moments[call.now] = None
+        if len(self._moments) > _MOMENTS:
+            del self._moments[next(iter(self._moments))]
+
+    def _spans(self, call: Called, texts: list[str]) -> Iterator[float]:
+        """The seconds between the call and every instant that is named in it, or at which something was called."""
+        named = [instant_of(text) for whole in texts for text in _INSTANT.findall(whole)]
+        for moment in (*self._moments, *filter(None, named)):
+            yield abs((call.now - moment).total_seconds())
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, and what it holds in base64url."""
+    if isinstance(value, Mapping):
+        for member in value.values():
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _texts(member)
+    elif isinstance(value, str):
+        yield value
+        if _BASE64URL.match(value):
+            try:
+                yield base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).decode("utf-8", "replace")
+            except (ValueError, binascii.Error):
+                return
+
+
+def _numbers(texts: list[str], args: Any) -> Iterator[float]:
+    yield from _own_numbers(args)
+    for text in texts:
+        # The digits of a long text are no number that somebody chose.
+        if len(text) <= 4096:
+            yield from (float(each) for each in _NUMBER.findall(text))
+
+
+def _own_numbers(value: Any) -> Iterator[float]:
+    members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for member in members:
+        yield from _own_numbers(member)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield float(value)
+
+
+def _seconds(texts: list[str], args: Any) -> Iterator[float]:
+    """Numbers among the arguments, taken for seconds and for hours."""
+    del texts
+    for number in _own_numbers(args):
+        yield from (number, number * 3600)
+
+
+def _sizes(texts: list[str], args: Any) -> Iterator[float]:
+    del args
+    yield from (len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def _levels(texts: list[str], args: Any) -> Iterator[float]:
+    """The depth of brackets, as far as no string holds one."""
+    del args
+    for text in texts:
+        depth = most = 0
+        for character in text if "[" in text or "{" in text else ():
+            depth += (character in "[{") - (character in "]}")
+            most = max(most, depth)
+        yield most
+
+
+def _digits(texts: list[str], args: Any) -> Iterator[float]:
+    """The digits of the numbers, without zeros in front."""
+    del args
+    for text in texts:
+        yield from (len(each.strip("-").replace(".", "").strip("0")) for each in _NUMBER.findall(text))
+
+
+_MEASURES: Mapping[str, Callable[[list[str], Any], Iterator[float]]] = {
+    "seconds": _seconds,
+    "hours": _seconds,
+    "bytes": _sizes,
+    "levels": _levels,
+    "digits": _digits,
+}
