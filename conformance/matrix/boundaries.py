@@ -56,7 +56,8 @@ class Near:
 
     def counts(self) -> Counter[tuple[str, str]]:
         """Each boundary that was approached from both sides, with its calls."""
-        return Counter({key: self.inside[key] + self.beyond[key] for key in self.inside.keys() & self.beyond.keys()})
+        both = (+self.inside).keys() & (+self.beyond).keys()
+        return Counter({key: self.inside[key] + self.beyond[key] for key in both})
 
     def _called(self, call: Called) -> None:
         parameters = self._drawn.get(call.row, ())
@@ -127,6 +128,11 @@ def _sizes(texts: list[str], args: Any) -> Iterator[float]:
     yield from (len(text.encode("utf-8", "replace")) for text in texts)
 
 
+def _lengths(texts: list[str], args: Any) -> Iterator[float]:
+    del args
+    yield from map(len, texts)
+
+
 def _levels(texts: list[str], args: Any) -> Iterator[float]:
     """The depth of brackets, as far as no string holds one."""
     del args
@@ -149,6 +155,7 @@ _MEASURES: Mapping[str, Callable[[list[str], Any], Iterator[float]]] = {
     "seconds": _seconds,
     "hours": _seconds,
     "bytes": _sizes,
+    "characters": _lengths,
     "levels": _levels,
     "digits": _digits,
 }

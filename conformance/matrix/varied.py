@@ -25,6 +25,8 @@ from holdfast.specs.schema import Validator
 
 # A test that sends fewer values of a leaf does not sweep it.
 _LEAST = 8
+# How every contract refuses arguments that do not fit the schema of the method (docs/case-language.md).
+_MALFORMED = "REQUEST_MALFORMED"
 _KINDS = ("call", "start", "race")
 
 
@@ -105,13 +107,13 @@ def _alike(contract: Contract, calls: Iterable[Called]) -> Counter[tuple[str, st
 def _malformed(contract: Contract, calls: Iterable[Called]) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for call in calls:
-        if call.outcome != REFUSED or call.row not in contract.methods:
+        if call.reason != _MALFORMED or call.row not in contract.methods:
             continue
         if contract.methods[call.row].args.is_valid(call.args):
             continue
         wrong = [path for path in places_of(contract, call.row) if _is_wrong(contract, call, path)]
-        # What breaks no leaf breaks the object around them.
-        for path in wrong or [ROOT]:
+        # An object is broken by what is in it, and what breaks no leaf breaks the object around them.
+        for path in [one for one in wrong if not any(each.startswith(f"{one}.") for each in wrong)] or [ROOT]:
             counts[call.row, cell(Attack.FORMAT, path)] += 1
     return counts
 

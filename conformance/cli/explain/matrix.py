@@ -118,7 +118,7 @@ def _left(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _summed(data: Mapping[str, Any]) -> str:
-    filled = data["cells"] - data["open"] - data["excepted"]
+    filled = sum(bool(one["by"]) for one in data["matrix"])
     return (
         f"{data['contract']}: {filled} of {data['cells']} cells have a case, {data['excepted']} an exception, "
         f"{data['open']} are open; --evidence RUN counts the pairs of a run"
