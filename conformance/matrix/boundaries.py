@@ -24,6 +24,10 @@ _BASE64URL = re.compile(r"[A-Za-z0-9_-]{8,}\Z")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}Z")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SECONDS = {"seconds": 1, "hours": 3600}
+_LONG = re.compile(r"[0-9][0-9.]{7,}")
+_BRACKET = re.compile(r"[\[\]{}]")
+# No contract limits so few levels or digits.
+_FEW = 8
 # So many of the earlier times of a session are compared with a call's.
 _MOMENTS = 64
 
@@ -62,16 +66,18 @@ class Near:
     def _called(self, call: Called) -> None:
         parameters = self._drawn.get(call.row, ())
         texts = list(_texts(call.args)) if parameters else []
+        measured: dict[str, list[float]] = {}
         for parameter in parameters:
             if not isinstance(parameter.value, int):
                 continue
+            kind = str(parameter.unit)
+            if kind not in measured:
+                spans = self._spans(call, texts) if kind in _SECONDS else ()
+                measured[kind] = [*_MEASURES.get(kind, _numbers)(texts, call.args), *spans]
             key = call.row, cell(Attack.BOUNDARY, parameter.name)
-            measure = _MEASURES.get(str(parameter.unit), _numbers)
-            found = [*measure(texts, call.args), *(self._spans(call, texts) if parameter.unit in _SECONDS else ())]
-            unit = _SECONDS.get(str(parameter.unit), 1)
-            distances = [each - parameter.value * unit for each in found]
-            self.inside[key] += any(-1 <= each <= 0 for each in distances)
-            self.beyond[key] += any(0 < each <= 1 for each in distances)
+            limit = parameter.value * _SECONDS.get(kind, 1)
+            self.inside[key] += any(-1 <= each - limit <= 0 for each in measured[kind])
+            self.beyond[key] += any(0 < each - limit <= 1 for each in measured[kind])
         self._moments[call.now] = None
         if len(self._moments) > _MOMENTS:
             del self._moments[next(iter(self._moments))]
@@ -138,8 +144,10 @@ def _levels(texts: list[str], args: Any) -> Iterator[float]:
     del args
     for text in texts:
         depth = most = 0
-        for character in text if "[" in text or "{" in text else ():
-            depth += (character in "[{") - (character in "]}")
+        # Where there are few, only their number matters: it is below every limit.
+        few = text.count("[") + text.count("{") < _FEW
+        for character in _BRACKET.findall(text) if not few else ():
+            depth += 1 if character in "[{" else -1
             most = max(most, depth)
         yield most
 
@@ -148,7 +156,7 @@ def _digits(texts: list[str], args: Any) -> Iterator[float]:
     """The digits of the numbers, without zeros in front."""
     del args
     for text in texts:
-        yield from (len(each.strip("-").replace(".", "").strip("0")) for each in _NUMBER.findall(text))
+        yield from (len(each.replace(".", "").strip("0")) for each in _LONG.findall(text))
 
 
 _MEASURES: Mapping[str, Callable[[list[str], Any], Iterator[float]]] = {
