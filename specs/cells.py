@@ -119,22 +119,21 @@ def matrix_problems(
                     f"matrix: {name}, {cell_name}: only generators fill it ({', '.join(ids)}), and no bug shows that "
                     f"they find one; name it under `mutants`, or move the cell to `open`"
                 )
-        for attack, bug in row.mutants.items():
-            if attack not in {each.value for each in Attack}:
-                yield f"matrix: {name}: mutants name the attack {attack}, which does not exist"
-            if all(bug != known.name for known in mutants.mutants):
-                yield f"matrix: {name}: the mutant {bug} does not exist"
+        for attack in row.mutants.keys() - {each.value for each in Attack}:
+            yield f"matrix: {name}: mutants name the attack {attack}, which does not exist"
+        for bug in {bug for bugs in row.mutants.values() for bug in bugs} - {known.name for known in mutants.mutants}:
+            yield f"matrix: {name}: the mutant {bug} does not exist"
 
 
 def proven(row: Row, name: str, ids: Iterable[str], mutants: Mutants, clauses: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether a bug shows the teeth of these generators for this cell.
 
-    It is one that is declared to die by a fault of them, or the one that the row names for the attack, if it breaks a
+    It is one that is declared to die by a fault of them, or one that the row names for the attack, if it breaks a
     clause that one of them proves.
     """
-    named = row.mutants.get(attack_of(name).value)
+    named = row.mutants.get(attack_of(name).value, ())
     return any(
-        each in mutant.faults or (mutant.name == named and mutant.must_fail.keys() & set(clauses.get(each, ())))
+        each in mutant.faults or (mutant.name in named and mutant.must_fail.keys() & set(clauses.get(each, ())))
         for each in ids
         for mutant in mutants.mutants
     )

@@ -98,14 +98,14 @@ class Row(Entry, frozen=True, omit_defaults=True):
     """One operation, or one command for operators.
 
     `declared` is what cannot be derived; `rivals` touch the same rows; `parameters` are those whose boundary it draws.
-    `mutants` names for an attack the bug that shows the teeth of the generators that alone fill its cells. `cells` maps
+    `mutants` names for an attack the bugs that show the teeth of the generators that alone fill its cells. `cells` maps
     each cell to some of the cases that fill it. `exceptions` are reviewed; `open` is work that is left.
     """
 
     declared: Annotated[tuple[Property, ...], DISTINCT] = ()
     rivals: Annotated[tuple[RowName, ...], DISTINCT] = ()
     parameters: Annotated[tuple[Name, ...], DISTINCT] = ()
-    mutants: Mapping[Label, ContractName] = {}
+    mutants: Mapping[Label, Annotated[tuple[ContractName, ...], msgspec.Meta(min_length=1)]] = {}
     cells: Mapping[CellName, Annotated[tuple[CaseId, ...], msgspec.Meta(min_length=1)]] = {}
     exceptions: tuple[Reasoned, ...] = ()
     open: tuple[Reasoned, ...] = ()
@@ -162,7 +162,9 @@ def written(matrix: Matrix) -> str:
     """The file's text."""
     data = msgspec.to_builtins(matrix)
     for row in data.get("operations", {}).values():
-        row["cells"] = {name: _Items(ids) for name, ids in row.get("cells", {}).items()}
+        for member in ("mutants", "cells"):
+            if member in row:
+                row[member] = {name: _Items(ids) for name, ids in row[member].items()}
         for member in ("declared", "rivals", "parameters"):
             if member in row:
                 row[member] = _Items(row[member])

@@ -239,7 +239,7 @@ def test_a_cell_that_only_a_generator_fills_is_open_until_a_bug_dies_by_it() -> 
     bug = Mutant("forgets", "It forgets", {history.clauses[0]: "fail_open"})
     known = Mutants("rs4a-replay", mutants=(bug,))
     without = updated(CONTRACT, MATRIX, filling, known).operations["register"]
-    named = Row(mutants={"retry-here": "forgets"})
+    named = Row(mutants={"retry-here": ("forgets",)})
     shown = updated(CONTRACT, Matrix("rs4a-replay", operations={"register": named}), filling, known)
     assert "retry-here" in without.left()
     assert shown.operations["register"].cells["retry-here"] == (history.id,)
