@@ -89,7 +89,7 @@ def verify(
         typer.Option(min=0, max=1_000_000, help="time for each layer of faults; its floor is tried in any case"),
     ] = FAULT_SECONDS,
     thorough: Annotated[
-        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on the floor of each layer of faults")
+        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on floors of faults, and histories")
     ] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
