@@ -7,7 +7,8 @@ A cell applies unless a property of the contract or of the operation excludes it
     has no store (`storeless`)       neither those, nor a store that is lost, nor retries elsewhere, nor volume
     reads no clock (`timeless`)      no clock that is stepped, and no retry after the horizon
 
-An operation whose only effect is `prior` changes nothing. A cell of a leaf, a parameter, a rival or a reason is there
+An operation whose only effect is `prior` changes nothing. Each command is a process of its own, so no retry of it is in
+the same one. A cell of a leaf, a parameter, a rival or a reason is there
 for each of them.
 """
 
@@ -47,7 +48,8 @@ def _cells(contract: Contract, method: Method | None, row: Row, *, horizon: str 
     for attack in (Attack.NEIGHBOUR, Attack.FORMAT):
         yield from (cell(attack, leaf) for leaf in leaf_names)
     yield from (cell(Attack.BOUNDARY, parameter) for parameter in row.parameters)
-    yield cell(Attack.RETRY_HERE)
+    if method is not None:
+        yield cell(Attack.RETRY_HERE)
     if not storeless:
         yield cell(Attack.RETRY_ELSEWHERE)
         yield cell(Attack.RETRY_RESTARTED)

@@ -1,8 +1,8 @@
 """`python -m holdfast.conformance.matrix RUN…`: writes into matrix.yaml which cases filled which cells in these runs.
 
 The runs are of the reference. What a person wrote stays, above all reasons.
-A cell that nothing fills any more, and one that only generators fill and no bug shows the teeth of, goes to `open`,
-without a reason until a person writes one.
+Of a fault that no run has tried its layer says what it fills. A cell that nothing fills any more, and one that only
+generators fill and no bug shows the teeth of, goes to `open`, without a reason until a person writes one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import structs
 
 from holdfast.conformance.matrix.count import by_case, held_against
-from holdfast.conformance.matrix.sent import Pairs
+from holdfast.conformance.matrix.sent import Pairs, keys_of
 from holdfast.conformance.run.plan import generators_of, plan_of
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import Contract, load_contract
@@ -89,6 +89,13 @@ def filling_of(runs: Iterable[Mapping[str, Pairs]]) -> Filling:
     return found
 
 
+def _undone(contract: Contract, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[str, Pairs]:
+    """What the faults fill that no run has tried."""
+    tried = {case for run in runs for case in run}
+    left = {fault.id: keys_of(contract, fault) for fault in contract.faults if fault.id not in tried}
+    return {case: Counter([*first, *later]) for case, (first, later) in left.items()}
+
+
 def main(paths: Iterable[str]) -> None:
     """Read the runs, and write the matrix of each contract in them."""
     by_contract: defaultdict[str, list[Mapping[str, Pairs]]] = defaultdict(list)
@@ -101,7 +108,12 @@ def main(paths: Iterable[str]) -> None:
             by_contract[pin.contract].append(by_case(contract, load_matrix(pin.contract) or Matrix(pin.contract), run))
     for name, runs in by_contract.items():
         contract = load_contract(name)
-        matrix = updated(contract, load_matrix(name) or Matrix(name), filling_of(runs), load_mutants(name))
+        matrix = updated(
+            contract,
+            load_matrix(name) or Matrix(name),
+            filling_of([*runs, _undone(contract, runs)]),
+            load_mutants(name),
+        )
         (contract_folders()[name] / FILE).write_text(written(matrix), encoding="utf-8")
         total: Pairs = sum((pairs for run in runs for pairs in run.values()), Counter())
         print(held_against(contract, matrix, total).sentence())

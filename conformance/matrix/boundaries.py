@@ -34,12 +34,11 @@ _MOMENTS = 64
 
 @dataclass(slots=True)
 class Near:
-    """Counts the calls on either side of each boundary."""
+    """Counts the calls below each boundary, at it, and beyond it. Two of the three draw it."""
 
     contract: Contract
     matrix: Matrix
-    inside: Counter[tuple[str, str]] = field(default_factory=Counter)
-    beyond: Counter[tuple[str, str]] = field(default_factory=Counter)
+    sides: tuple[Counter[tuple[str, str]], ...] = field(default_factory=lambda: (Counter(), Counter(), Counter()))
     _moments: dict[datetime, None] = field(default_factory=dict)
     _drawn: Mapping[str, tuple[Parameter, ...]] = field(init=False)
 
@@ -59,9 +58,10 @@ class Near:
             yield each
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """Each boundary that was approached from both sides, with its calls."""
-        both = (+self.inside).keys() & (+self.beyond).keys()
-        return Counter({key: self.inside[key] + self.beyond[key] for key in both})
+        """Each boundary that was drawn, with its calls."""
+        total: Counter[tuple[str, str]] = sum(self.sides, Counter())
+        drawn = [key for key in total if sum(bool(side[key]) for side in self.sides) > 1]
+        return Counter({key: total[key] for key in drawn})
 
     def _called(self, call: Called) -> None:
         parameters = self._drawn.get(call.row, ())
@@ -76,8 +76,9 @@ class Near:
                 measured[kind] = [*_MEASURES.get(kind, _numbers)(texts, call.args), *spans]
             key = call.row, cell(Attack.BOUNDARY, parameter.name)
             limit = parameter.value * _SECONDS.get(kind, 1)
-            self.inside[key] += any(-1 <= each - limit <= 0 for each in measured[kind])
-            self.beyond[key] += any(0 < each - limit <= 1 for each in measured[kind])
+            near = [each - limit for each in measured[kind] if -1 <= each - limit <= 1]
+            for side, is_there in zip(self.sides, (lambda d: d < 0, lambda d: d == 0, lambda d: d > 0), strict=True):
+                side[key] += any(map(is_there, near))
         self._moments[call.now] = None
         if len(self._moments) > _MOMENTS:
             del self._moments[next(iter(self._moments))]

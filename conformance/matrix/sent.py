@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from holdfast.conformance.durability.reported import ReportError, read
+from holdfast.conformance.durability.verdicts import LAYERS, is_recorded
+from holdfast.conformance.faults.sweep import IN_ONE
 from holdfast.conformance.matrix.boundaries import Near
 from holdfast.conformance.matrix.shows import Shown
 from holdfast.conformance.matrix.varied import varied
@@ -63,13 +65,19 @@ def _struck(contract: Contract, fault: FaultCase, exchanges: Sequence[Exchange])
         told = read(None if event is None else event.detail)
     except ReportError:
         return Counter()
+    first, later = keys_of(contract, fault)
+    return +Counter({**dict.fromkeys(first, told.tried - told.later), **dict.fromkeys(later, told.later)})
+
+
+def keys_of(contract: Contract, fault: FaultCase) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The row and the cells that a fault fills: in the first session of a store, and in a second one."""
     row = contract.workloads[fault.workload].operation["call"]
-    counts: Pairs = Counter()
-    for attack in _LAYERS.get(fault.layer, ()):
-        counts[row, cell(attack)] += told.tried - told.later
-        if attack in LATER:
-            counts[row, cell(LATER[attack])] += told.later
-    return +counts
+    attacks = _LAYERS.get(fault.layer, ())
+    in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
+    return (
+        [(row, cell(attack)) for attack in attacks],
+        [(row, cell(LATER[attack])) for attack in attacks if in_two and attack in LATER],
+    )
 
 
 def _change(contract: Contract, matrix: Matrix, case: Case | None, each: Changed) -> Attack | None:

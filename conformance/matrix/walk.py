@@ -22,7 +22,7 @@ _CHANGES = ("tamper", "place", "copy", "link")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call of a row of the matrix that ended.
+    """A call of a row of the matrix that ended. A command has a worker of its own, below 0.
 
     `process` counts the starts of processes in its session, and `newest` is the count when it was sent. `outcome` is
     None where no answer came. `note` is that of the step.
@@ -69,7 +69,7 @@ class Provoked:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The state that inertness is judged by (`is_state`), or anything else; `rows` is the longest list in it."""
+    """The state that inertness is judged by (`is_state`), or anything else; `rows` are those of all lists in it."""
 
     rows: int
     is_state: bool
@@ -161,10 +161,14 @@ class Walk:
             if outcome == ACCEPTED:
                 live.last[asked.worker] = row
             sent = asked.sent_us or 0
-            process = live.processes.get(asked.worker, 0)
+            worker, process = asked.worker, live.processes.get(asked.worker, 0)
+            if " " in row:
+                # Each command is a process of its own.
+                live.started += 1
+                worker, process = -live.started, live.started
             args = request.get("args", {})
             received = told.received_us or sent
-            yield Called(row, asked.worker, process, newest, args, outcome, reason, sent, received, now, asked.action)
+            yield Called(row, worker, process, newest, args, outcome, reason, sent, received, now, asked.action)
             return
         method = self._methods.get(str(request.get("method")))
         if method is None:
@@ -172,7 +176,7 @@ class Walk:
         if method.group is Group.PROVOCATION:
             yield Provoked(method.name, request.get("args", {}), asked.worker, live.ended > 0)
         elif answer is not None and answer.get("outcome") == "ok":
-            yield Observed(_longest(answer.get("value")), method.name == self._observe)
+            yield Observed(_rows(answer.get("value")), method.name == self._observe)
 
     def _local(self, exchange: Exchange, live: _Live) -> Iterator[Happening]:
         started = live.under_way.get(exchange.worker)
@@ -196,7 +200,7 @@ class Walk:
             yield Changed(verb, path, exchange.action, live.started, frozenset(live.open))
         elif verb == "inspect":
             rows = _json(detail).get("rows") or {} if len(detail) > 2 * self._matrix.volume else {}
-            yield Observed(_longest(rows), is_state=True)
+            yield Observed(_rows(rows), is_state=True)
         elif verb == "search":
             yield Searched()
 
@@ -224,10 +228,10 @@ def _outcome(answer: Mapping[str, Any] | None) -> tuple[str | None, str]:
     return outcome, str(answer.get("reason", ""))
 
 
-def _longest(value: Any) -> int:
-    """The length of the longest list in an object."""
+def _rows(value: Any) -> int:
+    """How many rows stand in the lists of an object."""
     lists = value.values() if isinstance(value, Mapping) else ()
-    return max((len(each) for each in lists if isinstance(each, list)), default=0)
+    return sum(len(each) for each in lists if isinstance(each, list))
 
 
 def _json(detail: str) -> Mapping[str, Any]:
