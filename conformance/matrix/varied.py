@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.values import at_path, is_missing
-from holdfast.conformance.matrix.walk import REFUSED, Called
-from holdfast.conformance.run.plan import Form, PlannedCase
+from holdfast.conformance.matrix.walk import Called
+from holdfast.conformance.run.plan import PlannedCase
 from holdfast.specs import Case, Contract
 from holdfast.specs.leaves import ROOT, Place, leaves
 from holdfast.specs.matrix import Attack, cell
@@ -56,8 +57,8 @@ def places_of(contract: Contract, row: str) -> Mapping[str, Place]:
 
 
 def _sweeps(contract: Contract, planned: PlannedCase) -> list[Sweep]:
-    """The sweeps that a suite test may run: those that prove its clauses. A test against a model runs none."""
-    if contract.neighbours is None or planned.form is not Form.SUITE or planned.whole or not planned.generated:
+    """The sweeps that a suite test runs: those that prove its clauses."""
+    if contract.neighbours is None or not planned.sweeps:
         return []
     return [one for name in planned.clauses for one in contract.neighbours.proving(name)]
 
@@ -71,10 +72,17 @@ def _swept(one: Sweep, calls: Sequence[Called]) -> Counter[tuple[str, str]]:
         if len(values) < _LEAST:
             continue
         counts[row, cell(Attack.NEIGHBOUR, path)] = len(values)
-        refused = sum(call.outcome == REFUSED for call in mine)
+        refused = sum(call.reason in _reasons(one) for call in mine)
         if refused:
             counts[row, cell(Attack.FORMAT, path)] = refused
     return counts
+
+
+def _reasons(one: Sweep) -> set[str]:
+    """The reasons that are due for a malformed value."""
+    options = ex.alternatives(one.due.get("malformed", {}))
+    named = [option.get("reason", ()) for option in options]
+    return {each for reasons in named for each in ([reasons] if isinstance(reasons, str) else reasons)}
 
 
 def _differing(case: Case, main: Sequence[Called], twin: Sequence[Called]) -> Counter[tuple[str, str]]:

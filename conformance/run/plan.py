@@ -37,7 +37,7 @@ class PlannedCase:
     """One case of the plan. `provocations` are the test hooks it needs of an adapter.
 
     `whole`: it holds the adapter against a model of the whole contract, so a bug in any clause may fail it.
-    `generated`: what it asks is generated, by sweeps, histories, Hypothesis or a fault layer.
+    `generated`: what it asks is generated, by sweeps (`sweeps`), histories, Hypothesis or a fault layer.
     """
 
     id: str
@@ -48,6 +48,7 @@ class PlannedCase:
     provocations: frozenset[str]
     whole: bool = False
     generated: bool = False
+    sweeps: bool = False
 
     @property
     def scripted(self) -> bool:
@@ -118,6 +119,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             frozenset(mark.provocations),
             mark.whole,
             mark.whole or mark.drawn or function.__module__.endswith(_SWEEPS),
+            function.__module__.endswith(_SWEEPS),
         )
         for function, mark in suite_tests(contract.name)
     ]
