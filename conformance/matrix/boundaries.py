@@ -40,6 +40,7 @@ class Near:
     matrix: Matrix
     sides: tuple[Counter[tuple[str, str]], ...] = field(default_factory=lambda: (Counter(), Counter(), Counter()))
     _moments: dict[datetime, None] = field(default_factory=dict)
+    _config: Mapping[str, str] = field(default_factory=dict)
     _drawn: Mapping[str, tuple[Parameter, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +54,7 @@ class Near:
         for each in happenings:
             if isinstance(each, Began):
                 self._moments.clear()
+                self._config = each.config
             elif isinstance(each, Called):
                 self._called(each)
             yield each
@@ -68,20 +70,28 @@ class Near:
         texts = list(_texts(call.args)) if parameters else []
         measured: dict[str, list[float]] = {}
         for parameter in parameters:
-            if not isinstance(parameter.value, int):
+            value = self._value(parameter)
+            if value is None:
                 continue
             kind = str(parameter.unit)
             if kind not in measured:
                 spans = self._spans(call, texts) if kind in _SECONDS else ()
                 measured[kind] = [*_MEASURES.get(kind, _numbers)(texts, call.args), *spans]
             key = call.row, cell(Attack.BOUNDARY, parameter.name)
-            limit = parameter.value * _SECONDS.get(kind, 1)
+            limit = value * _SECONDS.get(kind, 1)
             near = [each - limit for each in measured[kind] if -1 <= each - limit <= 1]
             for side, is_there in zip(self.sides, (lambda d: d < 0, lambda d: d == 0, lambda d: d > 0), strict=True):
                 side[key] += any(map(is_there, near))
         self._moments[call.now] = None
         if len(self._moments) > _MOMENTS:
             del self._moments[next(iter(self._moments))]
+
+    def _value(self, parameter: Parameter) -> int | None:
+        """The parameter in this session; None where it is no number."""
+        said = self._config.get(parameter.name, "")
+        if said.isdecimal():
+            return int(said)
+        return parameter.value if isinstance(parameter.value, int) else None
 
     def _spans(self, call: Called, texts: list[str]) -> Iterator[float]:
         """The seconds between the call and every instant that is named in it, or at which something was called."""

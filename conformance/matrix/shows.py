@@ -5,7 +5,7 @@ retry        the same arguments as a call before, which was accepted or unanswer
 concurrent   under way at the same time, in two workers: the same operation, or a declared rival (`beside`)
 kill         SIGKILL while it was under way, or as the first that came after its answer
 store        called after the harness, or a provocation, took the store away, damaged or replaced it
-volume       between two observations of which one shows so many rows
+volume       between two observations of which one shows so many rows, or after so many calls with an effect
 clock        called at a time before, or after, that of an earlier call
 inert        refused between two observations of the state, with nothing but refusals between them
 """
@@ -41,9 +41,10 @@ _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """An earlier call with the same arguments, in one process: its time, and the newest process then."""
+    """An earlier call with the same arguments, in one process: its time, its end, and the newest process then."""
 
     moment: datetime
+    received: int
     newest: int
 
 
@@ -90,6 +91,8 @@ class Shown:
         self._armed: dict[int, Attack] = {}
         self._lasting: Attack | None = None
         self._segment: list[Called] = []
+        # How many calls had an effect in this session.
+        self._made = 0
         self._large = self._bracketed = self._dirty = False
         self._refused: set[str] = set()
 
@@ -104,6 +107,7 @@ class Shown:
         self._deprived(call)
         self._clock(call)
         self._segment.append(call)
+        self._made += call.is_new
         if call.outcome != REFUSED:
             self._dirty = True
             return
@@ -115,7 +119,9 @@ class Shown:
         if call.outcome not in (ACCEPTED, REFUSED, None):
             return
         key = call.row, json.dumps(call.args, sort_keys=True)
-        before = self._past.setdefault(key, {})
+        past = self._past.setdefault(key, {})
+        # A rival in a race is no retry.
+        before = {where: each for where, each in past.items() if each.received <= call.sent}
         place = call.worker, call.process
         if place in before:
             self._count(call.row, Attack.RETRY_HERE)
@@ -126,7 +132,7 @@ class Shown:
         if self._horizon is not None and any(call.now - each.moment > self._horizon for each in before.values()):
             self._count(call.row, Attack.RETRY_LATER)
         if call.outcome != REFUSED:
-            before.setdefault(place, _Before(call.now, call.newest))
+            past.setdefault(place, _Before(call.now, call.received, call.newest))
 
     def _concurrent(self, call: Called) -> None:
         for other in self._recent:
@@ -189,7 +195,7 @@ class Shown:
 
     def _settle(self, *, large: bool, state: bool = False) -> None:
         """End the calls between two observations."""
-        if large or self._large:
+        if large or self._large or self._made >= self._matrix.volume:
             for call in self._segment:
                 self._count(call.row, Attack.VOLUME)
         if state and self._bracketed and not self._dirty:

@@ -25,7 +25,7 @@ class Called:
     """A call of a row of the matrix that ended. A command has a worker of its own, below 0.
 
     `process` counts the starts of processes in its session, and `newest` is the count when it was sent. `outcome` is
-    None where no answer came. `note` is that of the step.
+    None where no answer came; `is_new` says that it had an effect. `note` is that of the step.
     """
 
     row: str
@@ -34,6 +34,7 @@ class Called:
     newest: int
     args: Mapping[str, Any]
     outcome: str | None
+    is_new: bool
     reason: str
     sent: int
     received: int
@@ -43,9 +44,10 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A session on a fresh store."""
+    """A session on a fresh store, with the parameters that its config sets."""
 
     absent: bool
+    config: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Walk:
             elif op == "open":
                 if request.get("state") == "fresh":
                     live = _Live(live.now)
-                    yield Began(request.get("surface") == "absent")
+                    yield Began(request.get("surface") == "absent", request.get("config", {}))
                 live.now = instant_of(request.get("clock")) or live.now
                 live.started += 1
                 live.processes[exchange.worker] = live.started
@@ -168,7 +170,8 @@ class Walk:
                 worker, process = -live.started, live.started
             args = request.get("args", {})
             received = told.received_us or sent
-            yield Called(row, worker, process, newest, args, outcome, reason, sent, received, now, asked.action)
+            is_new = answer is not None and answer.get("effect") == "new"
+            yield Called(row, worker, process, newest, args, outcome, is_new, reason, sent, received, now, asked.action)
             return
         method = self._methods.get(str(request.get("method")))
         if method is None:

@@ -25,7 +25,7 @@ HOOKS = {
 MATRIX = Matrix(
     "rs4a-replay",
     horizon="ttl_seconds",
-    volume=3,
+    volume=9,
     store=("store/",),
     hooks=HOOKS,
     operations={"register": Row(rivals=("maintain",), parameters=("ttl_seconds",))},
@@ -142,6 +142,13 @@ def test_calls_are_concurrent_only_where_they_overlap(told: Told) -> None:
     assert told.shows() == {"concurrent": 1, "beside maintain": 1}
 
 
+def test_a_rival_with_the_same_arguments_is_no_retry(told: Told) -> None:
+    told.opens(1)
+    told.calls("register", NEW, 0, sent_us=1000, received_us=1010)
+    told.calls("register", REFUSED, 1, sent_us=1005, received_us=1020)
+    assert told.shows() == {"concurrent": 1}
+
+
 def test_a_kill_while_a_call_is_under_way_is_one_of_that_call(told: Told) -> None:
     told.calls("maintain", NEW, args={})
     told.asks({"op": "call", "method": "register", "args": KEYED}, None)
@@ -206,9 +213,9 @@ def test_a_clock_that_was_stepped_counts_against_the_calls_before(told: Told) ->
 
 
 def test_a_call_counts_as_one_among_many_rows_where_an_observation_shows_them(told: Told) -> None:
-    told.state(3)
+    told.state(9)
     told.calls("register", NEW)
-    told.state(4)
+    told.state(10)
     assert told.shows() == {"volume": 1}
 
 
