@@ -1,8 +1,9 @@
 """`python -m holdfast.conformance.matrix RUN…`: writes into matrix.yaml which cases filled which cells in these runs.
 
-The runs are of the reference. What a person wrote stays, above all reasons.
-Of a fault that no run has tried its layer says what it fills. A cell that nothing fills any more, and one that only
-generators fill and no bug shows the teeth of, goes to `open`, without a reason until a person writes one.
+The runs are of the reference. What a person wrote stays, above all reasons. Of a fault that no run has tried its layer
+says what it fills. A cell that nothing fills any more, and one that only generators fill and no bug shows the teeth of,
+goes to `open`. The name of a contract in place of a run fits its matrix to the contract as it is, and keeps what filled
+the cells that there still are.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from holdfast.conformance.matrix.count import by_case, held_against
+from holdfast.conformance.matrix.count import by_case
 from holdfast.conformance.matrix.sent import Pairs, keys_of
 from holdfast.conformance.run.plan import generators_of, plan_of
 from holdfast.reports.evidence import read_evidence
-from holdfast.specs import Contract, load_contract
+from holdfast.specs import Contract, contract_names, load_contract
 from holdfast.specs.cells import cells_of, proven, rows_of
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.matrix import FILE, Matrix, Row, grouped, load_matrix, written
@@ -26,6 +27,7 @@ from holdfast.specs.mutants import Mutants, load_mutants
 
 # So many of the cases that fill a cell are named; `holdfast explain CONTRACT --matrix --evidence RUN` counts all.
 _NAMED = 3
+_UNFILLED = "no case of the reference's run does it"
 _UNPROVEN = "no bug of this operation and attack is known to die by the generator that alone fills it"
 # By the row and the cell, the cases that fill it and their pairs.
 Filling = Mapping[tuple[str, str], Mapping[str, int]]
@@ -63,7 +65,7 @@ def _row(
         if ids:
             cells[each] = ids
         elif each not in excepted:
-            left.append((each, row.left().get(each) or (_UNPROVEN if found else "")))
+            left.append((each, row.left().get(each) or (_UNPROVEN if found else _UNFILLED)))
     kept = [(each, why) for each, why in excepted.items() if each not in cells]
     return structs.replace(row, cells=cells, exceptions=grouped(iter(kept)), open=grouped(iter(left)))
 
@@ -73,8 +75,8 @@ def _named(found: Mapping[str, int], before: Iterable[str], generators: Set[str]
 
     Of generated ones all are looked at, because not each of them has a bug that shows its teeth.
     """
-    listed = set(before)
-    order = sorted(found, key=lambda case: (case in generators, case not in listed, -found[case], case))
+    place = {case: number for number, case in enumerate(before)}
+    order = sorted(found, key=lambda case: (case in generators, place.get(case, len(place)), -found[case], case))
     written_ones = [case for case in order if case not in generators]
     return tuple(written_ones[:_NAMED] or order)
 
@@ -96,27 +98,38 @@ def _undone(contract: Contract, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[
     return {case: Counter([*first, *later]) for case, (first, later) in left.items()}
 
 
-def main(paths: Iterable[str]) -> None:
+def _as_written(contract: Contract, matrix: Matrix) -> Mapping[str, Pairs]:
+    """What the matrix says of the cases that there still are."""
+    planned = {case.id for case in plan_of(contract)}
+    found: defaultdict[str, Pairs] = defaultdict(Counter)
+    for name, row in matrix.operations.items():
+        for each, ids in row.cells.items():
+            for case in planned & {*ids}:
+                found[case][name, each] = 1
+    return found
+
+
+def main(words: Iterable[str]) -> None:
     """Read the runs, and write the matrix of each contract in them."""
     by_contract: defaultdict[str, list[Mapping[str, Pairs]]] = defaultdict(list)
-    for path in paths:
-        run = read_evidence(Path(path))
+    for word in words:
+        if word in contract_names():
+            by_contract[word].append(_as_written(load_contract(word), load_matrix(word) or Matrix(word)))
+            continue
+        run = read_evidence(Path(word))
         if run.defects or run.header is None:
-            raise SystemExit(f"{path}: expected a whole run, got {run.defects[:1] or 'no header'}")
+            raise SystemExit(f"{word}: expected a whole run or a contract, got {run.defects[:1] or 'no header'}")
         for pin in run.header.contracts:
             contract = load_contract(pin.contract)
             by_contract[pin.contract].append(by_case(contract, load_matrix(pin.contract) or Matrix(pin.contract), run))
     for name, runs in by_contract.items():
         contract = load_contract(name)
-        matrix = updated(
-            contract,
-            load_matrix(name) or Matrix(name),
-            filling_of([*runs, _undone(contract, runs)]),
-            load_mutants(name),
-        )
+        filling = filling_of([*runs, _undone(contract, runs)])
+        matrix = updated(contract, load_matrix(name) or Matrix(name), filling, load_mutants(name))
         (contract_folders()[name] / FILE).write_text(written(matrix), encoding="utf-8")
-        total: Pairs = sum((pairs for run in runs for pairs in run.values()), Counter())
-        print(held_against(contract, matrix, total).sentence())
+        cells = [each for row in matrix.operations.values() for each in (*row.cells, *row.left(), *row.excepted())]
+        left = sum(len(row.left()) for row in matrix.operations.values())
+        print(f"{name}: {len(cells)} cells, {left} open")
 
 
 if __name__ == "__main__":
