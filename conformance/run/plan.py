@@ -124,7 +124,15 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
         for function, mark in suite_tests(contract.name)
     ]
     faults = [
-        PlannedCase(fault.id, contract.name, fault.clauses, fault.title, Form.FAULT, frozenset(), generated=True)
+        PlannedCase(
+            fault.id,
+            contract.name,
+            fault.clauses,
+            fault.title,
+            Form.FAULT,
+            frozenset(step["provoke"] for step in contract.workloads[fault.workload].prepare if "provoke" in step),
+            generated=True,
+        )
         for fault in contract.faults
     ]
     return (*scripted, *suite, *faults)

@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.reading import Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import Submission
@@ -96,6 +98,22 @@ class BindingByPrefix(Registrar):
         return None if submission.principal.startswith(bound.get("principal", "\0")) else refusal
 
 
+class CompensationOwnerWithoutCase(Service):
+    def compensate(self, args: Any) -> Answer:
+        if isinstance(args, dict) and isinstance(args.get("request"), dict):
+            owner = str(args["request"].get("owner_or_approval_binding"))
+            args = {**args, "request": {**args["request"], "owner_or_approval_binding": owner.lower()}}
+        return super().compensate(args)
+
+
+class CompensationUnknownMembers(Service):
+    def compensate(self, args: Any) -> Answer:
+        if isinstance(args, dict) and isinstance(args.get("request"), dict):
+            request = {name: part for name, part in args["request"].items() if name not in ("unknown", "__proto__")}
+            args = {**args, "request": request}
+        return super().compensate(args)
+
+
 BUGS: Mapping[str, Change] = {
     "nonce-without-case": part(sqlite_store=NonceWithoutCase),
     "nonce-by-like": part(sqlite_store=NonceByLike),
@@ -106,4 +124,6 @@ BUGS: Mapping[str, Change] = {
     "owner-without-case": part(reader=OwnerWithoutCase),
     "unknown-members-accepted": part(reader=UnknownMembersAccepted),
     "binding-by-prefix": part(registrar=BindingByPrefix),
+    "compensation-owner-without-case": part(service=CompensationOwnerWithoutCase),
+    "compensation-with-unknown-members": part(service=CompensationUnknownMembers),
 }
