@@ -124,6 +124,8 @@ def read(detail: object) -> LayerReport:
         raise ReportError(f"{Kind.CLEAN.value!r} is no class of a finding")
     if report.silence is not None and not report.unproven:
         raise ReportError(f"it names the failure mode {report.silence!r}, and nothing that is not proven")
+    if report.later > report.tried:
+        raise ReportError(f"{report.later} tries in a second session are more than the {report.tried} that were made")
     if not report.words.startswith(f"{report.tried} of {report.total}"):
         raise ReportError(f"{report.tried} of {report.total} is contradicted by its words, {report.words!r}")
     return report
