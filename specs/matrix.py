@@ -152,10 +152,10 @@ class Matrix(Entry, frozen=True, omit_defaults=True):
 @cache
 def load_matrix(contract: str) -> Matrix | None:
     """The matrix of `contract`; None where it has none. Raises SpecError."""
-    path = contract_folders()[contract] / FILE
-    if not path.exists():
+    folder = contract_folders().get(contract)
+    if folder is None or not (folder / FILE).exists():
         return None
-    return msgspec.convert(of_contract(path, "matrix", contract), Matrix)
+    return msgspec.convert(of_contract(folder / FILE, "matrix", contract), Matrix)
 
 
 def written(matrix: Matrix) -> str:
