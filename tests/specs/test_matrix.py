@@ -103,7 +103,8 @@ def test_a_generator_alone_needs_a_bug_that_dies_by_it(contract: Contract) -> No
     other = Mutant("loses", "Loses", {"TOY-02": "fail_open"})
     alone = full(contract, cells=generated)
     one(problems(contract, alone, SUITE.keys(), bug), "volume", "generators")
-    assert problems(contract, full(contract, cells=generated, mutants={"volume": ("forgets",)}), SUITE.keys(), bug) == []
+    shown = full(contract, cells=generated, mutants={"volume": ("forgets",)})
+    assert problems(contract, shown, SUITE.keys(), bug) == []
     wrong = full(contract, cells=generated, mutants={"volume": ("loses",)})
     one(problems(contract, wrong, SUITE.keys(), bug, other), "volume", "generators")
 

@@ -25,9 +25,7 @@ def explain(
     write: Annotated[
         Path | None, typer.Option("--write", metavar="DOCS", help="write the page of each contract's methods into DOCS")
     ] = None,
-    matrix: Annotated[
-        bool, typer.Option("--matrix", help="of a contract: operations against attacks")
-    ] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="of a contract: operations against attacks")] = False,
     evidence: Annotated[
         Path | None, typer.Option("--evidence", metavar="RUN", help="with --matrix: the pairs that this run has sent")
     ] = None,
