@@ -143,8 +143,8 @@ def options(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, **changes: An
     settings = RunSettings(target.adapter, (), "s", launcher=target.launcher, **changes)
     return Options(
         settings=settings, evidence=Path("run.jsonl"), expression=None, clauses=(), cases=(), forms=ALL_FORMS,
-        xfail=None, jobs=1, exit_first=False, junitxml=None, alluredir=None, caller=Caller(SeedOrigin.CHOSEN), adapter_files=(),
-        format=Format.TEXT, reference=target.is_reference,
+        xfail=None, jobs=1, exit_first=False, junitxml=None, alluredir=None,
+        caller=Caller(SeedOrigin.CHOSEN), adapter_files=(), format=Format.TEXT, reference=target.is_reference,
     )  # fmt: skip
 
 
