@@ -119,7 +119,8 @@ def _nursery(options: argparse.Namespace) -> None:
     from holdfast.reference_impl.registry import warm
     from holdfast.servers.nursery import serve
 
-    warm(options.contract)
+    # A reference that is changed at import has to be imported by each fork.
+    warm(options.contract, keep=options.keep)
     serve(options.control, main)
 
 
@@ -137,6 +138,7 @@ def _contract(parser: argparse.ArgumentParser) -> None:
 
 def _control(parser: argparse.ArgumentParser) -> None:
     _contract(parser)
+    parser.add_argument("--keep", action="store_true", help="fork the reference as it is, with no change")
     parser.add_argument("--control", type=int, required=True, metavar="FD", help="the socket of the kit")
 
 
@@ -194,7 +196,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    tracing.start_if_wanted()
+    tracing.install_if_wanted()
     altered.install(words)
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])

@@ -64,18 +64,15 @@ def implementation(contract: str, *, mutant: str | None = None) -> Implementatio
     return make(mutant=mutant)
 
 
-def warm(contract: str) -> None:
-    """Import what the adapter and the launcher of `contract` import, without the reference itself.
-
-    The reference may be changed at import, so each process has to import it anew.
-    """
+def warm(contract: str, *, keep: bool) -> None:
+    """Import what the adapter and the launcher of `contract` import. The reference itself stays only with `keep`."""
     package = package_of(contract)
     kept = {name for name in sys.modules if name.startswith(_HERE)}
     import_module("holdfast.reference_impl.adapter")
     for part in ("entry", "launch"):
         if find_spec(f"{package}.{part}") is not None:
             import_module(f"{package}.{part}")
-    for name in [name for name in sys.modules if name.startswith(_HERE) and name not in kept]:
+    for name in [name for name in sys.modules if name.startswith(_HERE) and name not in kept and not keep]:
         module = sys.modules.pop(name)
         above, _, last = name.rpartition(".")
         if getattr(sys.modules.get(above), last, None) is module:

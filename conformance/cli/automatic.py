@@ -100,7 +100,8 @@ def _print(score: Score) -> None:
             f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests",
             markup=False,
         )
-        console.print(_difference(site), markup=False, highlight=False)
+        for line in _difference(site).splitlines():
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         if outcome.detail:
             console.print(outcome.detail, markup=False)
         console.print(

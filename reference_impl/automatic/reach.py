@@ -8,41 +8,58 @@ the answer has too many lines rather than too few.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class Uses:
     """The names that the statements of some modules use."""
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
-        # In functions: each name with the lines where it is used. Outside: used names and bound names, by statement.
+        # In functions: each name with the statements that use it. Outside: used names and bound names, by statement.
         self._lines: dict[str, set[tuple[str, int]]] = {}
         self._outside: list[tuple[set[str], set[str]]] = []
         for file, tree in trees.items():
-            self._body(file, tree.body, inside=False, owner=set())
+            self._body(file, tree.body, frozenset())
 
     def lines(self, names: Iterable[str]) -> frozenset[tuple[str, int]]:
-        """Where functions use these names, or a name that is made of them: files and lines."""
+        """Where functions use these names, or a name that is made of them: files, and first lines of statements."""
         known = set(names)
         while more := {name for used, bound in self._outside if used & known for name in bound} - known:
             known |= more
         return frozenset(place for name in known for place in self._lines.get(name, ()))
 
-    def _body(self, file: str, body: list[ast.stmt], *, inside: bool, owner: set[str]) -> None:
+    def _body(self, file: str, body: Sequence[ast.stmt], owner: frozenset[str]) -> None:
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                self._body(file, node.body, inside=True, owner=owner)
+                defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+                self._use((name for each in defaults for name in _names(each)), file, node.body[0].lineno)
+                self._inside(file, node.body)
             elif isinstance(node, ast.ClassDef):
-                bases = {name for base in node.bases for name in _names(base)}
-                self._outside.append((bases, {node.name}))
-                self._body(file, node.body, inside=inside, owner=owner | {node.name})
-            elif inside:
-                for each in ast.walk(node):
-                    for name in _own_names(each):
-                        self._lines.setdefault(name, set()).add((file, getattr(each, "lineno", node.lineno)))
+                self._outside.append(({name for base in node.bases for name in _names(base)}, {node.name}))
+                self._body(file, node.body, owner | {node.name})
             elif not isinstance(node, ast.Import | ast.ImportFrom):
+                used = set(_names(node))
                 stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _is_stored(each)}
-                self._outside.append((set(_names(node)) - stored, stored | owner))
+                self._outside.append((used - stored, stored | owner))
+
+    def _inside(self, file: str, body: Sequence[ast.stmt]) -> None:
+        for node in body:
+            for child in ast.iter_child_nodes(node):
+                if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                    self._use(_names(child), file, node.lineno)
+                elif not isinstance(child, ast.stmt):
+                    self._use((name for part in _heads(child) for name in _names(part)), file, node.lineno)
+                    self._inside(file, child.body)
+            inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+            self._inside(file, inner)
+
+    def _use(self, names: Iterable[str], file: str, line: int) -> None:
+        for name in names:
+            self._lines.setdefault(name, set()).add((file, line))
+
+
+def _heads(node: ast.ExceptHandler | ast.match_case) -> Iterator[ast.AST]:
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
 
 
 def _is_stored(name: ast.Name) -> bool:
@@ -51,13 +68,9 @@ def _is_stored(name: ast.Name) -> bool:
 
 def _names(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
-        yield from _own_names(each)
-
-
-def _own_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Attribute):
-        yield node.attr
-    elif isinstance(node, ast.keyword) and node.arg is not None:
-        yield node.arg
+        if isinstance(each, ast.Name):
+            yield each.id
+        elif isinstance(each, ast.Attribute):
+            yield each.attr
+        elif isinstance(each, ast.keyword) and each.arg is not None:
+            yield each.arg

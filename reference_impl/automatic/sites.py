@@ -92,7 +92,7 @@ def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[
     known: set[bytes] = {source.data}
     for place, edit in edits(source):
         changed = source.data[: edit.start] + edit.text.encode() + source.data[edit.end :]
-        if changed in known or not _compiles(changed):
+        if changed in known:
             continue
         known.add(changed)
         line = source.data.count(b"\n", 0, edit.start) + 1
@@ -113,14 +113,6 @@ def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[
             text=edit.text,
             lines=_lines(file, place, uses),
         )
-
-
-def _compiles(source: bytes) -> bool:
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
 
 
 def _lines(file: str, place: Place, uses: Uses) -> Mapping[str, tuple[int, ...]]:

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from holdfast.conformance.selfcheck.automatic.drawing import drawn, equivalents
-from holdfast.conformance.selfcheck.automatic.model import End, Outcome, Site, Test, Traced
+from holdfast.conformance.selfcheck.automatic.model import End, Outcome, Site, Traced, Trial
 from holdfast.conformance.selfcheck.automatic.runs import attacks
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.reference_impl.altered import Alteration, ChangedError
@@ -172,7 +172,7 @@ def site_at(line: int, name: str = "a.py:1:constant:1") -> Site:
 
 def traced(case: str, *lines: int, seconds: float, conforms: bool = True) -> Traced:
     """What a test executed of `a.py`."""
-    return Traced(Test("none", case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
+    return Traced(Trial("none", case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
 
 
 def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> None:

@@ -36,7 +36,7 @@ class Sites(msgspec.Struct, frozen=True):
     files: Mapping[str, int]
 
 
-class Test(msgspec.Struct, frozen=True):
+class Trial(msgspec.Struct, frozen=True):
     """One case of the plan, run with one store."""
 
     store: str
@@ -49,7 +49,7 @@ class Traced(msgspec.Struct, frozen=True):
     A case "" stands for the launcher, which runs before every test.
     """
 
-    test: Test
+    test: Trial
     conforms: bool
     seconds: float
     lines: Mapping[str, tuple[int, ...]]
@@ -81,7 +81,7 @@ class Outcome(msgspec.Struct, frozen=True):
     end: End
     tried: int
     seconds: float = 0.0
-    by: Test | None = None
+    by: Trial | None = None
     verdict: str = ""
     detail: str = ""
 
@@ -97,7 +97,7 @@ class Outcome(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True, tag=True):
     """The task of a worker: run these tests of the unchanged reference, each in fresh processes."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[Trial, ...]
 
 
 class Attack(msgspec.Struct, frozen=True, tag=True):
@@ -107,9 +107,9 @@ class Attack(msgspec.Struct, frozen=True, tag=True):
     """
 
     site: Site
-    tests: tuple[Test, ...]
+    tests: tuple[Trial, ...]
     launched: bool
-    faults: tuple[Test, ...] = ()
+    faults: tuple[Trial, ...] = ()
 
 
 Task = Trace | Attack

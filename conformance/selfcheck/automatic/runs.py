@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from holdfast.conformance.run.plan import Form, plan_of
-from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, Outcome, Site, Task, Test, Trace, Traced
+from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, Outcome, Site, Task, Trace, Traced, Trial
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
 from holdfast.specs.automatic import load_automatic
@@ -117,7 +117,7 @@ def traces(contract: Contract, workers: Workers, *, forms: Sequence[Form]) -> li
     """What each case of these forms executes, with each store."""
     cases = [planned.id for planned in plan_of(contract) if planned.form in forms]
     tasks = [
-        Trace(tuple(Test(store, case) for case in cases[start : start + _TRACED_AT_ONCE]))
+        Trace(tuple(Trial(store, case) for case in cases[start : start + _TRACED_AT_ONCE]))
         for store in stores_of(contract.name)
         for start in range(0, len(cases), _TRACED_AT_ONCE)
     ]
@@ -148,10 +148,10 @@ def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced],
     return made
 
 
-def _faults_for(contract: Contract, site: Site) -> tuple[Test, ...]:
+def _faults_for(contract: Contract, site: Site) -> tuple[Trial, ...]:
     layers = _LAYERS.get(site.operator, ())
     cases = [(layers.index(each.layer.value), each.id) for each in contract.faults if each.layer.value in layers]
-    return tuple(Test(store, case) for _, case in sorted(cases) for store in stores_of(contract.name))
+    return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores_of(contract.name))
 
 
 def outcomes(attacked: Sequence[Attack], workers: Workers) -> Iterator[Outcome]:

@@ -22,7 +22,7 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.run.engine import RunSettings
 from holdfast.conformance.selfcheck.automatic.bed import Bed, forked_by
-from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, End, Outcome, Task, Test, Trace, Traced
+from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, End, Outcome, Task, Trace, Traced, Trial
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
@@ -32,8 +32,8 @@ from holdfast.specs import load_contract
 
 # The variable of `holdfast.reference_impl.tracing`.
 TRACE = "HOLDFAST_TRACE"
-# Tracing makes Python code slower by about so much.
-TRACED_SLOW = 8.0
+# Traced code is slower by less than that.
+TRACED_SLOW = 3.0
 # A test that the machine was too busy for is tried again.
 _TRIES = 3
 # All tests of one mutant, in seconds. What is not tried by then counts as survived.
@@ -88,8 +88,8 @@ class Worker:
         self._lines = Lines(self._folder, beginning.files)
         self._beds: dict[str, Bed] = {}
         self._tracing: dict[str, Bed] = {}
-        self._nurseries: dict[float, Nursery] = {}
-        self._sound: dict[Test, bool] = {}
+        self._nurseries: dict[bool, Nursery] = {}
+        self._sound: dict[Trial, bool] = {}
 
     def done(self, task: Task) -> Iterator[Traced | Outcome]:
         """The results of a task."""
@@ -111,17 +111,18 @@ class Worker:
             passed_environment=(TRACE,) if traced else (),
         )
 
-    def _nursery(self, slow: float) -> Nursery:
-        if slow not in self._nurseries:
-            command = (*REFERENCE, "nursery", "--contract", self._contract.name)
-            self._nurseries[slow] = self._stack.enter_context(
-                Nursery(command, janitor=self._janitor, environment=adapter_environment(slow=slow))
-            )
-        return self._nurseries[slow]
+    def _nursery(self, *, traced: bool) -> Nursery:
+        if traced not in self._nurseries:
+            # What is traced is never changed.
+            command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if traced else ()))
+            environment = adapter_environment((TRACE,) if traced else (), slow=TRACED_SLOW if traced else 1.0)
+            nursery = Nursery(command, janitor=self._janitor, environment=environment)
+            self._nurseries[traced] = self._stack.enter_context(nursery)
+        return self._nurseries[traced]
 
     # What a test executes
 
-    def _trace(self, tests: Sequence[Test]) -> Iterator[Traced]:
+    def _trace(self, tests: Sequence[Trial]) -> Iterator[Traced]:
         os.environ[TRACE] = str(self._lines.settings)
         try:
             for store in dict.fromkeys(test.store for test in tests):
@@ -130,14 +131,14 @@ class Worker:
                     self._tracing[store] = self._stack.enter_context(bed)
                     self._lines.clear()
                     bed.provision(self._contract.name)
-                    yield Traced(Test(store, ""), conforms=True, seconds=0.0, lines=self._lines.marked())
+                    yield Traced(Trial(store, ""), conforms=True, seconds=0.0, lines=self._lines.marked())
                 yield from (self._traced(self._tracing[store], test) for test in tests if test.store == store)
         finally:
             del os.environ[TRACE]
 
-    def _traced(self, bed: Bed, test: Test) -> Traced:
+    def _traced(self, bed: Bed, test: Trial) -> Traced:
         # In fresh processes: what one remembers from an earlier test, it does not execute again.
-        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(TRACED_SLOW)))
+        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True)))
         self._lines.clear()
         result = bed.run(test.case)
         judged = result.judgement
@@ -185,17 +186,17 @@ class Worker:
         """A bed with the launcher of the unchanged reference."""
         if store not in self._beds:
             self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
-        self._beds[store].take(adapter, forked_by(self._nursery(1.0)))
+        self._beds[store].take(adapter, forked_by(self._nursery(traced=False)))
         return self._beds[store]
 
     def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool) -> Bed:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
         bed = stack.enter_context(Bed(self._settings(store, mutant=mutant), self._contract))
-        start = forked_by(self._nursery(1.0)) if forked else in_a_new_process
+        start = forked_by(self._nursery(traced=False)) if forked else in_a_new_process
         bed.take((*REFERENCE, "adapter", *mutant), start)
         return bed
 
-    def _is_sound(self, test: Test) -> bool:
+    def _is_sound(self, test: Trial) -> bool:
         """Whether the unchanged reference conforms to a fault. Faults are not traced, so this is found when needed."""
         if test not in self._sound:
             with Bed(self._settings(test.store), self._contract) as bed:
@@ -210,7 +211,7 @@ class _Beds:
         self._worker, self._attack, self._mutant, self._stack = worker, attack, mutant, stack
         self._made: dict[tuple[str, bool], Bed] = {}
 
-    def of(self, test: Test) -> Bed:
+    def of(self, test: Trial) -> Bed:
         """The bed for that test."""
         fault = test in self._attack.faults
         key = test.store, fault
@@ -223,7 +224,7 @@ class _Beds:
         return self._made[key]
 
 
-def _judged(bed: Bed, test: Test) -> Judgement:
+def _judged(bed: Bed, test: Trial) -> Judgement:
     """The judgement; again, if the machine was too busy for one."""
     for _ in range(_TRIES):
         judged = bed.run(test.case).judgement
