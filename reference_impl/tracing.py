@@ -93,7 +93,7 @@ class _Finder(MetaPathFinder):
         if not fullname.startswith("holdfast.reference_impl."):
             return None
         found = PathFinder.find_spec(fullname, path, target)
-        if found is None or found.origin not in self._offsets:
+        if found is None or found.origin is None or found.origin not in self._offsets:
             return None
         loader = _Loader(fullname, found.origin, self._area, self._offsets[found.origin])
         return spec_from_file_location(fullname, found.origin, loader=loader)

@@ -77,7 +77,7 @@ def _tried(
         found.setdefault(attack.site.id, Outcome(attack.site.id, End.NO_TEST, 0))
     for outcome in outcomes(attacked, workers):
         found[outcome.id] = outcome.after(found[outcome.id])
-        if not outcome.end.is_kill and last:
+        if outcome.end.is_kill or last:
             err().print(f"{outcome.end.value} {outcome.id}", markup=False)
     return found
 
