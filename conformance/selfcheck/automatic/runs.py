@@ -13,7 +13,17 @@ from typing import IO, TypeVar
 import msgspec
 
 from holdfast.conformance.run.plan import Form, plan_of
-from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, Outcome, Site, Task, Trace, Traced, Trial
+from holdfast.conformance.selfcheck.automatic.model import (
+    Attack,
+    Beginning,
+    End,
+    Outcome,
+    Site,
+    Task,
+    Trace,
+    Traced,
+    Trial,
+)
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
 from holdfast.specs.automatic import load_automatic
@@ -155,5 +165,15 @@ def _faults_for(contract: Contract, site: Site) -> tuple[Trial, ...]:
 
 
 def outcomes(attacked: Sequence[Attack], workers: Workers) -> Iterator[Outcome]:
-    """What comes of each mutant, as it comes. Mutants that no test meets are not there."""
-    return workers.results([each for each in attacked if each.tests or each.faults], Outcome)
+    """What comes of each mutant, as it comes. Mutants that no test meets are not there.
+
+    A mutant for which the machine was too busy is tried once more when the others are done.
+    """
+    again: list[Attack] = []
+    by_id = {each.site.id: each for each in attacked if each.tests or each.faults}
+    for outcome in workers.results(list(by_id.values()), Outcome):
+        if outcome.end is End.NOT_TRIED:
+            again.append(by_id[outcome.id])
+        else:
+            yield outcome
+    yield from workers.results(again, Outcome)

@@ -163,7 +163,7 @@ class Worker:
         return msgspec.structs.replace(outcome, seconds=round(time.monotonic() - started, 3))
 
     def _until_killed(self, attack: Attack, beds: _Beds, started: float) -> Outcome:
-        tried, skipped, name = 0, "", attack.site.id
+        tried, name = 0, attack.site.id
         for test in (*attack.tests, *attack.faults):
             if time.monotonic() - started > MOST_S:
                 return Outcome(name, End.NOT_TRIED, tried, detail=f"its first {tried} tests took {MOST_S:g} s")
@@ -175,12 +175,10 @@ class Worker:
                 return Outcome(name, End.CRASHED, tried, by=test, detail=f"the launcher: {error}"[:_SHOWN])
             tried += 1
             end = _end_of(judged)
-            if end is End.NOT_TRIED:
-                skipped = f"{test.case}: {judged.detail}"[:_SHOWN]
-            elif end is not None:
+            if end is not None:
                 verdict = judged.verdict.value
                 return Outcome(name, end, tried, by=test, verdict=verdict, detail=judged.detail[:_SHOWN])
-        return Outcome(name, End.NOT_TRIED if skipped else End.SURVIVED, tried, detail=skipped)
+        return Outcome(name, End.SURVIVED, tried)
 
     def shared_bed(self, store: str, adapter: Sequence[str]) -> Bed:
         """A bed with the launcher of the unchanged reference."""
