@@ -30,8 +30,8 @@ _WRITTEN: dict[type[ast.cmpop], str] = {
 _OPPOSITE = {"==": "!=", "<": ">=", ">": "<=", "in": "not in", "is": "is not"}
 _OPPOSITE |= {opposite: word for word, opposite in _OPPOSITE.items()}
 _EDGE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-# Functions that only types need, or whose arguments in another order are a crash at once.
-_UNSWAPPED = frozenset({"cast", "isinstance", "issubclass", "getattr", "hasattr", "TypeVar", "field"})
+# Functions that only types need, whose arguments in another order are a crash at once, or have no order.
+_UNSWAPPED = frozenset({"cast", "isinstance", "issubclass", "getattr", "hasattr", "TypeVar", "field", "min", "max"})
 # So much is left of a truncated text, and of truncated bytes: a part of a digest, and a part of a document.
 _TEXT_LEFT, _BYTES_LEFT = 16, 1024
 _SYNCS = ("fsync", "fdatasync", "sync", "flush")
@@ -105,9 +105,10 @@ class _Walk:
         bodies += [handler.body for handler in getattr(node, "handlers", [])]
         bodies += [case.body for case in getattr(node, "cases", [])]
         place = _place(node, scope, compound=any(bodies))
-        yield from ((place, edit) for edit in self._on_statement(node))
+        if not _tells(node, scope):
+            yield from ((place, edit) for edit in self._on_statement(node))
         for child in _expressions(node):
-            told = isinstance(node, ast.Raise)
+            told = isinstance(node, ast.Raise) or _tells(node, scope)
             yield from ((place, edit) for edit in self._on_expression(child, told=told))
         for body in bodies:
             yield from self.body(body, scope)
@@ -131,9 +132,12 @@ class _Walk:
         if first.lineno == node.lineno:
             return
         start, indent = self._source.start(first), " " * first.col_offset
+        used = {each.id for part in node.body for each in ast.walk(part) if isinstance(each, ast.Name)}
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             kind = "" if argument.annotation is None else ast.unparse(argument.annotation)
             name = argument.arg
+            if name not in used:
+                continue
             if kind == "str":
                 yield Edit(Operator.TRUNCATED, start, start, f"{name} = {name}[:{_TEXT_LEFT}]\n{indent}")
                 yield Edit(Operator.NORMALISED, start, start, f"{name} = {name}.strip().lower()\n{indent}")
@@ -209,7 +213,7 @@ class _Walk:
             changed = value[:-1] if value else b"x"
         # A text with blanks is for a person.
         elif isinstance(value, str) and not any(map(str.isspace, value.strip())):
-            changed = value[:-1] if value else "x"
+            changed = value[1:] or "x"
         if changed is not None:
             yield self._source.edit(Operator.CONSTANT, node, repr(changed))
 
@@ -283,6 +287,12 @@ def _is_sync(node: ast.Call) -> bool:
 def _keeps(node: ast.stmt) -> bool:
     """Whether a statement keeps a value in an object. A name that is never bound would be a crash at once."""
     return isinstance(node, ast.Assign) and any(isinstance(t, ast.Attribute | ast.Subscript) for t in node.targets)
+
+
+def _tells(node: ast.stmt, scope: _Scope) -> bool:
+    """Whether a statement makes the text of an error."""
+    own = scope.function.rpartition(".")[0].endswith("Error")
+    return own and isinstance(node, ast.Expr) and ast.unparse(node).startswith("super().__init__(")
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -20,9 +20,9 @@ from holdfast.reference_impl.registry import package_of
 from holdfast.specs.automatic import load_automatic
 
 ROOT = Path(__file__).parents[1]
-# They speak the protocol and find references by name: the harness would notice the adapter, not the reference.
+# They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
 _MACHINERY = frozenset(
-    "__init__ __main__ adapter altered answers failpoints planting registry session tracing whole".split()
+    "__init__ __main__ adapter altered answers failpoints planting registry session terms tracing whole".split()
 )
 
 
