@@ -10,10 +10,9 @@ import typer
 
 import holdfast
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
-from holdfast.conformance.run.plan import Form
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed
 from holdfast.conformance.selfcheck.automatic.model import Beginning, End, Outcome, Site, Traced
-from holdfast.conformance.selfcheck.automatic.runs import WorkerError, Workers, attacks, outcomes, traces
+from holdfast.conformance.selfcheck.automatic.runs import WorkerError, Workers, attacks, outcomes, portions, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
@@ -50,14 +49,13 @@ def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], jo
     if chosen:
         beginning = Beginning(contract.name, seed, files.files)
         with Workers(beginning, jobs=min(jobs, len(chosen))) as workers:
-            # Suites take most of the time, so they are traced only if a mutant survives the scripts.
-            known: list[Traced] = []
-            for forms in ((Form.SCRIPT,), (Form.SUITE,)):
+            cases = portions(contract, mutants=len(chosen))
+            for portion in cases:
                 left = [site for site in chosen if site.id not in found or not found[site.id].end.is_kill]
                 if left:
-                    known = traces(contract, workers, forms=forms)
-                    _warn(known)
-                    found = _tried(contract, left, known, workers, found, last=forms == (Form.SUITE,))
+                    traced = traces(contract, workers, cases=portion)
+                    _warn(traced)
+                    found = _tried(contract, left, traced, workers, found, last=portion is cases[-1])
     return Score(contract.name, seed, len(sites), chosen, found, equivalent, problems)
 
 

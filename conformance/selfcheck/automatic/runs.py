@@ -38,6 +38,8 @@ _LAYERS: Mapping[str, tuple[str, ...]] = {
 }
 # So many tests are traced by a worker before it takes the next ones.
 _TRACED_AT_ONCE = 8
+# So many mutants are few, and meet so many scripts before the next scripts are traced.
+_FEW, _FEW_SCRIPTS = 16, 32
 _Result = TypeVar("_Result")
 
 
@@ -123,9 +125,19 @@ def stores_of(contract: str) -> tuple[str, ...]:
     return load_automatic(contract).stores or (load_mutants(contract).store,)
 
 
-def traces(contract: Contract, workers: Workers, *, forms: Sequence[Form]) -> list[Traced]:
-    """What each case of these forms executes, with each store."""
-    cases = [planned.id for planned in plan_of(contract) if planned.form in forms]
+def portions(contract: Contract, *, mutants: int) -> list[Sequence[str]]:
+    """The cases that are traced and tried together, the next ones only if a mutant survives those before.
+
+    Suites take most of the time, so they come last. A few mutants are mostly killed by the first scripts.
+    """
+    scripts = [planned.id for planned in plan_of(contract) if planned.form is Form.SCRIPT]
+    suites = [planned.id for planned in plan_of(contract) if planned.form is Form.SUITE]
+    size = _FEW_SCRIPTS if mutants <= _FEW else len(scripts)
+    return [*(scripts[start : start + size] for start in range(0, len(scripts), max(size, 1))), suites]
+
+
+def traces(contract: Contract, workers: Workers, *, cases: Sequence[str]) -> list[Traced]:
+    """What each of these cases executes, with each store."""
     tasks = [
         Trace(tuple(Trial(store, case) for case in cases[start : start + _TRACED_AT_ONCE]))
         for store in stores_of(contract.name)

@@ -5,7 +5,7 @@ Each differs in one thing from one that is judged otherwise. What is expected fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from random import Random
 
@@ -109,5 +109,5 @@ def _canonical(text: str) -> str:
     return '"' + "".join(ESCAPED.get(character, character) for character in text) + '"'
 
 
-def _vector(name: str, category: Category, document: bytes, due: dict[Profile, Expected]) -> Vector:
+def _vector(name: str, category: Category, document: bytes, due: Mapping[Profile, Expected]) -> Vector:
     return Vector(name, category, document, due, "", (), "constructed", None, "")
