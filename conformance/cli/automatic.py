@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 import typer
 
-import holdfast
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.model import Beginning, End, Outcome, Site, Traced
 from holdfast.conformance.selfcheck.automatic.runs import WorkerError, Workers, attacks, outcomes, portions, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
-
-_REFERENCES = Path(holdfast.__file__).parent / "reference_impl"
 
 
 def automatic(
@@ -113,7 +109,7 @@ def _print(score: Score) -> None:
 
 
 def _difference(site: Site) -> str:
-    return difference(site, (_REFERENCES / site.file).read_text(encoding="utf-8"))
+    return difference(site, source_of(site))
 
 
 def _json(score: Score) -> dict[str, object]:

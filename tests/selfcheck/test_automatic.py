@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.conformance.selfcheck.automatic.drawing import drawn, equivalents
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, source_of
 from holdfast.conformance.selfcheck.automatic.model import End, Outcome, Site, Traced, Trial
-from holdfast.conformance.selfcheck.automatic.runs import attacks
+from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.reference_impl.altered import Alteration, ChangedError
 from holdfast.reference_impl.automatic import sql
@@ -192,6 +192,21 @@ def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> 
     assert not attack.launched
     (unmet,) = attacks(load_contract("jcs"), [site_at(4)], tests, faults=True)
     assert not unmet.tests
+
+
+def test_a_few_mutants_meet_the_scripts_in_portions_and_the_suites_last() -> None:
+    contract = load_contract("jcs")
+    few, many = portions(contract, mutants=1), portions(contract, mutants=400)
+    assert len(few) > len(many) == 2
+    assert [case for portion in few for case in portion] == [case for portion in many for case in portion]
+    assert all("/suite/" in case for case in few[-1])
+
+
+def test_a_source_that_has_changed_since_the_listing_has_no_mutants() -> None:
+    site = all_sites("jcs")[0]
+    assert source_of(site)
+    with pytest.raises(ListingError):
+        source_of(msgspec.structs.replace(site, digest="0" * 64))
 
 
 def test_a_mutant_of_what_the_launcher_makes_meets_every_test() -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 
 import msgspec
 
+import holdfast
 from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.selfcheck.automatic.model import Site, Sites
 from holdfast.specs.automatic import Equivalent, load_automatic
 
+_REFERENCES = Path(holdfast.__file__).parent / "reference_impl"
+
 
 class ListingError(Exception):
-    """The sites of a reference cannot be listed."""
+    """The sites of a reference cannot be listed, or its source has changed since."""
 
 
 def listed(contract: str) -> tuple[Sites, tuple[Site, ...]]:
@@ -25,6 +30,14 @@ def listed(contract: str) -> tuple[Sites, tuple[Site, ...]]:
         raise ListingError(done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}")
     first, *others = done.stdout.splitlines()
     return msgspec.json.decode(first, type=Sites), tuple(msgspec.json.decode(line, type=Site) for line in others)
+
+
+def source_of(site: Site) -> str:
+    """The source that the site is in. Raises ListingError if it has changed: no mutant can be made of it any more."""
+    data = (_REFERENCES / site.file).read_bytes()
+    if hashlib.sha256(data).hexdigest() != site.digest:
+        raise ListingError(f"{site.file} has changed since its places were listed; run it again")
+    return data.decode()
 
 
 def drawn(sites: Sequence[Site], *, count: int, seed: str) -> tuple[Site, ...]:

@@ -22,6 +22,7 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.run.engine import RunSettings
 from holdfast.conformance.selfcheck.automatic.bed import Bed, forked_by
+from holdfast.conformance.selfcheck.automatic.drawing import source_of
 from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, End, Outcome, Task, Trace, Traced, Trial
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
@@ -155,6 +156,8 @@ class Worker:
 
     def _attack(self, attack: Attack) -> Outcome:
         started = time.monotonic()
+        # A reference that is edited meanwhile fails at every test, which would look like a kill.
+        source_of(attack.site)
         path = self._folder / "mutant.json"
         path.write_bytes(msgspec.json.encode(attack.site))
         with ExitStack() as own:
