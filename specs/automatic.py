@@ -28,13 +28,14 @@ class Beside(Entry, frozen=True):
 class Equivalent(Entry, frozen=True):
     """A change that makes no difference that anything outside of the process can show, and why.
 
-    The place is named by its function ("" outside of every function) and by what is written there, so it stays while
-    lines are added above it. `operator` says what is done to it.
+    The place is named by its function ("" outside of every function), by `code`, the line in which it begins, and by
+    what is written there, so it stays while lines are added above it. `operator` says what is done to it.
     """
 
     file: Text
     function: str
     operator: Text
+    code: Text
     was: str
     text: str
     why: Text

@@ -28,7 +28,7 @@ _MACHINERY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One change of one place. `lines` are those that a test must execute to meet it, by file."""
+    """One change of one place. `code` is its line; `lines` are those that a test must execute to meet it, by file."""
 
     id: str
     contract: str
@@ -38,6 +38,7 @@ class Site:
     line: int
     function: str
     operator: str
+    code: str
     start: int
     end: int
     was: str
@@ -107,6 +108,7 @@ def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[
             line=line,
             function=place.function,
             operator=edit.operator.value,
+            code=source.data.splitlines()[line - 1].decode().strip(),
             start=edit.start,
             end=edit.end,
             was=source.data[edit.start : edit.end].decode(),

@@ -167,6 +167,7 @@ def site_at(line: int, name: str = "a.py:1:constant:1") -> Site:
         line=line,
         function="f",
         operator="constant",
+        code="1",
         start=0,
         end=1,
         was="1",

@@ -66,6 +66,7 @@ def _is_of(entry: Equivalent, site: Site) -> bool:
         entry.file == site.file
         and entry.function == site.function
         and entry.operator == site.operator
+        and entry.code == site.code
         and entry.was == site.was
         and entry.text == site.text
     )

@@ -22,6 +22,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     function: str
     operator: str
+    code: str
     start: int
     end: int
     was: str

@@ -248,7 +248,7 @@ def _run_edges(bench: Bench, records: Iterator[Vector]) -> None:
     report(bench, found)
 
 
-@clause("JCS-SUR-01", "JCS-SUR-02", "JCS-SUR-03", "JCS-STR-03", "JCS-STR-04")
+@clause("JCS-SUR-01", "JCS-SUR-02", "JCS-SUR-03", "JCS-STR-03", "JCS-STR-04", "JCS-STR-05")
 def test_two_code_units_at_the_ends_of_their_ranges(bench: Bench) -> None:
     """Each half of a character beside each other code unit, in strings and in names."""
     _run_edges(bench, pairs_of_units())
