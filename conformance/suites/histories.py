@@ -11,6 +11,7 @@ the shorter ones that were tried included.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -73,9 +74,12 @@ def hold(
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
 
+    A more thorough run plays so many times more of them.
+
     `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. So
     many `trials` are made to shorten it; fewer for histories that take long.
     """
+    count = math.ceil(count * bench.thorough)
     for number in range(count):
         dice = Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
         drawn = tuple(draw(dice))
