@@ -16,6 +16,7 @@ import msgspec
 from holdfast.specs.automatic import Automatic
 from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
+from holdfast.specs.matrix import Matrix
 from holdfast.specs.model import CaseFile, ContractFile, MethodFile
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.neighbours import NeighbourFile
@@ -29,6 +30,7 @@ FILES: Mapping[str, type[Entry]] = {
     "neighbours": NeighbourFile,
     "planted": Mutants,
     "automatic": Automatic,
+    "matrix": Matrix,
 }
 
 
