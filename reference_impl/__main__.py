@@ -1,6 +1,6 @@
 """The command line of the reference, run as `python -P -m`.
 
-`adapter`, `frames`, `launch`, `provision`, `mutants`, and what contracts have for their operators.
+`adapter`, `frames`, `launch`, `provision`, `mutants`, `sites`, `nursery`, and what contracts have for their operators.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.reference_impl import altered, tracing
 from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
@@ -105,12 +106,40 @@ def _mutants(options: argparse.Namespace) -> None:
         print(f"{line['name']:<36} {line['title']} [{', '.join(line['must_fail'])}]")
 
 
+def _sites(options: argparse.Namespace) -> None:
+    from holdfast.reference_impl.automatic.sites import files_of, named, sites_of
+
+    lines = {named(path): path.read_bytes().count(b"\n") + 1 for path in files_of(options.contract)}
+    print(json.dumps({"contract": options.contract, "files": lines}))
+    for site in sites_of(options.contract):
+        print(site.json())
+
+
+def _nursery(options: argparse.Namespace) -> None:
+    from holdfast.reference_impl.registry import warm
+    from holdfast.servers.nursery import serve
+
+    # A reference that is changed at import has to be imported by each fork.
+    warm(options.contract, keep=options.keep)
+    serve(options.control, main)
+
+
 def _mutant(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mutant", metavar="NAME", help="with this planted bug")
 
 
 def _profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=_PROFILES, default=_PROFILES[0])
+
+
+def _contract(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--contract", choices=contract_names(), required=True)
+
+
+def _control(parser: argparse.ArgumentParser) -> None:
+    _contract(parser)
+    parser.add_argument("--keep", action="store_true", help="fork the reference as it is, with no change")
+    parser.add_argument("--control", type=int, required=True, metavar="FD", help="the socket of the kit")
 
 
 def _surface(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +169,8 @@ _COMMANDS: Mapping[str, _Command] = {
     "launch": _Command(_launch, _mutant, "Provision what one JSON line on standard input asks for, until end of file."),
     "provision": _Command(_provision, _surface, "Make the demo surface, explicitly; never overwrites one."),
     "mutants": _Command(_mutants, _as_json, "List the planted bugs."),
+    "sites": _Command(_sites, _contract, "List what can be changed in a reference, as JSON lines."),
+    "nursery": _Command(_nursery, _control, "Fork an adapter for each request of the kit, with all imports done."),
 }
 
 
@@ -165,6 +196,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    tracing.install_if_wanted()
+    altered.install(words)
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from holdfast.reference_impl.session import Implementation, OpenRequest, Session
+
+_HERE = "holdfast.reference_impl."
 
 
 class Operating(Protocol):
@@ -59,6 +62,21 @@ def implementation(contract: str, *, mutant: str | None = None) -> Implementatio
     """The implementation of `contract`, with the planted bug `mutant` if one is named."""
     make: Callable[..., Implementation] = import_module(f"{package_of(contract)}.entry").implementation
     return make(mutant=mutant)
+
+
+def warm(contract: str, *, keep: bool) -> None:
+    """Import what the adapter and the launcher of `contract` import. The reference itself stays only with `keep`."""
+    package = package_of(contract)
+    kept = {name for name in sys.modules if name.startswith(_HERE)}
+    import_module("holdfast.reference_impl.adapter")
+    for part in ("entry", "launch"):
+        if find_spec(f"{package}.{part}") is not None:
+            import_module(f"{package}.{part}")
+    for name in [name for name in sys.modules if name.startswith(_HERE) and name not in kept and not keep]:
+        module = sys.modules.pop(name)
+        above, _, last = name.rpartition(".")
+        if getattr(sys.modules.get(above), last, None) is module:
+            delattr(sys.modules[above], last)
 
 
 @dataclass(slots=True)

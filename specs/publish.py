@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.specs.automatic import Automatic
 from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
 from holdfast.specs.matrix import Matrix
@@ -28,6 +29,7 @@ FILES: Mapping[str, type[Entry]] = {
     "faults": FaultFile,
     "neighbours": NeighbourFile,
     "planted": Mutants,
+    "automatic": Automatic,
     "matrix": Matrix,
 }
 

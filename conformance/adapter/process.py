@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TypeVar
+from typing import IO, Protocol, TypeVar
 
 from holdfast.conformance.adapter.loaded import files_of_group
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
@@ -52,11 +52,56 @@ class Deadlines:
         )
 
 
+class Child(Protocol):
+    """A process on pipes in a group of its own, as `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, and that of its group."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Where it reads."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """What it writes."""
+
+    @property
+    def stderr(self) -> IO[bytes] | None:
+        """What it logs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status, less than 0 for a signal. Raises subprocess.TimeoutExpired."""
+
+
+# Starts a command with an environment. Raises OSError, StartError.
+Start = Callable[[Sequence[str], Mapping[str, str]], Child]
+
+
+def in_a_new_process(command: Sequence[str], environment: Mapping[str, str]) -> Child:
+    """Start the command as every adapter is started."""
+    return subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+
+
 class AdapterProcess:
     """A child with line-wise input and output. Not thread-safe: one owner sends and receives."""
 
     def __init__(
-        self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str], deadlines: Deadlines
+        self,
+        command: Sequence[str],
+        *,
+        janitor: Janitor,
+        environment: Mapping[str, str],
+        deadlines: Deadlines,
+        start: Start = in_a_new_process,
     ) -> None:
         """Start `command`. Raises StartError if the system cannot run it, OSError if it lacks resources."""
         HEARTBEAT.start()
@@ -70,14 +115,7 @@ class AdapterProcess:
         self._stderr = bytearray()
         self._stderr_dropped = 0
         try:
-            self._child = subprocess.Popen(
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**environment, **janitor.mark},
-                start_new_session=True,
-            )
+            self._child = start(command, {**environment, **janitor.mark})
         except FileNotFoundError as error:
             raise StartError(
                 f"the adapter {command[0]!r} does not exist; give a path (./my-adapter) or a program on PATH"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from holdfast import __version__
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
-from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
+from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, Start, in_a_new_process
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -21,11 +21,12 @@ from holdfast.servers.janitor import Janitor
 
 @dataclass(frozen=True, slots=True)
 class AdapterCommand:
-    """How to start an adapter: its argument list, its environment, and its deadlines."""
+    """How to start an adapter: its argument list, its environment, its deadlines, and what makes its process."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     deadlines: Deadlines = field(default_factory=Deadlines)
+    start: Start = in_a_new_process
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,11 @@ class Worker:
         self._outstanding: deque[tuple[str, int]] = deque()
         self.dead: Event | None = None
         self._process = AdapterProcess(
-            command.argv, janitor=janitor, environment=command.environment, deadlines=command.deadlines
+            command.argv,
+            janitor=janitor,
+            environment=command.environment,
+            deadlines=command.deadlines,
+            start=command.start,
         )
         self._greeting: Greeting | None = None
         self._challenge = secrets.token_hex(16)

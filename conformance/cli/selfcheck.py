@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import msgspec
 import typer
@@ -30,6 +30,9 @@ from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
+# `--automatic` draws so many mutants of each contract, or all if there are fewer.
+COUNT = 400
+SEED = "automatic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,12 @@ def selfcheck(
     baselines: Annotated[
         bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")
     ] = False,
+    automatic: Annotated[
+        bool, typer.Option("--automatic", help="bugs that a program plants, instead of those planted by hand")
+    ] = False,
+    count: Annotated[int, typer.Option(min=1, help="with --automatic: mutants of each contract")] = COUNT,
+    seed: Annotated[str, typer.Option(help="with --automatic: decides which of them, and the values of tests")] = SEED,
+    only: Annotated[list[str] | None, typer.Option("--only", help="with --automatic: this mutant; repeat")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
@@ -64,6 +73,8 @@ def selfcheck(
     if update and not full:
         stop(Exit.USAGE, "--update writes what fails of a whole contract; it needs --full")
     names = contract or list(contract_names())
+    if automatic:
+        _automatic(names, count=count, seed=seed, only=only or (), jobs=jobs, format_=format_)
     try:
         contracts = [load_contract(name) for name in names]
         chosen = [
@@ -104,6 +115,19 @@ def selfcheck(
     else:
         _print(kills, problems)
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+
+
+def _automatic(
+    names: Sequence[str], *, count: int, seed: str, only: Sequence[str], jobs: int, format_: Format
+) -> NoReturn:
+    # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
+    from holdfast.conformance.cli.automatic import automatic
+
+    try:
+        contracts = [load_contract(name) for name in names]
+    except SpecError as error:
+        stop(Exit.USAGE, str(error))
+    automatic(contracts, count=count, seed=seed, only=only, jobs=jobs, format_=format_)
 
 
 def _kill(planted: Planted, janitor: Janitor) -> tuple[Kill, Mutant]:

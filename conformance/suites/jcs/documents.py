@@ -32,7 +32,7 @@ _LEVELS = 4
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
 
 # What RFC 8785 section 3.2.2.2 escapes, and how.
-_ESCAPED = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | {
+ESCAPED = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | {
     character: short for character, short in _SHORT.items() if character != "/"
 }
 
@@ -87,7 +87,7 @@ def large(seed: str) -> Iterator[Vector]:
         b"{" + b",".join(b'"%s" : %s' % (name.encode(), part.document) for name, part in shuffled) + b"}",
         b"{" + b",".join(b'"%s":%s' % (name.encode(), part.canonical or b"") for name, part in named) + b"}",
     )
-    plain = "".join(_ESCAPED.get(character, character) for character in text)
+    plain = "".join(ESCAPED.get(character, character) for character in text)
     yield _large("a string", _spelt(text, way).encode(), f'"{plain}"'.encode())
     yield _large("a large literal", f"{digit}{zeros}e-{len(zeros)}".encode(), f"{digit}".encode())
     yield _large("a small literal", f"-0.{zeros}{digit}E{len(zeros) + 1}".encode(), f"-{digit}".encode())

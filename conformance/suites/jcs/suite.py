@@ -21,6 +21,14 @@ from holdfast.conformance.suites.jcs.documents import (
     same_value,
     value_of,
 )
+from holdfast.conformance.suites.jcs.edges import (
+    beside_a_mark,
+    beside_a_quotation_mark,
+    in_any_order,
+    long_texts,
+    noncharacters,
+    pairs_of_units,
+)
 from holdfast.conformance.suites.jcs.judging import (
     Found,
     args_of,
@@ -226,6 +234,48 @@ def test_constructed_numbers_out_of_range(bench: Bench) -> None:
     """Numbers that no double holds, in documents of any form."""
     # One document of four hundred.
     _run_defects(bench, 8, lambda _, reason: reason == "NUMBER_OUT_OF_RANGE")
+
+
+# Edges
+
+
+def _run_edges(bench: Bench, records: Iterator[Vector]) -> None:
+    """All of them in core."""
+    found: list[Found] = []
+    with bench.session() as session:
+        for record in in_any_order(records, bench.seed):
+            found += canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
+    report(bench, found)
+
+
+@clause("JCS-SUR-01", "JCS-SUR-02", "JCS-SUR-03", "JCS-STR-03", "JCS-STR-04", "JCS-STR-05")
+def test_two_code_units_at_the_ends_of_their_ranges(bench: Bench) -> None:
+    """Each half of a character beside each other code unit, in strings and in names."""
+    _run_edges(bench, pairs_of_units())
+
+
+@clause("JCS-BOM-01", "JCS-GRAM-01")
+def test_what_differs_from_a_byte_order_mark_in_one_bit(bench: Bench) -> None:
+    """It is a character, with which no document begins."""
+    _run_edges(bench, beside_a_mark())
+
+
+@clause("JCS-GRAM-03", "JCS-GRAM-01")
+def test_strings_without_one_of_their_quotation_marks(bench: Bench) -> None:
+    """What another character begins or ends is no string and no name."""
+    _run_edges(bench, beside_a_quotation_mark())
+
+
+@clause("JCS-PROF-02", "JCS-PROF-01")
+def test_noncharacters_behind_other_characters_in_i_json_strict(bench: Bench) -> None:
+    """Anywhere in a string, escaped or not."""
+    run_beside_core(bench, in_any_order(noncharacters(), bench.seed), partial(in_profile, Profile.I_JSON_STRICT))
+
+
+@clause("JCS-DUP-01", "JCS-STR-04", "JCS-ORD-01", whole=True)
+def test_strings_and_names_of_growing_length(bench: Bench) -> None:
+    """Lengths around powers of two, with every kind of defect first, last and alone."""
+    _run_edges(bench, long_texts(bench.seed))
 
 
 def _canonical(bench: Bench, session: SuiteSession, document: bytes) -> bytes:

@@ -1,0 +1,144 @@
+"""`holdfast selfcheck --automatic`: bugs that a program plants, and how many of them the cases find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import typer
+
+from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
+from holdfast.conformance.selfcheck.automatic.model import Beginning, End, Outcome, Site, Traced
+from holdfast.conformance.selfcheck.automatic.runs import WorkerError, Workers, attacks, outcomes, portions, traces
+from holdfast.conformance.selfcheck.automatic.score import Score, difference
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import Contract
+
+
+def automatic(
+    contracts: Sequence[Contract], *, count: int, seed: str, only: Sequence[str], jobs: int, format_: Format
+) -> NoReturn:
+    """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
+    try:
+        scores = [_score(contract, count=count, seed=seed, only=only, jobs=jobs) for contract in contracts]
+    except (ListingError, WorkerError) as error:
+        stop(Exit.KIT, str(error))
+    known = {site.id for score in scores for site in score.drawn}
+    if unknown := set(only) - known:
+        stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; the survivors of a run are printed with theirs")
+    # A mutant that is repeated need not be a part of a whole score.
+    good = not any(score.problems if only else score.complaints for score in scores)
+    if format_ is Format.JSON:
+        print_json({"good": good, "contracts": [_json(score) for score in scores]})
+    else:
+        for score in scores:
+            _print(score)
+    raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+
+
+def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], jobs: int) -> Score:
+    files, sites = listed(contract.name)
+    equivalent, problems = equivalents(contract.name, sites)
+    chosen = [site for site in sites if site.id in only] if only else drawn(sites, count=count, seed=seed)
+    found: dict[str, Outcome] = {}
+    if chosen:
+        beginning = Beginning(contract.name, seed, files.files)
+        with Workers(beginning, jobs=min(jobs, len(chosen))) as workers:
+            cases = portions(contract, mutants=len(chosen))
+            for portion in cases:
+                left = [site for site in chosen if site.id not in found or not found[site.id].end.is_kill]
+                if left:
+                    traced = traces(contract, workers, cases=portion)
+                    _warn(traced)
+                    found = _tried(contract, left, traced, workers, found, last=portion is cases[-1])
+    return Score(contract.name, seed, len(sites), chosen, found, equivalent, problems)
+
+
+def _tried(
+    contract: Contract,
+    sites: Sequence[Site],
+    traced: Sequence[Traced],
+    workers: Workers,
+    before: Mapping[str, Outcome],
+    *,
+    last: bool,
+) -> dict[str, Outcome]:
+    """The outcomes so far, with those of the mutants that survived before."""
+    found = dict(before)
+    attacked = attacks(contract, sites, traced, faults=last)
+    for attack in attacked:
+        found.setdefault(attack.site.id, Outcome(attack.site.id, End.NO_TEST, 0))
+    for outcome in outcomes(attacked, workers):
+        found[outcome.id] = outcome.after(found[outcome.id])
+        if outcome.end.is_kill or last:
+            err().print(f"{outcome.end.value} {outcome.id}", markup=False)
+    return found
+
+
+def _warn(traced: Sequence[Traced]) -> None:
+    for each in traced:
+        if not each.conforms:
+            err().print(
+                f"left out: {each.test.case} with store {each.test.store}: the reference itself got {each.detail}",
+                markup=False,
+                style="yellow",
+            )
+
+
+def _print(score: Score) -> None:
+    console = out()
+    for site in score.survivors:
+        outcome = score.outcomes[site.id]
+        console.print(
+            f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests",
+            markup=False,
+        )
+        for line in _difference(site).splitlines():
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        if outcome.detail:
+            console.print(outcome.detail, markup=False)
+        console.print(
+            f"again: holdfast selfcheck --automatic --contract {score.contract} --seed {score.seed} --only {site.id}",
+            markup=False,
+            soft_wrap=True,
+        )
+    for text in score.complaints:
+        console.print(text, markup=False, style="red")
+    console.print(score.sentence(), markup=False, soft_wrap=True)
+
+
+def _difference(site: Site) -> str:
+    return difference(site, source_of(site))
+
+
+def _json(score: Score) -> dict[str, object]:
+    return {
+        "contract": score.contract,
+        "seed": score.seed,
+        "sites": score.sites,
+        "tried": len(score.drawn),
+        "killed": score.killed,
+        "equivalent": score.listed,
+        "ends": {end.value: count for end, count in score.ends.items()},
+        "complaints": list(score.complaints),
+        "mutants": [
+            {
+                "id": site.id,
+                "function": site.function,
+                "operator": site.operator,
+                "end": score.outcomes[site.id].end.value,
+                "tried": score.outcomes[site.id].tried,
+                "seconds": score.outcomes[site.id].seconds,
+                "by": _killer(score.outcomes[site.id]),
+                "verdict": score.outcomes[site.id].verdict,
+                "detail": score.outcomes[site.id].detail,
+                "difference": _difference(site),
+            }
+            for site in score.drawn
+        ],
+    }
+
+
+def _killer(outcome: Outcome) -> str | None:
+    return None if outcome.by is None else outcome.by.case

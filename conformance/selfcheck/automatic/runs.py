@@ -1,0 +1,191 @@
+"""The tests that meet each mutant, and the workers that run them."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import IO, TypeVar
+
+import msgspec
+
+from holdfast.conformance.run.plan import Form, plan_of
+from holdfast.conformance.selfcheck.automatic.model import (
+    Attack,
+    Beginning,
+    End,
+    Outcome,
+    Site,
+    Task,
+    Trace,
+    Traced,
+    Trial,
+)
+from holdfast.servers.janitor import Janitor
+from holdfast.specs import Contract
+from holdfast.specs.automatic import load_automatic
+from holdfast.specs.mutants import load_mutants
+
+_WORKER = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.automatic.worker")
+# The layers of faults that concern a change, the most telling first. Other changes are held against cases and suites.
+_LAYERS: Mapping[str, tuple[str, ...]] = {
+    "sync": ("power-loss", "failed-sync", "kill"),
+    "pragma": ("power-loss", "kill", "failed-sync", "crash-in-recovery", "store-locked"),
+    "isolation": ("kill", "power-loss", "store-locked"),
+}
+# So many tests are traced by a worker before it takes the next ones.
+_TRACED_AT_ONCE = 8
+# So many mutants are few, and meet so many scripts before the next scripts are traced.
+_FEW, _FEW_SCRIPTS = 16, 32
+_Result = TypeVar("_Result")
+
+
+class WorkerError(Exception):
+    """A worker ended before its tasks."""
+
+
+class Workers:
+    """As many workers as mutants run at the same time. A context manager; leaving it ends them."""
+
+    def __init__(self, beginning: Beginning, *, jobs: int) -> None:
+        self._beginning, self._jobs = beginning, jobs
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Workers:
+        self._janitor = self._stack.enter_context(Janitor())
+        self._processes = [self._started() for _ in range(self._jobs)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        self._stack.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self._janitor.watch_group(process.pid)
+        _say(process, self._beginning)
+        return process
+
+    def results(self, tasks: Sequence[Task], kind: type[_Result]) -> Iterator[_Result]:
+        """The results of all tasks, as they come. Raises WorkerError."""
+        waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+        for task in tasks:
+            waiting.put(task)
+        found: queue.SimpleQueue[_Result | WorkerError | None] = queue.SimpleQueue()
+        for process in self._processes:
+            threading.Thread(target=_feed, args=(process, waiting, kind, found.put), daemon=True).start()
+        at_work = len(self._processes)
+        while at_work:
+            result = found.get()
+            if isinstance(result, WorkerError):
+                raise result
+            if result is None:
+                at_work -= 1
+            else:
+                yield result
+
+
+def _feed(
+    process: subprocess.Popen[bytes],
+    waiting: queue.SimpleQueue[Task],
+    kind: type[_Result],
+    put: Callable[[_Result | WorkerError | None], None],
+) -> None:
+    assert process.stdout is not None
+    output: IO[bytes] = process.stdout
+    try:
+        while True:
+            task = waiting.get_nowait()
+            _say(process, task)
+            while (line := output.readline()) != b"\n":
+                if not line:
+                    raise WorkerError(f"a worker ended with status {process.wait()} before its task was done")
+                put(msgspec.json.decode(line, type=kind))
+    except queue.Empty:
+        put(None)
+    except OSError as error:
+        put(WorkerError(f"a worker takes no task: {error}"))
+    except WorkerError as error:
+        put(error)
+
+
+def _say(process: subprocess.Popen[bytes], message: Task | Beginning) -> None:
+    assert process.stdin is not None
+    process.stdin.write(msgspec.json.encode(message) + b"\n")
+    process.stdin.flush()
+
+
+def stores_of(contract: str) -> tuple[str, ...]:
+    """The stores with which the reference of a contract is run."""
+    return load_automatic(contract).stores or (load_mutants(contract).store,)
+
+
+def portions(contract: Contract, *, mutants: int) -> list[Sequence[str]]:
+    """The cases that are traced and tried together, the next ones only if a mutant survives those before.
+
+    Suites take most of the time, so they come last. A few mutants are mostly killed by the first scripts.
+    """
+    scripts = [planned.id for planned in plan_of(contract) if planned.form is Form.SCRIPT]
+    suites = [planned.id for planned in plan_of(contract) if planned.form is Form.SUITE]
+    size = _FEW_SCRIPTS if mutants <= _FEW else len(scripts)
+    return [*(scripts[start : start + size] for start in range(0, len(scripts), max(size, 1))), suites]
+
+
+def traces(contract: Contract, workers: Workers, *, cases: Sequence[str]) -> list[Traced]:
+    """What each of these cases executes, with each store."""
+    tasks = [
+        Trace(tuple(Trial(store, case) for case in cases[start : start + _TRACED_AT_ONCE]))
+        for store in stores_of(contract.name)
+        for start in range(0, len(cases), _TRACED_AT_ONCE)
+    ]
+    return list(workers.results(tasks, Traced))
+
+
+def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced], *, faults: bool) -> list[Attack]:
+    """Each mutant with the tests that execute its lines, the cheapest first; with the faults that concern it."""
+    meeting: dict[tuple[str, int], set[int]] = {}
+    tests = sorted((each for each in traced if each.test.case and each.conforms), key=lambda each: each.seconds)
+    for number, each in enumerate(tests):
+        for file, lines in each.lines.items():
+            for line in lines:
+                meeting.setdefault((file, line), set()).add(number)
+    launched = {
+        (file, line) for each in traced if not each.test.case for file in each.lines for line in each.lines[file]
+    }
+    made = []
+    for site in sites:
+        places = [(file, line) for file, lines in site.lines.items() for line in lines]
+        numbers = sorted({number for place in places for number in meeting.get(place, ())})
+        in_launcher = any(place in launched for place in places)
+        if in_launcher:
+            # Every session works on what the launcher has made.
+            numbers = list(range(len(tests)))
+        striking = _faults_for(contract, site) if faults else ()
+        made.append(Attack(site, tuple(tests[number].test for number in numbers), in_launcher, striking))
+    return made
+
+
+def _faults_for(contract: Contract, site: Site) -> tuple[Trial, ...]:
+    layers = _LAYERS.get(site.operator, ())
+    cases = [(layers.index(each.layer.value), each.id) for each in contract.faults if each.layer.value in layers]
+    return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores_of(contract.name))
+
+
+def outcomes(attacked: Sequence[Attack], workers: Workers) -> Iterator[Outcome]:
+    """What comes of each mutant, as it comes. Mutants that no test meets are not there.
+
+    A mutant for which the machine was too busy is tried once more when the others are done.
+    """
+    again: list[Attack] = []
+    by_id = {each.site.id: each for each in attacked if each.tests or each.faults}
+    for outcome in workers.results(list(by_id.values()), Outcome):
+        if outcome.end is End.NOT_TRIED:
+            again.append(by_id[outcome.id])
+        else:
+            yield outcome
+    yield from workers.results(again, Outcome)

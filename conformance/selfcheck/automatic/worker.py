@@ -1,0 +1,267 @@
+"""A process that runs tests against mutants: one task on a line of its input, its results on lines of its output.
+
+An engine holds what is global to a process (the helper of inspections, signals), so mutants that run at the same time
+have a process each. It ends with its input, and all that it started with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from holdfast.conformance.adapter.process import in_a_new_process
+from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cli.target import REFERENCE
+from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.selfcheck.automatic.bed import Bed, forked_by
+from holdfast.conformance.selfcheck.automatic.drawing import source_of
+from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, End, Outcome, Task, Trace, Traced, Trial
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.nursery import Nursery
+from holdfast.specs import load_contract
+
+# The variable of `holdfast.reference_impl.tracing`.
+TRACE = "HOLDFAST_TRACE"
+# Traced code is slower by less than that.
+TRACED_SLOW = 3.0
+# A test that the machine was too busy for is tried again.
+_TRIES = 3
+# All tests of one mutant, in seconds. What is not tried by then counts as survived.
+MOST_S = 900.0
+# So much of what a test says is kept.
+_SHOWN = 300
+_CRASHES = (Silence.CRASH, Silence.EOF, Silence.GARBAGE)
+
+
+class Lines:
+    """The shared file in which traced processes mark the lines that they execute."""
+
+    def __init__(self, folder: Path, files: Mapping[str, int]) -> None:
+        self._path, self.settings = folder / "lines", folder / "trace.json"
+        self._offsets: dict[str, int] = {}
+        self._size = 0
+        for name, lines in files.items():
+            self._offsets[name] = self._size
+            self._size += lines + 1
+        self._lengths = files
+        self.clear()
+        self.settings.write_text(json.dumps({"map": str(self._path), "files": self._offsets}), encoding="utf-8")
+
+    def clear(self) -> None:
+        """Forget all marks. The file itself stays, because processes have it mapped."""
+        if not self._path.exists():
+            self._path.write_bytes(bytes(self._size))
+            return
+        with self._path.open("r+b") as file:
+            file.write(bytes(self._size))
+
+    def marked(self) -> dict[str, tuple[int, ...]]:
+        """The marked lines of each file that has any."""
+        data = self._path.read_bytes()
+        found = {}
+        for name, offset in self._offsets.items():
+            lines = tuple(line for line in range(1, self._lengths[name] + 1) if data[offset + line])
+            if lines:
+                found[name] = lines
+        return found
+
+
+class Worker:
+    """The beds of one contract, one for each store, and the nurseries of their adapters."""
+
+    def __init__(self, beginning: Beginning, stack: ExitStack) -> None:
+        self._contract = load_contract(beginning.contract)
+        self._seed = beginning.seed
+        self._stack = stack
+        self._janitor = stack.enter_context(Janitor())
+        self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=self._janitor.make_folder())))
+        self._lines = Lines(self._folder, beginning.files)
+        self._beds: dict[str, Bed] = {}
+        self._tracing: dict[str, Bed] = {}
+        self._nurseries: dict[bool, Nursery] = {}
+        self._sound: dict[Trial, bool] = {}
+
+    def done(self, task: Task) -> Iterator[Traced | Outcome]:
+        """The results of a task."""
+        if isinstance(task, Trace):
+            yield from self._trace(task.tests)
+        else:
+            yield self._attack(task)
+
+    def _settings(
+        self, store: str, *, mutant: Sequence[str] = (), slow: float = 1.0, traced: bool = False
+    ) -> RunSettings:
+        return RunSettings(
+            adapter=(*REFERENCE, "adapter", *mutant),
+            contracts=(self._contract.name,),
+            seed=self._seed,
+            launcher=(*REFERENCE, "launch", *mutant),
+            config={"store": store},
+            slow=slow,
+            passed_environment=(TRACE,) if traced else (),
+        )
+
+    def _nursery(self, *, traced: bool) -> Nursery:
+        if traced not in self._nurseries:
+            # What is traced is never changed.
+            command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if traced else ()))
+            environment = adapter_environment((TRACE,) if traced else (), slow=TRACED_SLOW if traced else 1.0)
+            nursery = Nursery(command, janitor=self._janitor, environment=environment)
+            self._nurseries[traced] = self._stack.enter_context(nursery)
+        return self._nurseries[traced]
+
+    # What a test executes
+
+    def _trace(self, tests: Sequence[Trial]) -> Iterator[Traced]:
+        os.environ[TRACE] = str(self._lines.settings)
+        try:
+            for store in dict.fromkeys(test.store for test in tests):
+                if store not in self._tracing:
+                    bed = Bed(self._settings(store, slow=TRACED_SLOW, traced=True), self._contract)
+                    self._tracing[store] = self._stack.enter_context(bed)
+                    self._lines.clear()
+                    bed.provision(self._contract.name)
+                    yield Traced(Trial(store, ""), conforms=True, seconds=0.0, lines=self._lines.marked())
+                yield from (self._traced(self._tracing[store], test) for test in tests if test.store == store)
+        finally:
+            del os.environ[TRACE]
+
+    def _traced(self, bed: Bed, test: Trial) -> Traced:
+        # In fresh processes: what one remembers from an earlier test, it does not execute again.
+        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True)))
+        self._lines.clear()
+        result = bed.run(test.case)
+        judged = result.judgement
+        conforms = judged.verdict is Verdict.CONFORMS
+        return Traced(
+            test,
+            conforms,
+            result.seconds,
+            self._lines.marked(),
+            "" if conforms else f"{judged.verdict.value}: {judged.detail}",
+        )
+
+    # What finds a mutant
+
+    def _attack(self, attack: Attack) -> Outcome:
+        started = time.monotonic()
+        # A reference that is edited meanwhile fails at every test, which would look like a kill.
+        source_of(attack.site)
+        path = self._folder / "mutant.json"
+        path.write_bytes(msgspec.json.encode(attack.site))
+        with ExitStack() as own:
+            beds = _Beds(self, attack, ("--mutant", str(path)), own)
+            outcome = self._until_killed(attack, beds, started)
+        return msgspec.structs.replace(outcome, seconds=round(time.monotonic() - started, 3))
+
+    def _until_killed(self, attack: Attack, beds: _Beds, started: float) -> Outcome:
+        tried, name = 0, attack.site.id
+        for test in (*attack.tests, *attack.faults):
+            if time.monotonic() - started > MOST_S:
+                return Outcome(name, End.NOT_TRIED, tried, detail=f"its first {tried} tests took {MOST_S:g} s")
+            if test in attack.faults and not self._is_sound(test):
+                continue
+            try:
+                judged = _judged(beds.of(test), test)
+            except StartError as error:
+                return Outcome(name, End.CRASHED, tried, by=test, detail=f"the launcher: {error}"[:_SHOWN])
+            tried += 1
+            end = _end_of(judged)
+            # A busy machine fails a test now and then, in ways that no look at processes shows: once is no kill.
+            if end is not None and end.is_kill and _end_of(_judged(beds.of(test), test)) is None:
+                continue
+            if end is not None:
+                verdict = judged.verdict.value
+                return Outcome(name, end, tried, by=test, verdict=verdict, detail=judged.detail[:_SHOWN])
+        return Outcome(name, End.SURVIVED, tried)
+
+    def shared_bed(self, store: str, adapter: Sequence[str]) -> Bed:
+        """A bed with the launcher of the unchanged reference."""
+        if store not in self._beds:
+            self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
+        self._beds[store].take(adapter, forked_by(self._nursery(traced=False)))
+        return self._beds[store]
+
+    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool) -> Bed:
+        """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
+        bed = stack.enter_context(Bed(self._settings(store, mutant=mutant), self._contract))
+        start = forked_by(self._nursery(traced=False)) if forked else in_a_new_process
+        bed.take((*REFERENCE, "adapter", *mutant), start)
+        return bed
+
+    def _is_sound(self, test: Trial) -> bool:
+        """Whether the unchanged reference conforms to a fault. Faults are not traced, so this is found when needed."""
+        if test not in self._sound:
+            with Bed(self._settings(test.store), self._contract) as bed:
+                self._sound[test] = bed.run(test.case).judgement.verdict is Verdict.CONFORMS
+        return self._sound[test]
+
+
+class _Beds:
+    """The beds of one mutant, made when they are needed."""
+
+    def __init__(self, worker: Worker, attack: Attack, mutant: Sequence[str], stack: ExitStack) -> None:
+        self._worker, self._attack, self._mutant, self._stack = worker, attack, mutant, stack
+        self._made: dict[tuple[str, bool], Bed] = {}
+
+    def of(self, test: Trial) -> Bed:
+        """The bed for that test."""
+        fault = test in self._attack.faults
+        key = test.store, fault
+        if key not in self._made:
+            if fault or self._attack.launched:
+                bed = self._worker.own_bed(test.store, self._mutant, self._stack, forked=not fault)
+            else:
+                bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter", *self._mutant))
+            self._made[key] = bed
+        return self._made[key]
+
+
+def _judged(bed: Bed, test: Trial) -> Judgement:
+    """The judgement; again, if the machine was too busy for one."""
+    for _ in range(_TRIES):
+        judged = bed.run(test.case).judgement
+        if judged.silence is not Silence.BUSY:
+            break
+    return judged
+
+
+def _end_of(judged: Judgement) -> End | None:
+    """What a judgement means for a mutant; None if it conforms."""
+    if judged.verdict is Verdict.CONFORMS:
+        return None
+    if judged.silence is Silence.BUSY:
+        return End.NOT_TRIED
+    if judged.verdict is Verdict.KIT_FAULT:
+        return End.KIT_FAULT
+    if judged.silence is Silence.HANG:
+        return End.TIMED_OUT
+    return End.CRASHED if judged.silence in _CRASHES else End.KILLED
+
+
+def main() -> None:
+    """Serve tasks until the end of the input."""
+    with ExitStack() as stack:
+        lines = iter(sys.stdin.buffer)
+        worker = Worker(msgspec.json.decode(next(lines), type=Beginning), stack)
+        for line in lines:
+            for result in worker.done(msgspec.json.decode(line, type=Task)):
+                sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
+                sys.stdout.flush()
+            sys.stdout.buffer.write(b"\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

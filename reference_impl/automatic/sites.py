@@ -1,0 +1,126 @@
+"""Every place of a contract's reference that an operator changes, each with one name that stays while its source does.
+
+A reference is the package of its contract without its planted bugs, and the modules beside the packages that it uses.
+What only connects it with the kit is no part of it: the list stands in `specs/<contract>/automatic.yaml` with reasons.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from holdfast.reference_impl.automatic.operators import Place
+from holdfast.reference_impl.automatic.python import Source, edits
+from holdfast.reference_impl.automatic.reach import Uses
+from holdfast.reference_impl.registry import package_of
+from holdfast.specs.automatic import load_automatic
+
+ROOT = Path(__file__).parents[1]
+# They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
+_MACHINERY = frozenset(
+    "__init__ __main__ adapter altered answers failpoints planting registry session terms tracing whole".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One change of one place. `code` is its line; `lines` are those that a test must execute to meet it, by file."""
+
+    id: str
+    contract: str
+    module: str
+    file: str
+    digest: str
+    line: int
+    function: str
+    operator: str
+    code: str
+    start: int
+    end: int
+    was: str
+    text: str
+    lines: Mapping[str, tuple[int, ...]]
+
+    def json(self) -> str:
+        """As one line."""
+        return json.dumps(asdict(self))
+
+
+def files_of(contract: str) -> tuple[Path, ...]:
+    """The modules of a reference, in the order of their names."""
+    package = ROOT / package_of(contract).rpartition(".")[2]
+    beside = {each.file for each in load_automatic(contract).beside}
+    own = sorted(path for path in package.glob("*.py") if path.name not in beside and path.name != "__init__.py")
+    shared: set[str] = set()
+    waiting = list(own)
+    while waiting:
+        for name in _shared_imports(waiting.pop()):
+            path = ROOT / f"{name}.py"
+            if name not in shared and name not in _MACHINERY and path.is_file():
+                shared.add(name)
+                waiting.append(path)
+    return (*own, *(ROOT / f"{name}.py" for name in sorted(shared) if f"{name}.py" not in beside))
+
+
+def _shared_imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("holdfast.reference_impl."):
+            parts = node.module.split(".")
+            if len(parts) == 3:
+                yield parts[2]
+
+
+def named(path: Path) -> str:
+    """A module's file as sites name it, below the package of references."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def sites_of(contract: str) -> Iterator[Site]:
+    """Every site, in the order of files and places. Two edits that make the same source are one site."""
+    sources = {named(path): Source(path.read_bytes()) for path in files_of(contract)}
+    uses = Uses({file: source.tree for file, source in sources.items()})
+    for file, source in sources.items():
+        yield from _sites_in(contract, file, source, uses)
+
+
+def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[Site]:
+    digest = hashlib.sha256(source.data).hexdigest()
+    ordinals: dict[tuple[int, str], int] = {}
+    known: set[bytes] = {source.data}
+    for place, edit in edits(source):
+        changed = source.data[: edit.start] + edit.text.encode() + source.data[edit.end :]
+        if changed in known:
+            continue
+        known.add(changed)
+        line = source.data.count(b"\n", 0, edit.start) + 1
+        key = line, edit.operator.value
+        ordinals[key] = ordinals.get(key, 0) + 1
+        yield Site(
+            id=f"{file}:{line}:{edit.operator.value}:{ordinals[key]}",
+            contract=contract,
+            module="holdfast.reference_impl." + file.removesuffix(".py").replace("/", "."),
+            file=file,
+            digest=digest,
+            line=line,
+            function=place.function,
+            operator=edit.operator.value,
+            code=source.data.splitlines()[line - 1].decode().strip(),
+            start=edit.start,
+            end=edit.end,
+            was=source.data[edit.start : edit.end].decode(),
+            text=edit.text,
+            lines=_lines(file, place, uses),
+        )
+
+
+def _lines(file: str, place: Place, uses: Uses) -> Mapping[str, tuple[int, ...]]:
+    if place.function:
+        return {file: tuple(range(place.first, place.last + 1))}
+    found: dict[str, list[int]] = {}
+    for where, line in sorted(uses.lines(place.names)):
+        found.setdefault(where, []).append(line)
+    return {where: tuple(lines) for where, lines in found.items()}

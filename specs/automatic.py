@@ -1,0 +1,59 @@
+"""`automatic.yaml` of a contract: what automatic mutants need a person to say.
+
+Which files of the reference are no part of what is tested, with which stores it is run, and which changes make no
+difference. The types below are the file's schema and its reader.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from holdfast.specs.entry import ContractName, Entry, Text
+from holdfast.specs.loader import contract_folders, of_contract
+
+FILE = "automatic.yaml"
+# Of the mutants of a contract, at most one in so many may be listed as equivalent.
+MOST_EQUIVALENT = 10
+
+
+class Beside(Entry, frozen=True):
+    """A file of the reference that is not changed, and why."""
+
+    file: Text
+    why: Text
+
+
+class Equivalent(Entry, frozen=True):
+    """A change that makes no difference that anything outside of the process can show, and why.
+
+    The place is named by its function ("" outside of every function), by `code`, the line in which it begins, and by
+    what is written there, so it stays while lines are added above it. `operator` says what is done to it.
+    """
+
+    file: Text
+    function: str
+    operator: Text
+    code: Text
+    was: str
+    text: str
+    why: Text
+
+
+class Automatic(Entry, frozen=True, omit_defaults=True):
+    """The file. Without `stores`, the reference is run with the store of the contract's planted bugs."""
+
+    contract: ContractName
+    stores: tuple[Text, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    equivalent: tuple[Equivalent, ...] = ()
+
+
+@cache
+def load_automatic(contract: str) -> Automatic:
+    """What the contract's file says; nothing where it has none. Raises SpecError."""
+    path = contract_folders()[contract] / FILE
+    if not path.exists():
+        return Automatic(contract)
+    return msgspec.convert(of_contract(path, "automatic", path.parent.name), Automatic)

@@ -1,0 +1,321 @@
+"""Bugs that a program plants: where it finds places, how a reference gets one, and which tests are run against it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, source_of
+from holdfast.conformance.selfcheck.automatic.model import End, Outcome, Site, Traced, Trial
+from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
+from holdfast.conformance.selfcheck.automatic.score import Score, difference
+from holdfast.reference_impl.altered import Alteration, ChangedError
+from holdfast.reference_impl.automatic import sql
+from holdfast.reference_impl.automatic.operators import Operator
+from holdfast.reference_impl.automatic.python import Source, edits
+from holdfast.reference_impl.automatic.reach import Uses
+from holdfast.reference_impl.automatic.sites import ROOT, sites_of
+from holdfast.reference_impl.registry import contract_names
+from holdfast.servers.environment import adapter_environment
+from holdfast.servers.errors import StartError
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.nursery import Nursery
+from holdfast.specs import load_contract, schema
+from holdfast.specs.automatic import load_automatic
+
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
+
+
+def changes(source: str) -> set[tuple[Operator, str]]:
+    """The operators with what each makes of the source."""
+    made = Source(source.encode())
+    found = (
+        (edit.operator, made.data[: edit.start] + edit.text.encode() + made.data[edit.end :]) for _, edit in edits(made)
+    )
+    return {(operator, changed.decode()) for operator, changed in found}
+
+
+@pytest.mark.parametrize(
+    ("operator", "before", "after"),
+    [
+        (Operator.COMPARISON, "x = a == b", "x = a != b"),
+        (Operator.COMPARISON, "x = a in b", "x = a not in b"),
+        (Operator.BOUNDARY, "x = a < b", "x = a <= b"),
+        (Operator.CONSTANT, "x = 300", "x = 301"),
+        (Operator.CONSTANT, "x = True", "x = False"),
+        (Operator.STATEMENT, "a.b(c)", "pass"),
+        (Operator.STATEMENT, "raise A", "pass"),
+        (Operator.STATEMENT, "a.b = c", "pass"),
+        (Operator.ARGUMENT, "x = f(a, b)", "x = f(b, a)"),
+        (Operator.GUARD, "if a and b:\n    c()", "if not (a and b):\n    c()"),
+        (Operator.GUARD, "x = a and b", "x = (b)"),
+        (Operator.GUARD, "x = [a for a in b if c]", "x = [a for a in b if True]"),
+        (Operator.SYNC, "os.fsync(handle)", "pass"),
+        (Operator.ISOLATION, "connect(a, isolation_level=None)", "connect(a, isolation_level='DEFERRED')"),
+    ],
+)
+def test_a_place_is_changed_by_its_operator(operator: Operator, before: str, after: str) -> None:
+    assert (operator, after) in changes(before)
+
+
+def test_a_text_that_a_function_takes_is_cut_and_loses_its_case() -> None:
+    found = changes("def f(a: str) -> str:\n    return a\n")
+    assert (Operator.TRUNCATED, "def f(a: str) -> str:\n    a = a[:16]\n    return a\n") in found
+    assert (Operator.NORMALISED, "def f(a: str) -> str:\n    a = a.strip().lower()\n    return a\n") in found
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['"""Text."""', "import a", "from a import b", "x: int", 'raise A("b")', 'x = f"{a} b"', "@a(True)\ndef f(): ..."],
+)
+def test_what_no_test_can_show_is_left_alone(source: str) -> None:
+    assert {operator for operator, _ in changes(source)} <= {Operator.STATEMENT}
+
+
+@pytest.mark.parametrize(
+    ("operator", "before", "after"),
+    [
+        (Operator.SCHEMA, "CREATE TABLE t (a TEXT NOT NULL)", "CREATE TABLE t (a TEXT )"),
+        (Operator.SCHEMA, "CREATE TABLE t (a TEXT, UNIQUE (a))", "CREATE TABLE t (a TEXT)"),
+        (Operator.SCHEMA, "CREATE UNIQUE INDEX i ON t (a)", "CREATE  INDEX i ON t (a)"),
+        (Operator.SCHEMA, "CREATE TABLE t (a TEXT CHECK (a IN (1)))", "CREATE TABLE t (a TEXT )"),
+        (Operator.WHERE, "SELECT a FROM t WHERE b = ? ORDER BY c", "SELECT a FROM t  ORDER BY c"),
+        (Operator.WHERE, "SELECT a FROM t WHERE b = ? AND c = ?", "SELECT a FROM t WHERE b = ?"),
+        (Operator.WHERE, "SELECT a FROM t WHERE b = ? AND c = ?", "SELECT a FROM t WHERE c = ?"),
+        (Operator.BOUNDARY, "DELETE FROM t WHERE a < ?", "DELETE FROM t WHERE a <= ?"),
+        (Operator.CONFLICT, "INSERT INTO t VALUES (1) ON CONFLICT (a) DO NOTHING", "INSERT INTO t VALUES (1) "),
+        (Operator.CONFLICT, "INSERT OR IGNORE INTO t VALUES (1)", "INSERT  INTO t VALUES (1)"),
+        (Operator.ISOLATION, "BEGIN IMMEDIATE", "BEGIN "),
+        (Operator.PRAGMA, "PRAGMA synchronous = FULL", "PRAGMA synchronous = OFF"),
+    ],
+)
+def test_a_text_of_sql_is_changed_by_its_operator(operator: Operator, before: str, after: str) -> None:
+    found = [(one, ast.literal_eval(text)) for one, text in sql.changes(ast.Constant(before))]
+    assert (operator, after) in found
+
+
+def test_what_a_text_of_sql_is_filled_with_stays() -> None:
+    node = ast.parse('f"SELECT a FROM {table} WHERE b = {value} AND c = 1"', mode="eval").body
+    ((_, first), (_, second)) = list(sql.changes(node))
+    names = {"table": "t", "value": "v"}
+    assert eval(first, names) == "SELECT a FROM t WHERE c = 1"
+    assert eval(second, names) == "SELECT a FROM t WHERE b = v"
+
+
+def test_a_constant_is_met_where_a_function_uses_it_or_what_is_made_of_it() -> None:
+    tree = ast.parse("A = 1\nB = A + 1\ndef f():\n    return B\ndef g():\n    return C\n")
+    assert Uses({"m.py": tree}).lines(["A"]) == {("m.py", 4)}
+
+
+@pytest.mark.parametrize("contract", contract_names())
+def test_sites_have_names_of_their_own_and_make_a_source_that_compiles(contract: str) -> None:
+    sites = all_sites(contract)
+    assert len({site.id for site in sites}) == len(sites)
+    assert not any("/mutants/" in site.file for site in sites)
+    for site in sites[:: len(sites) // 20]:
+        source = (ROOT / site.file).read_bytes()
+        changed = Alteration(contract, site.module, site.digest, site.start, site.end, site.text).applied(source)
+        assert changed != source
+        ast.parse(changed)
+
+
+def test_a_change_is_refused_if_the_source_is_not_that_of_the_listing() -> None:
+    alteration = Alteration("jcs", "m", hashlib.sha256(b"x = 1").hexdigest(), 4, 5, "2")
+    assert alteration.applied(b"x = 1") == b"x = 2"
+    with pytest.raises(ChangedError):
+        alteration.applied(b"x = 3")
+
+
+@pytest.mark.parametrize("contract", contract_names())
+def test_every_entry_of_a_list_names_a_place_that_is_there(contract: str) -> None:
+    _, problems = equivalents(contract, all_sites(contract))
+    assert not problems
+
+
+@pytest.mark.parametrize("contract", contract_names())
+def test_every_file_that_is_left_out_is_there(contract: str) -> None:
+    package = ROOT / contract.replace("-", "_")
+    for each in load_automatic(contract).beside:
+        assert (package / each.file).is_file() or (ROOT / each.file).is_file()
+
+
+@cache
+def all_sites(contract: str) -> tuple[Site, ...]:
+    """Every site as the harness reads it."""
+    return tuple(msgspec.json.decode(site.json(), type=Site) for site in sites_of(contract))
+
+
+def site_at(line: int, name: str = "a.py:1:constant:1") -> Site:
+    """A site of a file `a.py`."""
+    return Site(
+        id=name,
+        contract="jcs",
+        module="m",
+        file="a.py",
+        digest="",
+        line=line,
+        function="f",
+        operator="constant",
+        code="1",
+        start=0,
+        end=1,
+        was="1",
+        text="2",
+        lines={"a.py": (line,)},
+    )
+
+
+def traced(case: str, *lines: int, seconds: float, conforms: bool = True) -> Traced:
+    """What a test executed of `a.py`."""
+    return Traced(Trial("none", case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
+
+
+def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> None:
+    tests = [
+        traced("slow", 1, 2, seconds=2.0),
+        traced("fast", 2, seconds=1.0),
+        traced("other", 3, seconds=0.1),
+        traced("fails", 2, seconds=0.1, conforms=False),
+    ]
+    (attack,) = attacks(load_contract("jcs"), [site_at(2)], tests, faults=True)
+    assert [test.case for test in attack.tests] == ["fast", "slow"]
+    assert not attack.launched
+    (unmet,) = attacks(load_contract("jcs"), [site_at(4)], tests, faults=True)
+    assert not unmet.tests
+
+
+def test_a_few_mutants_meet_the_scripts_in_portions_and_the_suites_last() -> None:
+    contract = load_contract("jcs")
+    few, many = portions(contract, mutants=1), portions(contract, mutants=400)
+    assert len(few) > len(many) == 2
+    assert [case for portion in few for case in portion] == [case for portion in many for case in portion]
+    assert all("/suite/" in case for case in few[-1])
+
+
+def test_a_source_that_has_changed_since_the_listing_has_no_mutants() -> None:
+    site = all_sites("jcs")[0]
+    assert source_of(site)
+    with pytest.raises(ListingError):
+        source_of(msgspec.structs.replace(site, digest="0" * 64))
+
+
+def test_a_mutant_of_what_the_launcher_makes_meets_every_test() -> None:
+    tests = [traced("", 7, seconds=0.0), traced("one", 1, seconds=0.1)]
+    (attack,) = attacks(load_contract("jcs"), [site_at(7)], tests, faults=True)
+    assert attack.launched
+    assert [test.case for test in attack.tests] == ["one"]
+
+
+def score(*ends: End, equivalent: int = 0) -> Score:
+    """A score in which the last mutants are listed."""
+    sites = [site_at(1, f"a.py:{number}:constant:1") for number in range(len(ends))]
+    outcomes = {site.id: Outcome(site.id, end, 1) for site, end in zip(sites, ends, strict=True)}
+    names = [site.id for site in sites][len(sites) - equivalent :]
+    return Score("jcs", "s", len(sites), sites, outcomes, dict.fromkeys(names, "why"), ())
+
+
+def test_what_was_not_tried_and_what_no_test_meets_count_as_survived() -> None:
+    found = score(End.KILLED, End.TIMED_OUT, End.CRASHED, End.NOT_TRIED, End.NO_TEST, End.SURVIVED)
+    assert (found.killed, len(found.survivors), found.listed) == (3, 3, 0)
+    assert found.complaints
+
+
+def test_one_in_ten_may_be_listed_and_not_more() -> None:
+    enough = score(*[End.KILLED] * 9, End.SURVIVED, equivalent=1)
+    assert (enough.killed, len(enough.survivors), enough.listed) == (9, 0, 1)
+    assert not enough.complaints
+    assert score(*[End.KILLED] * 8, End.SURVIVED, End.SURVIVED, equivalent=2).complaints
+
+
+def test_a_listed_mutant_that_a_test_finds_is_a_complaint() -> None:
+    assert score(*[End.KILLED] * 10, equivalent=1).complaints
+
+
+def test_the_same_seed_draws_the_same_mutants_of_one_source() -> None:
+    sites = [site_at(line, f"a.py:{line}:constant:1") for line in range(100)]
+    assert drawn(sites, count=10, seed="a") == drawn(sites, count=10, seed="a")
+    assert drawn(sites, count=10, seed="a") != drawn(sites, count=10, seed="b")
+    assert drawn(sites, count=1000, seed="a") == tuple(sites)
+
+
+def test_a_difference_shows_the_line_before_and_after() -> None:
+    shown = difference(site_at(1), "1 == a\n")
+    assert "-1 == a" in shown
+    assert "+2 == a" in shown
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    """A nursery of the reference's adapter."""
+    command = (*REFERENCE, "nursery", "--contract", "jcs")
+    with Janitor() as janitor, Nursery(command, janitor=janitor, environment=adapter_environment()) as made:
+        yield made
+
+
+def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: Nursery) -> None:
+    child = nursery.start(["adapter"], adapter_environment())
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    with child.stdin, child.stdout, child.stderr:
+        child.stdin.write(b'{"id":"1","op":"hello","protocol":1,"kit":"k","challenge":"c"}\n{"id":"2","op":"bye"}\n')
+        child.stdin.flush()
+        answers = [json.loads(line) for line in child.stdout]
+    assert answers[0]["ok"]["challenge"] == "c"
+    assert answers[1]["outcome"] == "ok"
+    assert child.wait(timeout=10) == 0
+
+
+def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: Nursery) -> None:
+    child = nursery.start(["adapter"], adapter_environment())
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(timeout=0)
+    os.killpg(child.pid, signal.SIGKILL)
+    assert child.wait(timeout=10) == -signal.SIGKILL
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        assert pipe is not None
+        pipe.close()
+
+
+def test_a_nursery_that_does_not_come_up_is_a_failed_start() -> None:
+    with Janitor() as janitor:
+        gone = Nursery((sys.executable, "-c", "1"), janitor=janitor, environment=adapter_environment())
+        with gone, pytest.raises(StartError):
+            gone.start(["adapter"], adapter_environment())
+
+
+def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "selfcheck", "--automatic", *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+
+
+def test_a_few_mutants_of_one_contract_are_tried_and_counted(tmp_path: Path) -> None:
+    done = selfcheck("--contract", "jcs", "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
+    data = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("selfcheck-automatic"), data) is None
+    (found,) = data["contracts"]
+    assert found["tried"] == 4
+    assert found["killed"] + found["equivalent"] == 4, done.stderr
+
+
+def test_a_mutant_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    done = selfcheck("--contract", "jcs", "--only", "jcs/reader.py:1:constant:9", folder=tmp_path)
+    assert done.returncode == 64
+    assert "jcs/reader.py:1:constant:9" in done.stderr
