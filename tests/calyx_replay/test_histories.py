@@ -24,6 +24,8 @@ from tests.calyx_replay.playing import CONTRACT, Here, played
 
 ANY = "test_any_history_agrees_with_the_model"
 BACK = "test_in_no_history_a_clock_that_goes_back_opens_anything"
+STEERED = "test_every_operation_is_held_against_the_model_in_every_situation"
+PRUNED = "test_what_was_pruned_is_refused_in_every_situation"
 VOLUME = "test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all"
 
 
@@ -34,7 +36,7 @@ def judged_again(test: str, bench: Bench, seed: str) -> Judgement:
     return judge_suite(contract, planned, bench.records, seed=seed, not_claimed={})
 
 
-@pytest.mark.parametrize("test", [ANY, BACK, VOLUME])
+@pytest.mark.parametrize("test", [ANY, BACK, VOLUME, STEERED, PRUNED])
 def test_the_reference_agrees_with_the_model_and_so_says_the_gate(test: str, template: Launched) -> None:
     judgement, bench = played(test, template, "one")
     assert judgement.verdict is Verdict.CONFORMS, judgement

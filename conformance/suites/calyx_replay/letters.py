@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from holdfast.conformance.cases.values import base64url, shift
@@ -16,6 +17,11 @@ class Letters:
     def __init__(self, session: SuiteSession) -> None:
         self._session = session
         self._made: list[Letter] = []
+
+    @property
+    def made(self) -> Sequence[Letter]:
+        """All, in the order in which they were made."""
+        return self._made
 
     def of(self, which: int) -> Letter:
         """One that was made before, from the last on; a new one where there is none."""
