@@ -141,6 +141,18 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, t
         ("command-line-makes-store", ANY, "fail_open"),
         ("last-cutoff-only", BACK, "fail_open"),
         ("high-water-missing", BACK, "fail_open"),
+        ("automatic-prune-forgets-cutoff", PRUNED, "fail_open"),
+        ("command-line-forgets-cutoff", PRUNED, "fail_open"),
+        ("cutoff-without-window", PRUNED, "fail_open"),
+        ("migration-clears-blocks", STEERED, "fail_open"),
+        ("present-by-msg-id", STEERED, "wrong_reason"),
+        ("list-read-once", STEERED, "wrong_reason"),
+        ("latest-clock", STEERED, "wrong_reason"),
+        ("open-after-command", STEERED, "state_leak"),
+        ("mail-logged", STEERED, "state_leak"),
+        ("refused-kept", STEERED, "state_leak"),
+        ("pruned-archived", STEERED, "state_leak"),
+        ("backed-up-before-prune", STEERED, "state_leak"),
     ],
 )
 def test_a_bug_is_reported_with_a_short_history_and_the_gate_agrees(

@@ -274,10 +274,10 @@ def _pruned_by(dice: Random, by: str) -> list[Step]:
 
 
 class Openings:
-    """Deals openings of histories: each of those who can prune comes up as often as any other, and an empty mailbox."""
+    """Deals openings of histories: each of those who can prune, two lists, and an empty mailbox, equally often."""
 
     def __init__(self, *, commands: bool) -> None:
-        self._names = ("", "prune", "send", "restart", *(("command",) if commands else ()))
+        self._names = ("", "lists", "prune", "send", "restart", *(("command",) if commands else ()))
         self._left: list[str] = []
 
     def draw(self, dice: Random) -> list[Step]:
@@ -285,6 +285,9 @@ class Openings:
         if not self._left:
             self._left = dice.sample(self._names, len(self._names))
         by = self._left.pop()
+        if by == "lists":
+            migrate = Step("migrate", _worker(dice))
+            return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
         return _pruned_by(dice, by) if by else []
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import Left, Letter
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Letter
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
 
 # Ways in which a list is none: cut short, with a number, no array.
 UNSOUND = 3
@@ -31,6 +33,11 @@ class LeftBehind:
     def is_kept(self) -> bool:
         """Whether the list is as it was left."""
         return self._digest is None or self._session.file(self._list)["sha256"] == self._digest
+
+    @property
+    def latest(self) -> datetime:
+        """The latest time of an envelope that is listed."""
+        return max((letter.at for letter in self.now.letters.values()), default=BEGINNING) if self.now else BEGINNING
 
     def leave(self, came: int, others: int, alone: int, unsound: int | None = None) -> None:
         """A list of so many envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
@@ -56,6 +63,12 @@ class LeftBehind:
             self._place(letter)
         listed = list(self.now.listed) if more and self.now is not None else []
         self._write([*listed, letter.msg_id], None)
+
+    def leave_many(self, first: Letter, between: int, last: Letter, *, digits: Callable[[str], str]) -> None:
+        """A long list: an envelope first, so many ids of no envelope, and the id of `last` alone."""
+        self._place(first)
+        ids = [derive("calyx.msg_id", digits(f"id {number}")) for number in range(between)]
+        self._write([first.msg_id, *ids, last.msg_id], None)
 
     def _place(self, letter: Letter) -> None:
         self._session.place(f"{self._envelopes}/{letter.msg_id}.json", from_base64url(letter.data))

@@ -32,11 +32,12 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """An envelope: its bytes as base64url, its instant, and the row that it gets, but for `seen_at`."""
+    """An envelope: its bytes as base64url, its instant, the row that it gets, but for `seen_at`, and what is in it."""
 
     data: str
     at: datetime
     row: Mapping[str, str]
+    text: str = ""
 
     @property
     def key(self) -> str:

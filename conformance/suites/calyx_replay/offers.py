@@ -59,6 +59,15 @@ _MAILBOX = (
     "the list was taken over",
     "another list was taken over",
 )
+# Features of a list, by what it names.
+_ENVELOPES = tuple(f"an envelope is left that {what}" for what in ("never came", "was recorded", "is recorded"))
+_ALONE = ("an id is listed alone that never came", "an id is listed alone that came")
+_TWIN_LEFT, _BLOCKED_LEFT = "an envelope is left whose id came with another", "an envelope is left whose id is blocked"
+_BLOCKED_ALONE, _TWICE = "an id is listed alone that is blocked", "an id is listed twice"
+_LISTS = (*_ENVELOPES, *_ALONE, _TWIN_LEFT, _BLOCKED_LEFT, _BLOCKED_ALONE, _TWICE)
+_BLOCKED_EARLIER = "its id is blocked by an earlier list"
+# So many of what is listed are looked at.
+_LISTED = 40
 # What a sound mailbox may leave to others, or do by another clock: it is looked for, and not owed.
 _OPEN = ("a start", "the command line")
 
@@ -68,7 +77,12 @@ def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> froze
     came = [f"{became}, {what}" for became in _BECAME for what in _OF_CAME if became != "it never came"]
     letters = [*came, *(f"{became}, {what}" for became in _BECAME for what in _OF_ALL)]
     letters += [f"its id is blocked, {where}" for where in _PLACES]
-    letters += ["its envelope is left", "its id is left", *(f"last: {name}" for name in (*_LAST, "migrate"))]
+    letters += [
+        _BLOCKED_EARLIER,
+        "its envelope is left",
+        "its id is left",
+        *(f"last: {name}" for name in (*_LAST, "migrate")),
+    ]
     moments = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
     steps = [each for now in moments for each in _anywhere(Random(0), now) if _can(each[1], now, not_claimed)]  # noqa: S311
     names = (*_NAMING, *dict.fromkeys(name for name, _, _ in steps))
@@ -77,6 +91,7 @@ def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> froze
         names = tuple(name for name in names if name in _AFTER_PRUNES)
     found = {(feature, name) for feature in letters for name in _NAMING if not _is_contrary(feature, name)}
     found |= {(feature, name) for feature in _MAILBOX for name in names}
+    found |= {(feature, name) for feature in _LISTS for name in names if "migrat" in name}
     return frozenset(pair for pair in found if "command_line" not in not_claimed or "command line" not in pair[0])
 
 
@@ -123,7 +138,7 @@ def situations(
     ids: dict[str, set[str]] = {}
     for letter in made:
         ids.setdefault(letter.msg_id, set()).add(letter.key)
-    found = {"": frozenset(_around(terms, state, now, left, traces))}
+    found = {"": frozenset((*_around(terms, state, now, left, traces), *_listed(state, left, ids)))}
     for letter in made:
         twins = ids[letter.msg_id] - {letter.key}
         found[letter.key] = frozenset(_letter(terms, state, now, letter, left, traces, twins))
@@ -189,6 +204,27 @@ def _around(terms: Terms, state: State, now: datetime, left: LeftBehind, traces:
             yield "another list was taken over"
 
 
+def _listed(state: State, left: LeftBehind, ids: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The features of what is listed: of the envelopes that are left, and of the ids that are there alone."""
+    if left.now is None or not left.now.sound:
+        return
+    for msg_id in left.now.listed[:_LISTED]:
+        letter, keys = left.now.letters.get(msg_id), ids.get(msg_id, ())
+        if letter is None:
+            yield _ALONE[not state.known.isdisjoint(keys)]
+            if msg_id in state.blocked:
+                yield _BLOCKED_ALONE
+        else:
+            others = state.known - {letter.key}
+            yield _ENVELOPES[(letter.key in state.known) + (letter.key in state.records)]
+            if not others.isdisjoint(keys):
+                yield _TWIN_LEFT
+            if msg_id in state.blocked:
+                yield _BLOCKED_LEFT
+    if left.now.twice:
+        yield _TWICE
+
+
 def _letter(
     terms: Terms,
     state: State,
@@ -219,10 +255,18 @@ def _letter(
         yield f"{became}, its id came with another"
     if letter.msg_id in state.blocked:
         yield f"its id is blocked, {where}"
+        blocks = letter.at <= state.blocked[letter.msg_id][0] and where == _PLACES[0]
+        if blocks and state.blocked[letter.msg_id][0] >= state.perhaps and _is_earlier(letter, left, traces):
+            yield _BLOCKED_EARLIER
     if left.now is not None and letter.msg_id in left.now.listed:
         yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"
     if letter.key in traces.last:
         yield f"last: {traces.last[letter.key]}"
+
+
+def _is_earlier(letter: Letter, left: LeftBehind, traces: Traces) -> bool:
+    """Whether a list was taken over that does not name it, after one that did."""
+    return left.now is not None and left.now is traces.migrated and letter.msg_id not in left.now.listed
 
 
 # Steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,12 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
-from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, printed, verdict_of
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.calyx_replay.model import Due, Letter, Outcome, State, Terms, said
 from holdfast.conformance.suites.calyx_replay.offers import MACHINE, Traces, offered, situations
+from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
@@ -49,7 +49,7 @@ class Play:
             listed=str(parameters["seen_cache_path"].value),
             envelopes=str(parameters["envelopes_path"].value),
         )
-        self._traces = Traces()
+        self._traces, self._remaining = Traces(), Remaining(bench, session, aside=_ASIDE)
         self._steady, self._moved = True, timedelta()
         self._judged: int | None = None
         self._steps: Mapping[str, Callable[[Step], None]] = {
@@ -86,6 +86,8 @@ class Play:
             {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](
                 step, rest
             )
+        for letter in self._left.now.letters.values() if self._left.now is not None else ():
+            self._remaining.made(letter)
         self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
 
     def situations(self) -> Mapping[str, frozenset[str]]:
@@ -103,12 +105,12 @@ class Play:
         late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
         if late is not None:
             self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
-        # Between two of them the clock moves for a day.
         most = 1 + self._moved // self._terms.interval
         if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
             self._differs("state_leak", f"at most {most} automatic prunes", "more")
         if not self._left.is_kept:
             self._differs("lost_durability", "the list as version 0 left it", "something else")
+        self._remaining.inspect()
 
     # Operations
 
@@ -138,18 +140,28 @@ class Play:
 
     def _is_migratable(self) -> bool:
         """Not with an envelope from ahead of the window: it outlives its record."""
-        left = self._left.now
-        return left is None or all(letter.at <= self._now + self._terms.window for letter in left.letters.values())
+        return self._left.latest <= self._now + self._terms.window
 
     def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
         """Call it, and let it fail at a failpoint if the step says so."""
         aborted = bool(step.point) and self._can("hold_at")
         if aborted:
             self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
-        answer = self._session.call(method, args, step.worker)
-        self._judge([answer], [operation], aborted=aborted)
-        if aborted or method != "accept" or not self._is_sure:
-            self._look((step.worker + 1) % WORKERS)
+
+        def called() -> State:
+            answer = self._session.call(method, args, step.worker)
+            letter = self._letters.called(args.get("envelope", ""))
+            if letter is not None:
+                self._remaining.answered(letter, answer, aborted=aborted)
+            self._judge([answer], [operation], aborted=aborted)
+            if aborted or method != "accept" or not self._is_sure:
+                self._look((step.worker + 1) % WORKERS)
+            return self._worlds.possible[0]
+
+        if method == "prune":
+            self._remaining.pruning(self._worlds.possible[0], called)
+        else:
+            called()
 
     def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
@@ -191,6 +203,8 @@ class Play:
             (migrating, migrating),
         )
         calls = dict(zip(RACES, both, strict=True))[rest]
+        for letter in filter(None, (self._letters.called(args.get("envelope", "")) for _, args, _ in calls)):
+            self._remaining.made(letter)
         self._settle()
         answers = self._session.race([(method, args) for method, args, _ in calls])
         self._judge(answers, [operation for _, _, operation in calls])
@@ -205,15 +219,9 @@ class Play:
 
     def _insert(self, step: Step) -> None:
         """Records of so many seconds ago or less, or of long ago, as another program puts them into the store."""
-        row, before = self._letters.make(0).row, len(self._worlds.possible[0].known)
         begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
-        # Not in the order of their times: what is removed up to a number is then not what is oldest.
-        places = Random(before).sample(range(step.which), step.which)  # noqa: S311 - nothing is kept secret with it
-        span = timedelta(seconds=step.seconds or step.which) / max(1, step.which)
-        came = [
-            ({**row, "replay_key": self._session.hex64(f"row {before + number}")}, begin + place * span)
-            for number, place in enumerate(places)
-        ]
+        span = timedelta(seconds=step.seconds or step.which)
+        came = self._letters.rows(step.which, len(self._worlds.possible[0].known), begin, span)
         rows = [{**each, "seen_at": model.written(at)} for each, at in came]
         if self._session.insert("replay_state", *rows)["inserted"]:
             self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
@@ -250,6 +258,7 @@ class Play:
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if what == "migrate" and not self._is_migratable():
             return
+        self._remaining.made(self._letters.of(0))
         held = bool(step.point) and self._can("hold_at")
         if held and due != {"new"}:
             # It may come to an end before its failpoint.
@@ -289,6 +298,7 @@ class Play:
             return
         self._settle()
         told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
+        self._remaining.inspect()
         clocks = (self._now, MACHINE[0])
 
         def outcomes(state: State) -> Iterator[Outcome]:
@@ -354,18 +364,20 @@ class Play:
 
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
-        rows = self._session.inspect()["rows"].get("replay_state", [])
+        tables = self._session.inspect()["rows"]
+        rows = tables.get("replay_state", [])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:
             told = self._session.observe("deliveries", worker=worker)["delivered"]
             self._compare(rows, [each["replay_key"] for each in told])
             if len(rows) <= _MANY:
                 told = self._session.observe("state", worker=worker)["replay_state"]
-                if _in_order(told) != _in_order(rows):
+                if in_order(told) != in_order(rows):
                     self._differs(
                         "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
                     )
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
+        self._remaining.looked(tables)
 
     def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
         lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
@@ -386,7 +398,3 @@ def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
     """A history in a session of its own."""
     with bench.session(workers=WORKERS) as session:
         yield Play(bench, session, terms)
-
-
-def _in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return sorted(json.dumps(row, sort_keys=True) for row in rows)

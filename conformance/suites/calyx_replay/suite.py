@@ -324,7 +324,16 @@ def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> No
     hold(bench, count=_BACKWARDS, draw=deck.draw, begin=_playing(bench, remembers=True))
 
 
-@clause("CALYX-ALG-2", "CALYX-ALG-3", "CALYX-PRN-2", "CALYX-MIG-4", "CALYX-MIG-5", whole=True)
+@clause(
+    "CALYX-ALG-14",
+    "CALYX-ALG-3",
+    "CALYX-PRN-12",
+    "CALYX-LOC-3",
+    "CALYX-LOC-4",
+    "CALYX-MIG-4",
+    "CALYX-MIG-5",
+    whole=True,
+)
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
     """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
     _steered(bench, remembers=False)
