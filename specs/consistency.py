@@ -149,6 +149,11 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
     if contract.stateless is not None:
         yield "a stateless contract has nothing that a crash could take"
     for step in (*workload.prepare, workload.operation):
+        if "provoke" in step:
+            hook = contract.methods.get(step["provoke"])
+            if hook is None or hook.group is not Group.PROVOCATION:
+                yield f"provoke: {step['provoke']} is not one of the contract's provocations"
+            continue
         method = contract.methods.get(step["call"])
         if method is None or method.group is not Group.OPERATION:
             yield f"call: {step['call']} is not one of the contract's operations"

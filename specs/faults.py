@@ -39,6 +39,7 @@ class FaultLayer(Enum):
     STORE_TRUNCATED = "store-truncated"
     STORE_CORRUPT = "store-corrupt"
     STORE_FOREIGN = "store-foreign"
+    STORE_LOST_RUNNING = "store-lost-running"
     STORE_LOCKED = "store-locked"
     STORE_READ_ONLY = "store-read-only"
     DISK_FULL = "disk-full"

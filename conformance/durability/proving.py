@@ -31,7 +31,7 @@ from holdfast.conformance.faults.probe import Probe, probe
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import SubjectError
-from holdfast.conformance.faults.sweep import Sweep, self_test
+from holdfast.conformance.faults.sweep import IN_ONE, Sweep, self_test
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
@@ -40,7 +40,7 @@ from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# Of the points or states that differ in kind, so many belong to the floor of the layers that strike in a recording.
+# The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
 
 # A try is a run and two restarts.
@@ -266,8 +266,10 @@ def starts_at_floors(contract: Contract) -> int:
     """About how many starts of an adapter the faults of a contract take until every layer has reached its floor."""
     tries = 0
     for fault in contract.faults:
+        owed = max(fault.least, _KINDS) if is_recorded(fault.layer) else fault.least
         # The second session owes half as much as the first.
-        tries += max(fault.least, _KINDS) * 3 // 2 if is_recorded(fault.layer) else fault.least
+        in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
+        tries += owed * 3 // 2 if in_two else owed
     return tries * _STARTS
 
 

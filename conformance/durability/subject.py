@@ -237,15 +237,16 @@ class AdapterSubject:
         return answer.value
 
     def prepare(self, step: Mapping[str, Any], scope: Scope) -> Scope:
-        """Make one call of the preparation; the names with what it bound. Raises SubjectError."""
-        args = scope.resolve(step.get("args", {}))
-        answer = self._run(self._session.call(0, step["call"], args, f"prepare {step['call']}"))
-        if answer.outcome != "accepted":
-            raise SubjectError(f"expected {step['call']} to be accepted, got: {_described(answer)}")
+        """Make one call or provocation of the preparation; the names with what it bound. Raises SubjectError."""
+        args, method = scope.resolve(step.get("args", {})), step.get("call") or step["provoke"]
+        answer = self._run(self._session.call(0, method, args, f"prepare {method}"))
+        due = "accepted" if "call" in step else "ok"
+        if answer.outcome != due:
+            raise SubjectError(f"expected {method} to answer {due}, got: {_described(answer)}")
         for name, path in step.get("bind", {}).items():
             found = at_path(self._last().answer, path)
             if is_missing(found):
-                raise SubjectError(f"expected {path} in the answer to {step['call']}, got: {_described(answer)}")
+                raise SubjectError(f"expected {path} in the answer to {method}, got: {_described(answer)}")
             scope = scope.bind(name, found)
         return scope
 

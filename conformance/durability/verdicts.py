@@ -33,6 +33,7 @@ LAYERS: Mapping[FaultLayer, Layer] = {
     FaultLayer.STORE_TRUNCATED: Layer.TRUNCATED,
     FaultLayer.STORE_CORRUPT: Layer.CORRUPT,
     FaultLayer.STORE_FOREIGN: Layer.FOREIGN,
+    FaultLayer.STORE_LOST_RUNNING: Layer.LOST_RUNNING,
     FaultLayer.STORE_LOCKED: Layer.LOCKED,
     FaultLayer.STORE_READ_ONLY: Layer.READ_ONLY,
     FaultLayer.DISK_FULL: Layer.FULL,
@@ -45,7 +46,14 @@ LAYERS: Mapping[FaultLayer, Layer] = {
 # The member of a run's header that says whether recording was possible, and how its text begins if it was.
 ABILITY, ABLE = "power loss and kills", "by ptrace"
 # Properties that a store may lack: processes of its own, and files that no process of its own keeps. The rest applies.
-_MAY_NOT_APPLY = frozenset({FaultLayer.DEPENDENCY_KILLED, FaultLayer.DEPENDENCY_STOPPED, FaultLayer.DAMAGED_BYTES})
+_MAY_NOT_APPLY = frozenset(
+    {
+        FaultLayer.DEPENDENCY_KILLED,
+        FaultLayer.DEPENDENCY_STOPPED,
+        FaultLayer.DAMAGED_BYTES,
+        FaultLayer.STORE_LOST_RUNNING,
+    }
+)
 # Where the store is out of reach, an answer that nothing is there would admit it again.
 OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {Layer.FULL, Layer.DAMAGE})
 

@@ -24,7 +24,7 @@ from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
-from holdfast.conformance.faults.runs import accepted
+from holdfast.conformance.faults.runs import accepted, in_order
 from holdfast.conformance.faults.stored import Stored, Variant
 from holdfast.conformance.faults.subject import Op, SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
@@ -82,6 +82,7 @@ class Dependencies:
             Layer.CORRUPT: partial(self._take, partial(stored.corrupt, seed=self._seed)),
             Layer.FOREIGN: partial(self._take, stored.foreign),
             Layer.DAMAGE: partial(self._take, partial(stored.damages, seed=self._seed)),
+            Layer.LOST_RUNNING: self._lost_running,
             Layer.LOCKED: self._locked,
             Layer.READ_ONLY: self._read_only,
             Layer.FULL: partial(full, self._sweep),
@@ -105,6 +106,10 @@ class Dependencies:
     def foreign(self, seconds: float) -> Report:
         """Files of another format replace the store's files."""
         return self.trial(Layer.FOREIGN).report(seconds)
+
+    def lost_running(self, seconds: float) -> Report:
+        """Files of the store are unlinked or replaced under the running process."""
+        return self.trial(Layer.LOST_RUNNING).report(seconds)
 
     def damage(self, seconds: float) -> Report:
         """Bits, sectors and tails of the store's files are damaged."""
@@ -146,17 +151,12 @@ class Dependencies:
                 raise RunError("expected a workload of two operations or more: one before something is away, one while")
             folder, _ = self._workspace.begun()
             subject, marked = self._sweep.subject(), Marked(folder)
-            try:
+            with in_order(subject, "while nothing is away"):
                 subject.start(folder, marked.under())
                 served = marked.keep_files()
                 history = perform(subject, Workload(tuple(first), late, self._workload.before))
                 accepted(history)
                 subject.stop()
-            except SubjectError as error:
-                raise RunError(f"expected it to start, work and stop while nothing is away, got: {error}") from error
-            finally:
-                with suppress(SubjectError):
-                    subject.stop()
             self._sweep.confined()
             found = stored.stored(folder, self._workspace.base, self._sweep.scratch, self._seed)
             if not found.chosen:
@@ -241,6 +241,45 @@ class Dependencies:
         variant.undo(folder, begun.folder)
         verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
         return during("once they were put back as they had been", verdict)
+
+    def _lost_running(self, tally: Tally) -> Iterator[None]:
+        """Take files away under the running process, which may go on with what it has open, or refuse loudly.
+
+        What it does later is not judged: it may have written to a file that has no name any more.
+        """
+        begun = self.finished()
+        if begun.served:
+            tally.beside = "does not apply: processes that it started keep its files"
+            return
+        variants = [*stored.missing(begun.stored), *stored.foreign(begun.stored)]
+        tally.total, tally.noun = len(variants), "variants"
+        for number, variant in enumerate(variants, start=1):
+            yield
+            with self._workspace.folder(begun.folder) as folder:
+                struck, seen = self._robbed(folder, variant)
+            tally.tried += struck
+            story = f"While it ran, {variant.text}."
+            self._workspace.note(tally, number, seen.verdict, story, partial(copy, begun.folder))
+        if not tally.tried:
+            raise RunError("its files were not there any more once it ran, so that none could be taken away")
+
+    def _robbed(self, folder: Path, variant: Variant) -> tuple[bool, Deprived]:
+        """Whether files were taken away from the running process, and its behaviour behind that."""
+        subject, owed = self._sweep.subject(), self.finished().acknowledged
+        struck: list[Variant] = []
+
+        @contextmanager
+        def taking() -> Iterator[None]:
+            with suppress(SubjectError):
+                # Now it has its store open, if it ever has.
+                subject.dump()
+            if variant.is_there(folder):
+                variant.apply(folder)
+                struck.append(variant)
+            yield
+
+        seen = judge_deprived(subject, folder, self._workload, owed, owed, self.finished().late, taking=taking)
+        return bool(struck), seen
 
     def _locked(self, tally: Tally) -> Iterator[None]:
         """Take the locks in both ways. A way counts only if a lock was taken on at least one file."""

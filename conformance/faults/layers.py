@@ -23,6 +23,7 @@ DEPRIVED = frozenset(
         Layer.TRUNCATED,
         Layer.CORRUPT,
         Layer.FOREIGN,
+        Layer.LOST_RUNNING,
         Layer.LOCKED,
         Layer.READ_ONLY,
         Layer.FULL,

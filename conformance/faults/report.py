@@ -34,6 +34,7 @@ class Layer(StrEnum):
     TRUNCATED = "store truncated"
     CORRUPT = "store corrupt"
     FOREIGN = "store of a foreign format"
+    LOST_RUNNING = "store lost while it runs"
     LOCKED = "store locked"
     READ_ONLY = "store read-only"
     FULL = "disk full"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -137,7 +137,7 @@ class Runs:
             folder, _ = self.workspace.begun()
             first, rest = self.workload.ops[:half], self.workload.ops[half:]
             subject = self.subject()
-            try:
+            with in_order(subject, "in a first session"):
                 subject.start(folder)
                 accepted(perform(subject, replace(self.workload, ops=first, probe=rest[0])))
                 subject.stop()
@@ -145,11 +145,6 @@ class Runs:
                 with self.workspace.folder(folder) as beside:
                     subject.start(beside)
                     before = subject.dump()
-                    subject.stop()
-            except SubjectError as error:
-                raise RunError(f"expected a first session to start, work and stop, got: {error}") from error
-            finally:
-                with suppress(SubjectError):
                     subject.stop()
             self._later = type(self)(
                 self.subject,
@@ -271,6 +266,18 @@ class Runs:
         differing = fidelity.differences(run.recording, run.folder, self.scratch)
         if differing:
             raise RunError(f"the recording does not explain these files: {', '.join(differing[:5])}")
+
+
+@contextmanager
+def in_order(subject: Subject, when: str) -> Iterator[None]:
+    """A session in which nothing goes wrong; the subject is stopped behind it. Raises RunError for one that fails."""
+    try:
+        yield
+    except SubjectError as error:
+        raise RunError(f"expected it to start, work and stop {when}, got: {error}") from error
+    finally:
+        with suppress(SubjectError):
+            subject.stop()
 
 
 def accepted(history: History) -> None:

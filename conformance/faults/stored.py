@@ -49,6 +49,10 @@ class Variant:
                 # In place: the name, the rights and the owner stay.
                 path.write_bytes(changed)
 
+    def is_there(self, folder: Path) -> bool:
+        """Whether the folder has all of these files."""
+        return all((folder / name).is_file() for name in self.files)
+
     def undo(self, folder: Path, original: Path) -> None:
         """Put the files back as they were. Raises OSError."""
         for name in self.files:

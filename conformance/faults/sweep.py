@@ -29,8 +29,8 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 
 # A layer stops at so many failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
-# Layers with many restarts for each try.
-_IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
+# Layers with many restarts for each try: they strike in the first session alone.
+IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
 # What is refused so that a program falls back to calls that can be observed, and its name in a report.
 _REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 
@@ -74,7 +74,7 @@ class Sweep(Runs):
         return self.trial(Layer.SYNC_ERRORS).report(seconds)
 
     def _recorded(self, layer: Layer) -> Work:
-        return self._once(layer) if layer in _IN_ONE else partial(self._in_both_sessions, layer)
+        return self._once(layer) if layer in IN_ONE else partial(self._in_both_sessions, layer)
 
     def _in_both_sessions(self, layer: Layer, tally: Tally) -> Iterator[None]:
         """The layer in a first session, and in a second one on the store that another left."""
@@ -141,6 +141,11 @@ class Sweep(Runs):
                     tally.findings.append(Finding(at, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
+        if tally.tried * 2 < min(tally.floor, tally.total):
+            tally.cannot_tell(
+                f"only {tally.tried} of {tally.total} points were reached when the work was done again; expected work "
+                "that makes the same calls each time"
+            )
 
 
 def self_test() -> str:

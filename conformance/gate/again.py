@@ -42,7 +42,7 @@ def judged_again(
         elif is_randomised(requirement.contract, planned):
             again = _recorded(line)
         else:
-            again = _judge(requirement, planned, found, seed=header.seed, not_claimed=not_claimed)
+            again = _judge(requirement, planned, found, header, not_claimed)
         yield from _disputed(planned, line, again, found)
         yield from _embellished(planned, line, again)
 
@@ -131,18 +131,18 @@ def _judge(
     requirement: Requirement,
     planned: PlannedCase,
     sides: Mapping[str, tuple[Exchange, ...]],
-    *,
-    seed: str,
+    header: Header,
     not_claimed: Mapping[str, str],
 ) -> Judgement:
-    contract = requirement.contract
+    contract, seed = requirement.contract, header.seed
     case = contract.case(planned.id)
     if planned.scripted and case is None:
         return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
     main, twin = (tuple(map(Record.of, sides.get(side, ()))) for side in ("main", "twin"))
     try:
         if case is None:
-            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed)
+            thorough = header.thorough
+            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed, thorough=thorough)
         return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
     except Exception as error:
         # The judge was written for the answers of an adapter. A changed file may hold anything; it must not open.

@@ -70,7 +70,7 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
     if header.selection.expression is not None:
         text = (
             f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
-            "(-k, --clause, --case, --no-faults)"
+            "(-k, --clause, --case, --no-faults, --quick)"
         )
         yield GateReason(ReasonCode.NARROWED, text, Exit.INCOMPLETE)
     yield from _parts(run, header)

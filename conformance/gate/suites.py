@@ -31,7 +31,13 @@ _WORKERS = 1000
 
 
 def judge_suite(
-    contract: Contract, planned: PlannedCase, records: Sequence[Record], *, seed: str, not_claimed: Mapping[str, str]
+    contract: Contract,
+    planned: PlannedCase,
+    records: Sequence[Record],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str],
+    thorough: float = 1.0,
 ) -> Judgement:
     """The judgement of a suite test from its records; not of one that `is_randomised`.
 
@@ -46,6 +52,7 @@ def judge_suite(
         make_driver=lambda: cast("Driver", recorded),
         not_claimed=not_claimed,
         limits=Limits(_WORKERS, None),
+        thorough=thorough,
     )
     try:
         tests[planned.id](bench)

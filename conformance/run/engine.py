@@ -57,7 +57,7 @@ class RunSettings:
     workdir: str | None = None
     # Seconds for each layer of faults. Its floor is tried in any case, however long that takes.
     fault_seconds: float = FAULT_SECONDS
-    # A factor on the floors of the layers of faults.
+    # A factor on the floors of the layers of faults, and on the number of histories.
     thorough: float = 1.0
     # The folder for the states of a disk that broke a promise; None keeps none.
     keep: str | None = None
@@ -252,6 +252,7 @@ class Engine:
             make_driver=lambda: self.driver(contract.name),
             not_claimed=self.not_claimed(contract.name),
             limits=self._limits(),
+            thorough=self.settings.thorough,
         )
 
     def surface(self, contract: Contract) -> SurfaceLine:

@@ -26,6 +26,9 @@ class Form(Enum):
     FAULT = "fault"
 
 
+ALL_FORMS = frozenset(Form)
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
     """One case of the plan. `provocations` are the test hooks it needs of an adapter.
@@ -113,18 +116,25 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
         for function, mark in suite_tests(contract.name)
     ]
     faults = [
-        PlannedCase(fault.id, contract.name, fault.clauses, fault.title, Form.FAULT, frozenset())
+        PlannedCase(
+            fault.id,
+            contract.name,
+            fault.clauses,
+            fault.title,
+            Form.FAULT,
+            frozenset(step["provoke"] for step in contract.workloads[fault.workload].prepare if "provoke" in step),
+        )
         for fault in contract.faults
     ]
     return (*scripted, *suite, *faults)
 
 
-def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], faults: bool) -> bool:
-    """Whether a narrowed run has this case: those of `cases` always, others by `clauses`, faults only with `faults`."""
+def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], forms: Set[Form] = ALL_FORMS) -> bool:
+    """Whether a narrowed run has this case: those of `cases` always, others by `clauses` and by their form."""
     if planned.id in cases:
         return True
-    asked = not clauses.isdisjoint(planned.clauses) if clauses else not cases or not faults
-    return asked and (faults or planned.form is not Form.FAULT)
+    asked = not clauses.isdisjoint(planned.clauses) if clauses else not cases or forms != ALL_FORMS
+    return asked and planned.form in forms
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

@@ -16,13 +16,13 @@ import pytest
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine, RunSettings
-from holdfast.conformance.run.plan import Form, PlannedCase, is_selected, plan_of, suite_tests
+from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of, suite_tests
 from holdfast.conformance.run.sharing import shared_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract
 
 _OPTION = "holdfast_settings"
-_CLAUSES, _CASES, _FAULTS = "holdfast_clauses", "holdfast_cases", "holdfast_no_faults"
+_CLAUSES, _CASES, _FORMS = "holdfast_clauses", "holdfast_cases", "holdfast_forms"
 _ATTRIBUTE = "holdfast"
 
 
@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
     group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
     group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="this case in any case")
-    group.addoption("--holdfast-no-faults", dest=_FAULTS, action="store_true", help="no faults but those named")
+    group.addoption("--holdfast-form", dest=_FORMS, action="append", default=[], help="only cases of this form")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -93,13 +93,12 @@ class _Runner:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the cases that are asked for; here, because under xdist only the workers collect."""
         clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
-        faults = not config.getoption(_FAULTS)
-
-        if clauses or cases or not faults:
+        forms = frozenset(map(Form, config.getoption(_FORMS))) or ALL_FORMS
+        if clauses or cases or forms != ALL_FORMS:
             kept = [
                 item
                 for item in items
-                if isinstance(item, CaseItem) and is_selected(item.planned, clauses=clauses, cases=cases, faults=faults)
+                if isinstance(item, CaseItem) and is_selected(item.planned, clauses=clauses, cases=cases, forms=forms)
             ]
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = kept

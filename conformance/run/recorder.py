@@ -83,6 +83,7 @@ def header_of(
         environment={**environment(), **(_abilities(contracts) if faults else {})},
         config=dict(settings.config),
         seed=settings.seed,
+        thorough=settings.thorough,
         seed_origin=caller.seed_origin,
         nonce=caller.nonce,
         deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},

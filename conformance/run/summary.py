@@ -77,7 +77,8 @@ def summarise(
         notes.append("the adapter opened no session, so no case began")
         exits.append(Exit.ADAPTER)
     if narrowed:
-        notes.append(f"the run was narrowed: {len(missing)} of {len(plan)} planned cases were not selected")
+        left_out = f"{len(missing)} of {len(plan)} planned cases were not selected"
+        notes.append(f"the run was narrowed: {left_out}; the gate will not take it")
         exits.append(Exit.INCOMPLETE)
     elif missing:
         notes.append(f"{len(missing)} planned cases have no result")

@@ -46,10 +46,12 @@ class Bench:
         make_driver: Callable[[], Driver],
         not_claimed: Mapping[str, str],
         limits: Limits,
+        thorough: float = 1.0,
     ) -> None:
         self._limits = limits
         self.contract = contract
         self.seed = seed
+        self.thorough = thorough
         self.not_claimed = not_claimed
         self.scope = Scope(seed=seed, case=case, side="main", defined={}, opened=START, now=START)
         self.records: list[Record] = []

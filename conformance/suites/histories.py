@@ -12,6 +12,7 @@ the shorter ones that were tried included.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -85,9 +86,12 @@ def hold(
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
 
+    A more thorough run plays so many times more of them.
+
     `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. So
     many `trials` are made to shorten it; fewer for histories that take long.
     """
+    count = math.ceil(count * bench.thorough)
     for number in range(count):
         _judged(begin, _fixed(draw(_dice(bench, number))), f"{number + 1} of {count}", trials)
 
@@ -107,7 +111,7 @@ def steer(
     `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding for the first that
     differs, and where too little was reached.
     """
-    for number in range(count):
+    for number in range(math.ceil(count * bench.thorough)):
         if not steering.missing:
             break
         dice = _dice(bench, number)

@@ -44,20 +44,20 @@ from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
 
 _SAME, _OTHER, _MALFORMED, _OPEN = "same", "other", "malformed", "open"
-# So many characters of a value are shown; its exchange holds all of them.
+# A longer value is cut to this number of characters in a message; its exchange holds all of them.
 _SHOWN = 60
-# So many near misses share a session, which has a deadline.
+# This number of near misses shares a session, which has a deadline.
 _IN_A_SESSION = 25
 
 
 def sweep(bench: Bench, clause: str) -> None:
     """Run every sweep that proves this clause, then report the worst of what they found, and what else there is."""
     declared = bench.contract.neighbours
+    sweeps = () if declared is None else declared.proving(clause)
+    if not sweeps:
+        bench.fail(Verdict.NOT_REACHED.value, f"{clause}: neighbours.yaml declares no sweep of this clause")
     found = [
-        each
-        for one in (() if declared is None else declared.proving(clause))
-        for varied in _varied(bench.contract, one)
-        for each in _Swept(bench, one, varied).run()
+        each for one in sweeps for varied in _varied(bench.contract, one) for each in _Swept(bench, one, varied).run()
     ]
     if not found:
         return
@@ -124,13 +124,14 @@ class _Swept:
         self._found: list[_Found] = []
         self._sources: Mapping[str, str] = {}
         bound = {name for step in one.given for name in step.get("bind", {})}
-        # The good value may come from an answer of `given`; then nobody else can choose it.
+        # The good value may come from an answer of `given`; then the caller cannot choose it.
         self._chosen = bool(names_in(one.original) & bound)
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
+        self._sent = 0
 
     def run(self) -> list[_Found]:
-        """Send all near misses; what was found."""
+        """Send all near misses; what was found. A sweep that could send none has proven nothing."""
         with self._bench.session() as session:
             names = self._in_a_row(session)
         size = 1 if self._sweep.sessions is Sessions.EACH else _IN_A_SESSION
@@ -138,6 +139,9 @@ class _Swept:
             with self._bench.session() as session:
                 for name in names[first : first + size]:
                     self._alone_in(session, name)
+        if not self._found and not self._sent:
+            detail = f"{self._varied.name}: no near miss could be sent"
+            self._found.append(_Found(Verdict.NOT_REACHED, detail, "at least one near miss", "none", None))
         return self._found
 
     # Values
@@ -329,6 +333,7 @@ class _Swept:
             if near.value == near.base:
                 raise
             return None
+        self._sent += near.value != near.base
         try:
             answer = session.call(self._sweep.probe["call"], args)
         except Finding:

@@ -128,6 +128,9 @@ class Header(Form, frozen=True, tag_field="type", tag="header"):
     started: Instant
     plan: Annotated[tuple[CaseId, ...], about("Every case id in order, whatever was selected.")]
     selection: Selection
+    thorough: Annotated[
+        float, Meta(ge=1), about("The factor on the number of generated histories and on the floors of faults.")
+    ] = 1.0
     schema: Literal[2] = SCHEMA
 
     def __post_init__(self) -> None:

@@ -148,6 +148,7 @@ def test_verify_prints_a_table_writes_evidence_and_exits_by_the_worst(tmp_path: 
     assert run.vectors[0].count == 300
 
 
+@pytest.mark.sweep
 @pytest.mark.xdist_group("spark-cli")
 def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path: Path) -> None:
     words = ["verify", "--count", "1", "--seed", "6", "--evidence", "run.jsonl", "--sdk", "reference"]
@@ -223,6 +224,7 @@ def test_a_failed_job_is_told_by_what_began_it() -> None:
         assert _words(error).startswith(f"Job aborted: {said}")
 
 
+@pytest.mark.sweep
 @pytest.mark.xdist_group("spark-cli")
 def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_path: Path) -> None:
     folders = {"lost": "never-built-for-this-test", "kept": sys.executable}

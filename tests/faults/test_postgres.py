@@ -91,6 +91,7 @@ def test_every_process_of_the_server_is_recorded(sweep_of: Make) -> None:
     assert written[0].task != run.recording.operations[0].task
 
 
+@pytest.mark.sweep
 def test_the_right_store_keeps_what_it_acknowledged(sweep_of: Make) -> None:
     sweep = sweep_of(RIGHT)
     _clean(sweep.power_loss(0))

@@ -8,6 +8,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ from holdfast.conformance.faults.recording import (
 )
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
+from holdfast.conformance.faults.tracer import Fault
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
 
@@ -56,7 +58,7 @@ _SLICE = {
     "log-no_fsync", "log-syncs_new", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites",
     "log-empties", "log-swallow", "log-short", "log-retries_fsync",
 }  # fmt: skip
-_RIGHT_SLICE = {"log-right", "sqlite-wal_full"}
+_RIGHT_SLICE = {"log-right"}
 
 STORE = {store.name: store for store in STORES}
 
@@ -239,6 +241,15 @@ def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Li
     with Sweep(lambda: subject_of(STORE["log-right"]), replace(workload, before={}), base=base) as sweep:
         # What is there before has to be known.
         assert "in a folder in which no operation was done it shows" in sweep.power_loss(0).unproven[0]
+
+
+def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
+    sweep = sweep_of(STORE["log-right"])
+    beyond = partial(sweep._struck, lambda _: Fault(error=errno.EIO, at=1_000_000), "an error at")
+    report = sweep.trial(Layer.ERRORS, beyond).report(0)
+    assert report.tried == 0
+    assert report.unproven
+    assert not report.findings
 
 
 def test_so_many_points_are_tried_whatever_time_they_take(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:

@@ -247,7 +247,9 @@ def test_a_narrowed_run_is_held_though_every_result_is_there(bench: Bench) -> No
     assert codes(decision) == [ReasonCode.NARROWED]
     text = decision.reasons[0].text
     # Whichever option it was: the evidence says to what it came, not by which words.
-    assert "narrowed to 'once or hard'; run again without narrowing (-k, --clause, --case, --no-faults)" in text
+    assert (
+        "narrowed to 'once or hard'; run again without narrowing (-k, --clause, --case, --no-faults, --quick)" in text
+    )
 
 
 def test_another_kit_is_held(bench: Bench) -> None:

@@ -151,3 +151,13 @@ def test_no_world_is_dropped_where_there_are_too_many() -> None:
     with pytest.raises(Finding) as raised:
         Worlds(0).narrow(lambda _: range(1000))
     assert raised.value.judgement.verdict is Verdict.NOT_REACHED
+
+
+def test_a_thorough_run_plays_more_histories() -> None:
+    played = []
+    for factor in (1.0, 2.5):
+        vault, thorough = Vault(), bench()
+        thorough.thorough = factor
+        hold(thorough, count=4, draw=lambda _: [1, 2], begin=vault.session)
+        played.append(len(vault.asked))
+    assert played == [4, 10]

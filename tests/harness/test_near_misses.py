@@ -11,11 +11,13 @@ import pytest
 
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.run.plan import suite_tests
+from holdfast.conformance.suites import neighbours
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.neighbours import sweep
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.loader import read_contract
+from holdfast.specs.loader import contract_names, load_contract, read_contract
 from holdfast.specs.schema import Validator
 from holdfast.specs.yamlfile import read_yaml
 from tests.harness.suite_play import PlayedDriver
@@ -85,7 +87,9 @@ class Shelf:
         return {"outcome": "refused", "reason": reason}
 
 
-def judged(contract: Contract, make: Callable[[], Shelf], seed: str = "5eed") -> tuple[Judgement, Bench]:
+def judged(
+    contract: Contract, make: Callable[[], Shelf], seed: str = "5eed", clause: str = "TOY-01"
+) -> tuple[Judgement, Bench]:
     """What the sweep says of a shelf, and its bench."""
     bench = Bench(
         contract=contract,
@@ -96,7 +100,7 @@ def judged(contract: Contract, make: Callable[[], Shelf], seed: str = "5eed") ->
         limits=Limits(8, None),
     )
     try:
-        sweep(bench, "TOY-01")
+        sweep(bench, clause)
         return bench.conclude(), bench
     except Finding as finding:
         return finding.judgement, bench
@@ -159,3 +163,27 @@ def test_the_same_seed_asks_the_same_again(contract: Contract) -> None:
         for _ in range(2)
     ]
     assert asked[0] == asked[1]
+
+
+def test_a_clause_without_a_sweep_is_not_reached(contract: Contract) -> None:
+    judgement, _ = judged(contract, lambda: Shelf(strict(contract), str), clause="TOY-02")
+    assert judgement.verdict is Verdict.NOT_REACHED
+
+
+def test_a_sweep_that_could_send_no_near_miss_is_not_reached(
+    contract: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "neighbours", lambda _kind, _value: {})
+    judgement, _ = judged(contract, lambda: Shelf(strict(contract), str))
+    assert judgement.verdict is Verdict.NOT_REACHED
+
+
+def test_every_sweep_of_every_contract_is_run_by_a_suite_test() -> None:
+    for contract in map(load_contract, contract_names()):
+        declared = set() if contract.neighbours is None else {s.clause for s in contract.neighbours.sweeps.values()}
+        run = {
+            mark.clauses[0]
+            for function, mark in suite_tests(contract.name)
+            if function.__module__.endswith(".neighbours")
+        }
+        assert run == declared

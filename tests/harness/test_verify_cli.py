@@ -153,6 +153,7 @@ def test_an_excused_failure_is_skipped_in_junit_and_known_in_allure(tmp_path: Pa
             {"a-consumed-nonce-puts-no-other-key", "an-empty-key-is-malformed"},
         ),
         (["--clause", "TOY-01", "-k", "refused"], {"a-second-put-of-a-key-is-refused"}),
+        (["--quick"], {case.id.rsplit("/", 1)[1] for case in TOY.cases}),
     ],
     ids=lambda value: " ".join(sorted(value)),
 )

@@ -34,10 +34,25 @@ ADAPTERS = HERE / "adapters"
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 # Deadlines of a request: of the kit's own runs here, and of the processes that are watched alone.
 SLOW, OP_S = 0.25, 0.6
+# A stop that comes so soon after the request leaves most of its deadline; it is tried so often.
+_SOON_S, _TRIALS = 0.2, 10
 
 
 def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
-    """The verdict line of a run whose kit is stopped for so long while the adapter is asked."""
+    """The verdict line of a run whose kit is stopped for so long while the adapter is asked.
+
+    On a busy machine the stop may come when the deadline of the request is nearly over; then it is tried again.
+    """
+    for number in range(_TRIALS):
+        line, after_s = stopped_once(folder / str(number), takes, seconds)
+        if after_s < _SOON_S:
+            return line
+    pytest.fail(f"in {_TRIALS} trials the kit could not be stopped in time")
+
+
+def stopped_once(folder: Path, takes: str, seconds: float) -> tuple[Mapping[str, Any], float]:
+    """The verdict line, and how long after the adapter was asked the kit was stopped."""
+    folder.mkdir()
     mark, evidence = folder / "mark", folder / "run.jsonl"
     with temp_folder() as temp:
         words = ["verify", "--contract", "toy", "--case", SHELF, "--evidence", str(evidence), "--slow", str(SLOW)]
@@ -54,6 +69,7 @@ def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
             while not mark.exists() and kit.poll() is None and time.monotonic() < until:
                 time.sleep(0.005)
             os.kill(kit.pid, signal.SIGSTOP)
+            after_s = time.time() - mark.stat().st_mtime
             time.sleep(seconds)
             os.kill(kit.pid, signal.SIGCONT)
             assert kit.wait(LIMIT_S) == 12
@@ -61,7 +77,7 @@ def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
             kit.kill()
             kit.wait()
     lines = [json.loads(line) for line in evidence.read_text(encoding="utf-8").splitlines()]
-    return next(line for line in lines if line["type"] == "verdict")
+    return next(line for line in lines if line["type"] == "verdict"), after_s
 
 
 def test_a_kit_that_was_stopped_does_not_call_the_adapter_hung(tmp_path: Path) -> None:

@@ -11,6 +11,12 @@ import pytest
 from tests.process.leftovers import APPEARS_S, Run, adapter, processes_of, running, until
 
 ENDS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+# The long ones: SIGKILL, which leaves most, goes for both by default.
+LONG_ENDS = pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.sweep), signal.SIGKILL],
+    ids=lambda number: number.name,
+)
 TOY = ("--contract", "toy")
 
 
@@ -50,7 +56,7 @@ def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, tmp_path: 
         assert_cut_off(run, number, run.interrupt(number))
 
 
-@ENDS
+@LONG_ENDS
 def test_after_an_end_in_the_middle_of_a_case_with_several_processes_of_the_kit(
     number: signal.Signals, tmp_path: Path
 ) -> None:
@@ -89,7 +95,7 @@ def test_after_a_normal_end_of_the_reference(tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("embedded")
-@ENDS
+@LONG_ENDS
 def test_after_an_end_in_the_middle_of_the_reference(number: signal.Signals, tmp_path: Path) -> None:
     before = traces()
     with running("reference", cwd=tmp_path) as run:

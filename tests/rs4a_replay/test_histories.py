@@ -91,7 +91,7 @@ def test_a_bug_that_one_call_does_not_show_is_found_by_a_short_history(sqlite: L
     assert len(shortest.split("; ")) <= MOST_STEPS, shortest
 
 
-@pytest.mark.parametrize("bug", MANY)
+@pytest.mark.parametrize("bug", [MANY[0], pytest.param(MANY[1], marks=pytest.mark.sweep)])
 def test_a_bug_that_shows_with_many_keys_is_found(sqlite: Launched, bug: str) -> None:
     def many(bench: Bench) -> None:
         hold(

@@ -106,6 +106,7 @@ def test_what_a_mutant_also_breaks_is_written_down_and_wants_a_reason(kit: Kit) 
     kit.mutants.write_text(observed.replace("why: ''", reason), encoding="utf-8")
 
 
+@pytest.mark.sweep
 def test_the_cases_have_teeth(kit: Kit) -> None:
     done = kit.holdfast("selfcheck", "--contract", CONTRACT, "--format", "json")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -76,6 +76,7 @@ _LAYERS: dict[str, Layer] = {
     "truncated": Layer.TRUNCATED,
     "corrupt": Layer.CORRUPT,
     "foreign": Layer.FOREIGN,
+    "lost": Layer.LOST_RUNNING,
     "locked": Layer.LOCKED,
     "readonly": Layer.READ_ONLY,
     "full": Layer.FULL,

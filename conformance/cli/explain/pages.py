@@ -83,6 +83,8 @@ _PARTS = (
 
 def _method(method: Method) -> Iterator[str]:
     yield from ("", f"### {method.name}", "", method.title)
+    if method.damages:
+        yield from ("", "After it an observation of the store may answer `fault`, up to the end of the case.")
     if method.effects:
         yield from ("", f"Effects: {_names(method.effects)}.")
     if method.reasons:

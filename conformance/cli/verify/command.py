@@ -19,13 +19,13 @@ from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
 from holdfast.conformance.cli.target import config_of, target_of
 from holdfast.conformance.cli.verify.jobs import MOST
-from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.options import QUICK, WITHOUT_FAULTS, Options
 from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.plan import ALL_FORMS, plan_of
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
@@ -60,6 +60,10 @@ def verify(
             "faults, and X",
         ),
     ] = True,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="only the scripted cases, within seconds; the gate will not take the run"),
+    ] = False,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
     config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
@@ -85,7 +89,7 @@ def verify(
         typer.Option(min=0, max=1_000_000, help="time for each layer of faults; its floor is tried in any case"),
     ] = FAULT_SECONDS,
     thorough: Annotated[
-        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on the floor of each layer of faults")
+        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on floors of faults, and histories")
     ] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
@@ -124,7 +128,7 @@ def verify(
         expression=expression,
         clauses=tuple(clause or ()),
         cases=tuple(case or ()),
-        faults=faults,
+        forms=QUICK if quick else ALL_FORMS if faults else WITHOUT_FAULTS,
         xfail=xfail_file,
         jobs=jobs,
         exit_first=exit_first,

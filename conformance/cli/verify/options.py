@@ -8,8 +8,13 @@ from pathlib import Path
 
 from holdfast.conformance.cli.console import Format
 from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.plan import ALL_FORMS, Form
 from holdfast.conformance.run.recorder import Caller
 from holdfast.reports.evidence import Redactor
+
+# What --no-faults and --quick leave of a run, and how the evidence calls that.
+WITHOUT_FAULTS, QUICK = frozenset({Form.SCRIPT, Form.SUITE}), frozenset({Form.SCRIPT})
+_NARROWED = {ALL_FORMS: None, WITHOUT_FAULTS: "not faults", QUICK: "scripts alone"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Options:
     expression: str | None
     clauses: tuple[str, ...]
     cases: tuple[str, ...]
-    faults: bool
+    forms: frozenset[Form]
     xfail: Path | None
     # None: as many as the machine has processors for.
     jobs: int | None
@@ -38,7 +43,7 @@ class Options:
     def narrowed(self) -> str | None:
         """What narrows the run, as its evidence says it; None if nothing does."""
         words = [*([] if self.expression is None else [self.expression]), *self.clauses, *self.cases]
-        return " or ".join(words) or (None if self.faults else "not faults")
+        return " or ".join(words) or _NARROWED[self.forms]
 
     @property
     def redactor(self) -> Redactor:

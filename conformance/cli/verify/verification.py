@@ -23,7 +23,7 @@ from holdfast.conformance.gate.decision import GateDecision, decide, parse_requi
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
-from holdfast.conformance.run.plan import is_selected, plan_of
+from holdfast.conformance.run.plan import ALL_FORMS, Form, is_selected, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
@@ -69,7 +69,7 @@ class Verification:
             caller=options.caller,
             started=identity.started,
             expression=options.narrowed,
-            faults=options.faults or named,
+            faults=Form.FAULT in options.forms or named,
         )
         self._recorder = recorder
         self._recorder.begin(header)
@@ -169,8 +169,8 @@ class Verification:
                 words += ["--holdfast-clause", clause]
             for case in options.cases:
                 words += ["--holdfast-case", case]
-            if not options.faults:
-                words.append("--holdfast-no-faults")
+            if options.forms != ALL_FORMS:
+                words += [word for form in options.forms for word in ("--holdfast-form", form.value)]
             if options.exit_first:
                 words.append("-x")
             jobs = options.jobs or default_jobs(self._expected_cases())
@@ -186,7 +186,7 @@ class Verification:
         if options.expression is not None or options.exit_first:
             return 1
         clauses, cases = frozenset(options.clauses), frozenset(options.cases)
-        return sum(is_selected(each, clauses=clauses, cases=cases, faults=options.faults) for each in self._plan)
+        return sum(is_selected(each, clauses=clauses, cases=cases, forms=options.forms) for each in self._plan)
 
     def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None

@@ -25,7 +25,7 @@ _KINDS: Mapping[Stage, Collection[Kind]] = {
 }
 # Stages that a budget may end in the middle of: their states come from the whole recording, for its end counts as much.
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
-# From so many moments, spread over the recording, one state of each kind is chosen.
+# One state of each kind is chosen at this number of moments, which are drawn at random.
 _SAMPLED = 24
 # So many trees are remembered, at 200 bytes each.
 _MOST_SEEN = 1 << 18

@@ -253,7 +253,7 @@ def volume(dice: Random) -> list[Step]:
 
 
 def _kill(dice: Random, what: str, *, within: float) -> Step:
-    """A kill near the commit, or so many seconds after the call."""
+    """A kill near the commit, or a number of seconds after the call."""
     if dice.randrange(2):
         return Step(f"kill {what}", _worker(dice), point=_NEAR_COMMIT)
     return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))

@@ -248,7 +248,7 @@ class Play:
         self._settle()
 
     def _interrupt(self, step: Step, what: str) -> None:
-        """Kill a worker within an operation: at a failpoint, or so many seconds after the call."""
+        """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
         self._settle()
         method, args, operation = {
             "send": lambda: self._accepting(self._letters.make(0)),

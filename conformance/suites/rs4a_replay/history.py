@@ -219,7 +219,7 @@ class Play:
         self._kill(step.worker)
         self._worlds.narrow(lambda world: self._model.after(world, call, None))
         self._sent[("register", step.key)] = dict(call.args)
-        # Whoever holds the key is waited for, so from here on it is certain.
+        # The holder of the key is waited for, so from here on it is certain.
         self._resolve(step)
 
     def _resolve(self, step: Step) -> None:

@@ -365,7 +365,7 @@ def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -
     row = effect.row
     same = {"state": effect.state, **{name: row[name] for name in ("logical_request_key", "replay_key", "inert")}}
     if effect.id is None:
-        # The first time that it is told, the decision says its id, and how exactly its time is kept.
+        # The first answer with the decision gives its id, and how exactly its time is kept.
         row = {**row, "committed_at": decision["committed_at"]}
         fits = near(row["committed_at"], effect.row["committed_at"])
     else:

@@ -51,7 +51,7 @@ def test_no_near_miss_of_a_nonce_is_issued_or_consumed(bench: Bench) -> None:
 
 @clause("RS4A-RP-02")
 def test_a_retry_with_a_near_miss_of_its_nonce_is_no_exact_retry(bench: Bench) -> None:
-    """It is told no decision."""
+    """The answer holds no decision."""
     sweep(bench, "RS4A-RP-02")
 
 
@@ -75,7 +75,7 @@ def test_no_near_miss_of_a_try_makes_another_request(bench: Bench) -> None:
 
 @clause("RS4A-S1-2")
 def test_no_near_miss_of_a_consumed_key_is_committed(bench: Bench) -> None:
-    """The status tells of the very key only."""
+    """The status is that of this very key."""
     sweep(bench, "RS4A-S1-2")
 
 

@@ -82,7 +82,7 @@ def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
 
 @clause("RS4A-GATE-1", whole=True)
 def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> None:
-    """Whatever is asked for in whatever order, nothing is admitted and nothing is made."""
+    """Requests of every kind in any order: nothing is admitted and nothing is made."""
     hold(
         bench,
         count=2,

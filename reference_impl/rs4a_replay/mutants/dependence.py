@@ -6,7 +6,7 @@ import contextlib
 import math
 import sqlite3
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
@@ -16,13 +16,22 @@ from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
-from holdfast.reference_impl.rs4a_replay.store import Sight
+from holdfast.reference_impl.rs4a_replay.store import Consumption, Insert, Sight
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
 from holdfast.servers.postgres.confined import ConfinedServer
 
 
 class SyncLeftOut(SqliteStore):
     synchronous = "OFF"
+
+
+class CompensationUnsynced(SqliteStore):
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
+        # A second connection whose author did not know of the setting.
+        with contextlib.suppress(sqlite3.Error):
+            is_registration = inserts[-1].relation == "registration"
+            self._database.connection().execute(f"PRAGMA synchronous = {'FULL' if is_registration else 'OFF'}")
+        return super().consume(inserts)
 
 
 class AuditUnsynced(SqliteAudit):
@@ -85,6 +94,7 @@ class PatienceEndless(Patience):
 BUGS: Mapping[str, Change] = {
     "sync-left-out": part(sqlite_store=SyncLeftOut),
     "server-sync-left-out": part(confined_server=ServerSyncLeftOut),
+    "compensation-unsynced": part(sqlite_store=CompensationUnsynced),
     "audit-unsynced": part(sqlite_audit=AuditUnsynced),
     "store-made-anew": part(sqlite_store=StoreMadeAnew),
     "down-is-unseen": part(service=DownIsUnseen),

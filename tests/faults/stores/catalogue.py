@@ -35,6 +35,7 @@ class Layer(StrEnum):
     TRUNCATED = "store truncated"
     CORRUPT = "store corrupt"
     FOREIGN = "store of a foreign format"
+    LOST_RUNNING = "store lost while it runs"
     LOCKED = "store locked"
     READ_ONLY = "store read-only"
     DOWN = "dependency killed"
@@ -117,6 +118,7 @@ STORES = (
     Store("log", "locked_is_empty", Layer.LOCKED, "what another process has locked counts as not there"),
     Store("log", "keeps_in_memory", Layer.READ_ONLY, "answers OK for what it cannot write anywhere"),
     Store("log", "foreign_is_empty", Layer.FOREIGN, "what is no log counts as an empty one"),
+    Store("log", "gone_is_empty", Layer.LOST_RUNNING, "reads its file at each question, and one that is gone is empty"),
     Store("marker", "right"),
     Store("marker", "bare", Layer.POWER, "its marker is made and not synced, and on btrfs no other file saves it"),
     Store("marker", "in_place", Layer.POWER, "its log never grows, so that on ext4 and xfs it saves no rename"),

@@ -82,7 +82,7 @@ class Log:
             self._lock.touch(exist_ok=False)
         self._record = bare_record if variant == "no_checksum" else record
         path = folder / "facts.log"
-        self._is_new = not path.exists()
+        self._path, self._is_new = path, not path.exists()
         self._fd, data = self._opened(path)
         self._facts: dict[str, str] = {}
         end = min(len(data), len(MAGIC))
@@ -155,6 +155,8 @@ class Log:
             os.fsync(self._fd)
 
     def dump(self) -> dict[str, str]:
+        if self._variant == "gone_is_empty" and not self._path.exists():
+            return {}
         return self._facts
 
     def close(self) -> None:

@@ -75,6 +75,7 @@ def test_without_bash_no_session_opens_and_the_error_says_what_to_do(
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.sweep
 def test_a_whole_job_runs_on_the_runtime_of_the_wheel(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
