@@ -294,7 +294,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 _HISTORIES = 6
 _BACKWARDS = 2
 # Histories that are steered, and how long each is; so much of what is owed has to be reached.
-_STEERED, _STEPS, _FLOOR = 14, 60, 0.8
+_STEERED, _STEPS, _FLOOR = 20, 40, 0.8
 
 
 def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractContextManager[Play]]:
