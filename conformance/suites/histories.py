@@ -100,14 +100,15 @@ def steer(
     bench: Bench,
     *,
     count: int,
-    length: int,
+    length: float,
     begin: Begin[SteeredPlayer[S]],
     steering: Steering,
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
     trials: int = _TRIALS,
 ) -> None:
-    """Play at most `count` histories of at most `length` steps, until `steering` has reached all that is wanted.
+    """Play at most `count` histories, until `steering` has reached all that is wanted.
 
+    The costs of the steps of each amount to `length` at most, because a session has a deadline.
     `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding for the first that
     differs, and where too little was reached.
     """

@@ -90,17 +90,18 @@ class Steering:
         """The pairs that are wanted and were not reached."""
         return sorted(self.wanted - self.reached.keys())
 
-    def walk(self, player: Steered[S], dice: Random, length: int) -> Iterator[S]:
-        """Steps for a player, each chosen when the one before is done.
+    def walk(self, player: Steered[S], dice: Random, length: float) -> Iterator[S]:
+        """Steps for a player, each chosen when the one before is done, until their costs amount to `length`.
 
-        Fewer than `length` if all is reached, or if so many steps reached nothing that a fresh store is better.
+        Fewer if all is reached, or if too many steps reached nothing: then a fresh store is better.
         """
         idle = 0
-        for _ in range(length):
+        while length > 0:
             offers, before = player.offers(dice), player.situations()
             if not offers or not self.missing or idle > _PATIENCE:
                 return
             chosen = self._chosen(offers, before, dice)
+            length -= chosen.cost
             idle = 0 if self._gain(chosen) else idle + 1
             yield chosen.step
             self.reached.update(chosen.pairs)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import POINTS, RACES, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import POINTS, WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.left import UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
 from holdfast.conformance.suites.steering import Offer, Pair
@@ -315,15 +315,12 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
     yield "leave unsound", Step("leave unsound", which=dice.randrange(UNSOUND), lists=(1, 1, 1)), 0.5
     yield "insert", Step("insert", which=dice.randrange(1, 4), seconds=amount(1, 200_000)), 1
     yield "restart", Step("restart", worker()), _PROCESS
-    yield "kill", Step("kill", worker()), _PROCESS
     for what in ("send", "prune", "migrate"):
         seconds = 600 if what == "prune" else 0
         yield f"abort {what}", Step(what, worker(), seconds=seconds, point=dice.choice(POINTS)), 1
         point = "" if what != "send" or dice.randrange(3) == 0 else dice.choice(POINTS)
         moment = 0 if point else amount(0, 0.01)
         yield f"kill {what}", Step(f"kill {what}", worker(), seconds=moment, point=point), 2 * _PROCESS
-    for what in RACES:
-        yield f"race {what}", Step(f"race {what}", which=0), 2
     for command in ("prune", "migrate"):
         yield f"command {command}", Step(f"command {command}", worker()), _COMMAND
     if now <= MACHINE[1]:

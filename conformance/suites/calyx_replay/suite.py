@@ -293,8 +293,8 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 
 _HISTORIES = 6
 _BACKWARDS = 2
-# Histories that are steered, and how long each is; so much of what is owed has to be reached.
-_STEERED, _STEPS, _FLOOR = 20, 40, 0.8
+# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+_STEERED, _COSTS, _FLOOR = 18, 60, 0.8
 
 
 def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractContextManager[Play]]:
@@ -350,7 +350,7 @@ def _steered(bench: Bench, *, remembers: bool) -> None:
     steer(
         bench,
         count=_STEERED,
-        length=_STEPS,
+        length=_COSTS,
         begin=_playing(bench, remembers=remembers),
         steering=Steering(pairs, owed(pairs), floor=_FLOOR),
         opening=Openings(commands="command_line" not in bench.not_claimed).draw,
