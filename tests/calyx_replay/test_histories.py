@@ -145,7 +145,7 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, t
         ("command-line-forgets-cutoff", PRUNED, "fail_open"),
         ("cutoff-without-window", PRUNED, "fail_open"),
         ("migration-clears-blocks", STEERED, "fail_open"),
-        ("present-by-msg-id", STEERED, "wrong_reason"),
+        ("present-by-msg-id", STEERED, "state_leak"),
         ("list-read-once", STEERED, "wrong_reason"),
         ("latest-clock", STEERED, "wrong_reason"),
         ("open-after-command", STEERED, "state_leak"),

@@ -75,6 +75,7 @@ _OPEN = ("a start", "the command line")
 def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> frozenset[Pair]:
     """The pairs that the model can reach with this adapter; or those of letters that a prune has removed."""
     came = [f"{became}, {what}" for became in _BECAME for what in _OF_CAME if became != "it never came"]
+    came += [f"{became}, near the cutoff" for became in _BECAME if became.startswith("an operator")]
     letters = [*came, *(f"{became}, {what}" for became in _BECAME for what in _OF_ALL)]
     letters += [f"its id is blocked, {where}" for where in _PLACES]
     letters += [
@@ -147,17 +148,21 @@ def situations(
 
 def offered(
     dice: Random,
+    window: timedelta,
     now: datetime,
     made: Sequence[Letter],
     left: LeftBehind,
     found: Mapping[str, frozenset[str]],
     not_claimed: Collection[str],
 ) -> list[Offer[Step]]:
-    """All that can be done now, in these situations; with one letter of each situation, the latest."""
+    """All that can be done now, in these situations; with one letter of each situation, the latest.
+
+    What version 0 left from beyond the window is not migrated here.
+    """
     offers = [
         Offer(name, found[""], step, cost=cost)
         for name, step, cost in _anywhere(dice, now)
-        if _can(step, now, not_claimed)
+        if _can(step, now, not_claimed) and ("migrate" not in name or left.latest <= now + window)
     ]
     met: set[frozenset[str]] = set()
     for which, letter in enumerate(reversed(made)):
@@ -215,9 +220,8 @@ def _listed(state: State, left: LeftBehind, ids: Mapping[str, Collection[str]]) 
             if msg_id in state.blocked:
                 yield _BLOCKED_ALONE
         else:
-            others = state.known - {letter.key}
             yield _ENVELOPES[(letter.key in state.known) + (letter.key in state.records)]
-            if not others.isdisjoint(keys):
+            if letter.key not in state.known and not state.records.keys().isdisjoint(keys):
                 yield _TWIN_LEFT
             if msg_id in state.blocked:
                 yield _BLOCKED_LEFT
@@ -249,6 +253,8 @@ def _letter(
         yield f"{became}, {how}"
         if came > now:
             yield f"{became}, the clock went back"
+        if letter.key not in state.records and where == _PLACES[0] and 0 <= _behind(letter, state, terms) < 1:
+            yield f"{became}, near the cutoff"
         if letter.at > came + _SECOND:
             yield f"{became}, from ahead, {where}"
     if not state.known.isdisjoint(twins):
@@ -262,6 +268,11 @@ def _letter(
         yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"
     if letter.key in traces.last:
         yield f"last: {traces.last[letter.key]}"
+
+
+def _behind(letter: Letter, state: State, terms: Terms) -> float:
+    """How far the time of a letter lies behind the greatest cutoff, in windows."""
+    return (letter.at - state.surely) / terms.window
 
 
 def _is_earlier(letter: Letter, left: LeftBehind, traces: Traces) -> bool:

@@ -41,8 +41,7 @@ class Play:
     def __init__(self, bench: Bench, session: SuiteSession, terms: Terms) -> None:
         parameters = bench.contract.parameters
         self._bench, self._session, self._terms = bench, session, terms
-        self._worlds = Worlds(State())
-        self._letters = Letters(session)
+        self._worlds, self._letters = Worlds(State()), Letters(session)
         self._left = LeftBehind(
             session,
             self._letters,
@@ -97,7 +96,8 @@ class Play:
 
     def offers(self, dice: Random) -> Sequence[Offer[Step]]:
         """See `steering.Steered`."""
-        return offered(dice, self._now, self._letters.made, self._left, self.situations(), self._bench.not_claimed)
+        found, window = self.situations(), self._terms.window
+        return offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
 
     def compare(self) -> None:
         """See `histories.Player`."""
