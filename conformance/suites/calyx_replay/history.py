@@ -266,7 +266,9 @@ def _pruned_by(dice: Random, by: str) -> list[Step]:
     steps += [Step("send", _worker(dice)), Step("same id", _worker(dice)), Step("send", _worker(dice), seconds=300)]
     steps += [Step("send", _worker(dice), seconds=_fraction(dice, 1, 299))]
     if by == "prune":
-        steps += [Step("clock", seconds=_fraction(dice, 1, 5000)), Step("send"), Step("clock", seconds=601)]
+        # The cutoff lies before the times of those from ahead, or behind them.
+        later = dice.choice((_fraction(dice, 1, 290), _fraction(dice, 300, 5000)))
+        steps += [Step("clock", seconds=later), Step("send"), Step("clock", seconds=601)]
         return [*steps, Step("prune", _worker(dice), seconds=dice.choice((600, _fraction(dice, 600, 601))))]
     steps.append(Step("clock", seconds=_fraction(dice, 1.01 * _DAY, 3 * _DAY)))
     last = {"send": Step("send", _worker(dice)), "restart": Step("restart", _worker(dice))}
@@ -276,7 +278,9 @@ def _pruned_by(dice: Random, by: str) -> list[Step]:
 class Openings:
     """Deals openings of histories: each of those who can prune, two lists, and an empty mailbox, equally often."""
 
-    def __init__(self, *, commands: bool) -> None:
+    def __init__(self, *, commands: bool, back: bool) -> None:
+        """`back`: the clock goes back behind the prune, and the letters come again."""
+        self._back = back
         self._names = ("", "lists", "prune", "send", "restart", *(("command",) if commands else ()))
         self._left: list[str] = []
 
@@ -288,7 +292,12 @@ class Openings:
         if by == "lists":
             migrate = Step("migrate", _worker(dice))
             return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
-        return _pruned_by(dice, by) if by else []
+        steps = _pruned_by(dice, by) if by else []
+        if steps and self._back:
+            gone = sum(step.seconds for step in steps if step.what == "clock")
+            steps.append(Step("clock", seconds=-round(gone - dice.uniform(0, 290), 6)))
+            steps += [Step("again", _worker(dice), which) for which in dice.sample(range(6), 6)]
+        return steps
 
 
 class Deck:

@@ -353,7 +353,7 @@ def _steered(bench: Bench, *, remembers: bool) -> None:
         length=_COSTS,
         begin=_playing(bench, remembers=remembers),
         steering=Steering(pairs, owed(pairs), floor=_FLOOR),
-        opening=Openings(commands="command_line" not in bench.not_claimed).draw,
+        opening=Openings(commands="command_line" not in bench.not_claimed, back=remembers).draw,
     )
 
 
