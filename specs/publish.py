@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.specs.entry import PLACE, Entry
 from holdfast.specs.faults import FaultFile
+from holdfast.specs.matrix import Matrix
 from holdfast.specs.model import CaseFile, ContractFile, MethodFile
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.neighbours import NeighbourFile
@@ -27,6 +28,7 @@ FILES: Mapping[str, type[Entry]] = {
     "faults": FaultFile,
     "neighbours": NeighbourFile,
     "planted": Mutants,
+    "matrix": Matrix,
 }
 
 

@@ -11,12 +11,14 @@ import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
-from holdfast.conformance.run.plan import Form, plan_of
+from holdfast.conformance.run.plan import Form, generators_of, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
+from holdfast.specs.cells import matrix_problems
 from holdfast.specs.lint import lint_contract
 from holdfast.specs.loader import contract_folders
+from holdfast.specs.matrix import load_matrix
 from holdfast.specs.mutants import load_mutants
 
 
@@ -68,7 +70,11 @@ def lint(
 def problems_of(contract: Contract) -> list[str]:
     """What the linter finds in one contract."""
     suite = {case.id: case.clauses for case in plan_of(contract) if case.form is Form.SUITE}
-    problems = lint_contract(contract, mutants=load_mutants(contract.name), suite_clauses=suite)
+    mutants, matrix = load_mutants(contract.name), load_matrix(contract.name)
+    problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
+    if matrix is not None:
+        generators = generators_of(contract)
+        problems += matrix_problems(contract, matrix, mutants=mutants, suite=suite, generators=generators)
     if load_baseline(contract) is None:
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
     if fitness.has_queries(contract.name):

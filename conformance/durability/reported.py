@@ -51,8 +51,9 @@ class LayerReport(Form, frozen=True):
     unproven: tuple[str, ...]
     silence: Annotated[str, one_of(Silence.BUSY.value, Silence.FAULT.value)] | None
     findings: tuple[ReportedFinding, ...]
-    # How many tries a pass needs. Evidence of older versions does not have it.
+    # How many tries a pass needs, and how many were made in a second session. Older evidence does not have them.
     floor: Count = 0
+    later: Count = 0
 
     @property
     def is_short(self) -> bool:
@@ -98,6 +99,7 @@ def report_of(
             for one in report.findings
         ),
         floor=report.floor,
+        later=report.later,
     )
 
 
@@ -122,6 +124,8 @@ def read(detail: object) -> LayerReport:
         raise ReportError(f"{Kind.CLEAN.value!r} is no class of a finding")
     if report.silence is not None and not report.unproven:
         raise ReportError(f"it names the failure mode {report.silence!r}, and nothing that is not proven")
+    if report.later > report.tried:
+        raise ReportError(f"{report.later} tries in a second session are more than the {report.tried} that were made")
     if not report.words.startswith(f"{report.tried} of {report.total}"):
         raise ReportError(f"{report.tried} of {report.total} is contradicted by its words, {report.words!r}")
     return report

@@ -73,7 +73,8 @@ class Report:
     what there is was tried, and from which seed.
 
     `beside` says in words why there is nothing to try: the layer does not apply. Empty wherever it does. `floor` is how
-    many tries a pass needs, or all that there are; `short` how many of them the time did not suffice for.
+    many tries a pass needs, or all that there are; `short` how many of them the time did not suffice for. Of those that
+    were made, `later` belong to a second session.
     """
 
     layer: Layer
@@ -86,6 +87,7 @@ class Report:
     beside: str = ""
     floor: int = 0
     short: int = 0
+    later: int = 0
 
     @property
     def clean(self) -> bool:
@@ -107,6 +109,8 @@ class Tally:
         """It stops at `most` findings."""
         self.layer, self.seed, self.floor, self.most = layer, seed, floor, most
         self.tried = 0
+        # How many of them in a second session.
+        self.later = 0
         self.total = 0
         self.noun = ""
         self.notes = ""
@@ -171,6 +175,7 @@ def summed(works: Mapping[str, Work], tally: Tally) -> Iterator[None]:
 def _sum(tally: Tally, every: Mapping[str, Tally]) -> None:
     parts = every.values()
     tally.tried, tally.total = sum(part.tried for part in parts), sum(part.total for part in parts)
+    tally.later = sum(part.tried for name, part in every.items() if name)
     tally.floor = sum(min(part.floor, part.total or part.floor) for part in parts)
     tally.noun = next((part.noun for part in parts if part.noun), "")
     first = next(iter(parts))
@@ -226,6 +231,7 @@ class Trial:
             tally.beside,
             floor,
             max(0, floor - tally.tried) if is_short else 0,
+            tally.later,
         )
 
     def _next(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from holdfast.conformance.gate.again import Sides, judged_again
 from holdfast.conformance.gate.faults import tried_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.matrix.count import counted
 from holdfast.conformance.run.plan import PlannedCase, plan_of, uncovered
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of
 from holdfast.reports.evidence import Header, Run, VerdictLine
@@ -45,7 +46,7 @@ def of_cases(
         *_clauses(requirement, plan),
     ]
     notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, left_out)]
-    notes += _tried(requirement, sides)
+    notes += [*_tried(requirement, sides), *_matrix(requirement, with_result, sides)]
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
 
@@ -151,6 +152,16 @@ def _tried(requirement: Requirement, sides: Sides) -> Iterator[str]:
     tried, total = tried_of(sides[case] for case in cases)
     if total:
         yield f"{requirement.name}: faults: {tried} of {total} points, states and variants were tried"
+
+
+def _matrix(
+    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], sides: Sides
+) -> Iterator[str]:
+    """How much of the contract's matrix stands in the exchanges of the cases that conform."""
+    conforming = [case for case, line in results if line.verdict == Verdict.CONFORMS.value]
+    found = counted(requirement.contract, conforming, sides)
+    if found is not None:
+        yield found.sentence()
 
 
 def _left_out(requirement: Requirement, left_out: Sequence[str]) -> Iterator[str]:

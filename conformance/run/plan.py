@@ -16,6 +16,9 @@ from holdfast.conformance.suites import ClauseMark, mark_of
 from holdfast.specs import Case, Contract, SpecError
 from holdfast.specs.model import Group, Proof
 
+# The module of a suite that runs the sweeps of neighbours.yaml.
+_SWEEPS = ".neighbours"
+
 
 @unique
 class Form(Enum):
@@ -34,6 +37,7 @@ class PlannedCase:
     """One case of the plan. `provocations` are the test hooks it needs of an adapter.
 
     `whole`: it holds the adapter against a model of the whole contract, so a bug in any clause may fail it.
+    `generated`: what it asks is generated, by sweeps (`sweeps`), histories, Hypothesis or a fault layer.
     """
 
     id: str
@@ -43,6 +47,8 @@ class PlannedCase:
     form: Form
     provocations: frozenset[str]
     whole: bool = False
+    generated: bool = False
+    sweeps: bool = False
 
     @property
     def scripted(self) -> bool:
@@ -112,6 +118,8 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             Form.SUITE,
             frozenset(mark.provocations),
             mark.whole,
+            mark.whole or mark.drawn or function.__module__.endswith(_SWEEPS),
+            function.__module__.endswith(_SWEEPS),
         )
         for function, mark in suite_tests(contract.name)
     ]
@@ -123,10 +131,16 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             fault.title,
             Form.FAULT,
             frozenset(step["provoke"] for step in contract.workloads[fault.workload].prepare if "provoke" in step),
+            generated=True,
         )
         for fault in contract.faults
     ]
     return (*scripted, *suite, *faults)
+
+
+def generators_of(contract: Contract) -> frozenset[str]:
+    """The cases of which what they ask is generated."""
+    return frozenset(case.id for case in plan_of(contract) if case.generated)
 
 
 def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], forms: Set[Form] = ALL_FORMS) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
@@ -37,9 +36,10 @@ from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.leaves import ROOT, Leaf, Place, leaves
+from holdfast.specs.leaves import ROOT, Leaf, Place
 from holdfast.specs.model import Kind
 from holdfast.specs.neighbours import Sessions, Sweep
+from holdfast.specs.sweeps import leaves_of
 from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
 
@@ -81,17 +81,11 @@ def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
     if one.value is not None:
         yield _Varied(one.name, Place(one.name, one.value, {}), one.value, None)
         return
+    known = leaves_of(contract)
     for name in one.leaves if one.original is None else one.leaves[:1]:
-        operation, _, path = name.partition(":")
-        place = places(contract, operation)[path]
+        path, place = name.partition(":")[2], known[name]
         assert place.leaf is not None, "check_consistent has seen to it"
-        yield _Varied(name, place, place.leaf, path if one.original is None else None)
-
-
-@cache
-def places(contract: Contract, operation: str) -> Mapping[str, Place]:
-    """The leaves of an operation's arguments by their paths."""
-    return {place.path: place for place in leaves(contract.methods[operation].args.schema)}
+        yield _Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +215,24 @@ class _Swept:
         bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
         if self._sweep.sessions is Sessions.EACH:
             bad.clear()
+        row = [self._placed(session, given, near[name], name) for name in self._drawn(bad)]
         before, reasons = self._observed(session), []
-        for name in self._drawn(bad):
-            answer = self._probed(session, _valued(given, original, near[name].value), near[name], {_MALFORMED})
+        for scope, one in row:
+            answer = self._probed(session, scope, one, {_MALFORMED})
             reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
         if bad and not self._found:
             self._inert(session, before, reasons)
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
         self._probed(session, _valued(given, original, original), twin, {_SAME})
         return self._drawn(near.keys() - bad)
+
+    def _placed(self, session: SuiteSession, given: Scope, near: Neighbour, name: str) -> tuple[Scope, Neighbour]:
+        """A malformed near miss as it is presented: beside the good value, or where it was stored itself."""
+        if "y" not in names_in(list(self._sweep.given)):
+            return _valued(given, near.base, near.value), near
+        scope = self._scope(session, f"{name}/asked")
+        own = self._near(self._original(scope), name) or near
+        return self._given(session, _valued(scope, own.base, own.value), name) or given, own
 
     def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""

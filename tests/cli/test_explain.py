@@ -117,3 +117,16 @@ def test_pages_are_written_into_a_folder_that_exists_only(tmp_path: Path) -> Non
     assert CliRunner().invoke(app, ["explain", "--write", str(tmp_path / "docs")]).exit_code == 64
     assert CliRunner().invoke(app, ["explain", "--contract", "jcs", "--write", str(tmp_path)]).exit_code == 0
     assert (tmp_path / FOLDER / "jcs.md").read_text(encoding="utf-8") == page_of(load_contract("jcs"))
+
+
+def test_the_matrix_of_a_contract_has_a_reason_for_each_cell_without_a_case() -> None:
+    data = explained("calyx-replay", "--matrix")
+    assert data["cells"] == len(data["matrix"])
+    assert all(one["by"] or one["exception"] or one["open"] for one in data["matrix"])
+    assert {one["pairs"] for one in data["matrix"]} == {None}
+
+
+def test_the_matrix_is_of_one_contract_that_has_one() -> None:
+    assert CliRunner().invoke(app, ["explain", "--matrix"]).exit_code == 64
+    assert CliRunner().invoke(app, ["explain", "accept", "--matrix"]).exit_code == 64
+    assert CliRunner().invoke(app, ["explain", "jcs", "--evidence", "run.jsonl"]).exit_code == 64

@@ -22,7 +22,7 @@ from holdfast.conformance.cli.target import target_of
 from holdfast.conformance.cli.verify.failure import again, around
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import RunSettings, twin_goes_first
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.plan import ALL_FORMS, plan_of
 from holdfast.conformance.run.recorder import Caller
 from holdfast.reports.evidence import SeedOrigin
 from holdfast.specs import load_contract
@@ -142,9 +142,9 @@ def options(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, **changes: An
     target = target_of(words, launcher=changes.pop("launcher", None))
     settings = RunSettings(target.adapter, (), "s", launcher=target.launcher, **changes)
     return Options(
-        settings=settings, evidence=Path("run.jsonl"), expression=None, clauses=(), cases=(), faults=True, xfail=None,
-        jobs=1, exit_first=False, junitxml=None, alluredir=None, caller=Caller(SeedOrigin.CHOSEN), adapter_files=(),
-        format=Format.TEXT, reference=target.is_reference,
+        settings=settings, evidence=Path("run.jsonl"), expression=None, clauses=(), cases=(), forms=ALL_FORMS,
+        xfail=None, jobs=1, exit_first=False, junitxml=None, alluredir=None,
+        caller=Caller(SeedOrigin.CHOSEN), adapter_files=(), format=Format.TEXT, reference=target.is_reference,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.cli.verify.outputs import unusable_outputs
 from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.plan import ALL_FORMS
 from holdfast.conformance.run.recorder import Caller
 from holdfast.reports.evidence import SeedOrigin
 
@@ -27,7 +28,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
         expression=None,
         clauses=(),
         cases=(),
-        faults=True,
+        forms=ALL_FORMS,
         xfail=None,
         jobs=1,
         exit_first=False,

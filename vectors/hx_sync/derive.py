@@ -34,6 +34,15 @@ from holdfast.vectors.hx_sync.objects.drafts import (
     zstd,
 )
 from holdfast.vectors.hx_sync.objects.format import parts_of
+from holdfast.vectors.hx_sync.objects.forms import (
+    batch_text,
+    binary,
+    header_text,
+    instant,
+    integer,
+    json_text,
+    place,
+)
 from holdfast.vectors.jcs import canaries
 
 _DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
@@ -47,6 +56,16 @@ def sha256(data: str) -> str:
 def canonical(value: Any) -> str:
     """The RFC 8785 form of any JSON value, as bytes."""
     return encoded(rfc8785(value))
+
+
+def text(value: Any) -> str:
+    """The same as a text."""
+    return rfc8785(value).decode("utf-8")
+
+
+def header_of(data: str) -> str:
+    """The text of the header of an object."""
+    return parts_of(decoded(data)).header.decode("utf-8")
 
 
 # What becomes of objects
@@ -259,18 +278,27 @@ DERIVATIONS = {
     function.__name__.rstrip("_"): _checked(function)
     for function in (
         altered,
+        batch_text,
+        binary,
         blob,
         canonical,
         common,
         digest,
+        header_of,
+        header_text,
+        instant,
+        integer,
+        json_text,
         key,
         leaks,
         object_,
         opened,
         parts,
+        place,
         published,
         sha256,
         stored,
+        text,
         uuid,
         winner,
         zstd,

@@ -25,9 +25,21 @@ def explain(
     write: Annotated[
         Path | None, typer.Option("--write", metavar="DOCS", help="write the page of each contract's methods into DOCS")
     ] = None,
+    matrix: Annotated[bool, typer.Option("--matrix", help="of a contract: operations against attacks")] = False,
+    evidence: Annotated[
+        Path | None, typer.Option("--evidence", metavar="RUN", help="with --matrix: the pairs that this run has sent")
+    ] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Explain a clause, a case, a method, a reason or a contract."""
+    if evidence is not None and not matrix:
+        stop(Exit.USAGE, "--evidence belongs to --matrix, and says which run's pairs are counted")
+    if matrix:
+        # The readers of a run take longer to import than most explanations take.
+        from holdfast.conformance.cli.explain.matrix import explain_matrix
+
+        explain_matrix(name, contract, evidence, format_)
+        return
     if contract is not None and contract not in contract_names():
         stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
     if (name is None) is (write is None):

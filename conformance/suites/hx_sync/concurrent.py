@@ -8,9 +8,9 @@ from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.fresh import apart
-from holdfast.conformance.suites.hx_sync.history import Made, World, at, due
 from holdfast.conformance.suites.hx_sync.hostile import early_looks, fresh, one_is_new, open_placed
-from holdfast.conformance.suites.hx_sync.play import (
+from holdfast.conformance.suites.hx_sync.sets import Made, World, at, due
+from holdfast.conformance.suites.hx_sync.showing import (
     compare,
     compare_status,
     import_one,

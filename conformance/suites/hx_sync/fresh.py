@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.history import World, at
+from holdfast.conformance.suites.hx_sync.sets import World, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
+from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
+from holdfast.vectors.hx_sync.objects.format import object_key, parts_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Published:
+class Published:
     """An object as it lies in the store: what it is, for words, its type, and its bytes as base64url."""
 
     what: str
@@ -22,12 +26,25 @@ class _Published:
     data: str
 
 
+# A count of ones so many standard deviations from the half is no accident: one bit in 10^11 is.
+_DEVIATIONS = 7
+# Of so many rows too few are independent by accident once in 2^64 times.
+_SPARE = 8
+# So few objects show nothing of a distribution.
+_FEWEST = 24
+
+
 def apart(bench: Bench, algorithm: str) -> None:
     """Two sessions publish alike; of all objects no two share anything that must be random for each."""
-    found: list[_Published] = []
+    found: list[Published] = []
     for store in ("one store", "another store"):
         with bench.session(workers=2, config={"algorithm": algorithm}) as session:
             found += _all_types(bench, session, store)
+    judge(bench, found, algorithm)
+
+
+def judge(bench: Bench, found: Sequence[Published], algorithm: str) -> None:
+    """All that was published is as the contract has it, has nothing in common, and is drawn from a whole space."""
     for each in found:
         wrong = derive("hx.published", {"object": each.data, "type": each.type})
         if wrong:
@@ -38,9 +55,51 @@ def apart(bench: Bench, algorithm: str) -> None:
             bench.fail("wrong_reason", f"{each.what} has another algorithm", expected=algorithm, received=received)
     if derive("hx.common", [each.data for each in found]):
         _tell(bench, found)
+    if len(found) >= _FEWEST:
+        taken = [parts_of(from_base64url(each.data)) for each in found]
+        drawn(bench, [parts.wrap_nonce for parts in taken], "nonces of wraps")
+        drawn(bench, [parts.nonce for parts in taken], "nonces of payloads")
+        master = bytes.fromhex(VAULT_KEY)
+        drawn(bench, [object_key(parts, master) for parts in taken], "keys of objects")
 
 
-def _tell(bench: Bench, found: list[_Published]) -> None:
+def drawn(bench: Bench, values: Sequence[bytes], what: str) -> None:
+    """Every bit is one as often as not, is so beside the value before it, and none follows from the others.
+
+    The first shows constants, the second counters and clocks, the third fewer bits than there seem to be.
+    """
+    rows = [int.from_bytes(value, "big") for value in values]
+    bits = 8 * len(values[0])
+    for told, sample in ((what, rows), (f"{what}, each beside the one before", _steps(rows))):
+        most = _DEVIATIONS * math.sqrt(len(sample)) / 2
+        for bit in range(bits):
+            ones = sum(row >> bit & 1 for row in sample)
+            if abs(ones - len(sample) / 2) > most:
+                received = f"bit {bit} is one in {ones} of {len(sample)}"
+                bench.fail("fail_open", f"{told} are not drawn at random", received=received)
+    rank = _rank(rows)
+    if rank < min(len(rows), bits) - _SPARE:
+        received = f"{rank} of {min(len(rows), bits)} independent"
+        bench.fail("fail_open", f"{what} have fewer bits than they show", received=received)
+
+
+def _steps(rows: Sequence[int]) -> list[int]:
+    return [one ^ other for one, other in itertools.pairwise(rows)]
+
+
+def _rank(rows: Iterable[int]) -> int:
+    """The rank of these bits over the field of two elements."""
+    basis: dict[int, int] = {}
+    for row in rows:
+        left = row
+        while left and (lead := left.bit_length()) in basis:
+            left ^= basis[lead]
+        if left:
+            basis[left.bit_length()] = left
+    return len(basis)
+
+
+def _tell(bench: Bench, found: Sequence[Published]) -> None:
     """Fail with the first two that have something in common."""
     for number, each in enumerate(found):
         for other in found[: number + 1]:
@@ -52,7 +111,7 @@ def _tell(bench: Bench, found: list[_Published]) -> None:
     bench.fail("fail_open", "objects have something in common")
 
 
-def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[_Published]:
+def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Published]:
     """Every type several times: of equal content where that makes another object, and by two processes."""
     world = World(bench, session, "apart")
     window = {"start_ts": at(0), "end_ts": at(1)}
@@ -75,4 +134,4 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[_Pub
                 data = session.file(answer.value["key"])["bytes"]
                 if data is None:
                     bench.fail("lost_durability", f"{what} does not lie at {answer.value['key']}")
-                yield _Published(what, kind, data)
+                yield Published(what, kind, data)

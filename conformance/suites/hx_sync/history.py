@@ -1,200 +1,231 @@
-"""Sets of objects for devices to import, sealed by the kit itself."""
+"""What generated histories of devices are made of: chapters, each about one thing that goes wrong, in any order.
+
+A deck deals the chapters, so that each comes up in every run. Within a chapter the dice decide which device and which
+process does it, with what, and where it is interrupted. A step names an object by its age: 0 is the last that was made.
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from random import Random
 
-from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model
-from holdfast.conformance.suites.session import SuiteSession
-from holdfast.vectors.derive import derive
-
-# The devices that a session begins with.
-NODES = ("a", "b", "c")
-_BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
-# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that stays as it is. And what
-# is easily lost: null, and what is empty.
-ODD = {
-    "number": 1.5,
-    "large": 1e21,
-    "small": 5e-324,
-    "none": None,
-    "empty": [[], {}, ""],
-    "\U0001f600": "behind in code points, before in UTF-16",
-    "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
-}
-# How the same instant may be spelled.
-_OFFSETS = (0, 60, -330, 825)
-
-
-def at(seconds: float, *, offset: int = 0) -> str:
-    """An instant, so many seconds after noon of the day before sessions begin, in an offset of so many minutes."""
-    moment = _BEGIN + timedelta(seconds=seconds)
-    if not offset:
-        return moment.isoformat().replace("+00:00", "Z")
-    sign, minutes = ("-", -offset) if offset < 0 else ("+", offset)
-    local = (moment + timedelta(minutes=offset)).replace(tzinfo=None)
-    return f"{local.isoformat()}{sign}{minutes // 60:02d}:{minutes % 60:02d}"
-
-
-def _near(dice: random.Random, second: float) -> float:
-    """That second or a microsecond beside it, where an edge shows."""
-    return second + dice.choice([0, 0, 0, 0.000001, -0.000001])
+WORKERS = 2
+DEVICES = ("a", "b", "c", "d")
+# Who is not enrolled, and whose segments are imported all the same.
+STRANGER = "z"
+# How long a call may have gone on when its process is killed, in seconds.
+_WITHIN = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """An object of the store: where it lies, its bytes, and what it says to the model.
+class Step:
+    """One step: `what` is done by a worker for a device, with an object, over a time in seconds.
 
-    `method` and `args` are how a device is asked to publish the same itself.
+    `how` says in which way it is unusual. `draft` decides what a new object holds.
     """
 
-    key: str
-    data: bytes
-    says: Object
-    method: str
-    args: Row
+    what: str
+    worker: int = 0
+    node: str = "a"
+    which: int = 0
+    seconds: float = 0
+    how: str = ""
+    draft: int = 0
+
+    def __str__(self) -> str:
+        if self.what == "clock":
+            return f"clock {self.seconds:+f} s"
+        words = [self.what, *([self.how] if self.how else [])]
+        words += [f"number {self.which}"] if self.which else []
+        words += [f"draft {self.draft}"] if self.draft else []
+        return " ".join((*words, f"for {self.node} by worker {self.worker}"))
 
 
-class World:
-    """Ids and objects of one session, all of its own labels."""
+Chapter = Callable[[Random], Sequence[Step]]
+# What makes an object, and what a device does with it.
+MADE = ("publish", "publish_blob", "forget")
+# Two calls at once, one by each worker.
+RACES = (
+    "publish publish",
+    "publish contradiction",
+    "publish import",
+    "put put",
+    "import import",
+    "import forget",
+    "import rebuild",
+    "forget forget",
+    "forget rebuild",
+    "manifest import",
+    "enroll enroll",
+    "blob blob",
+)
+# Bytes at a place that are no object of it.
+DAMAGES = ("flipped", "cut", "longer", "empty", "of another", "malformed", "byte order mark", "replaced")
 
-    def __init__(
-        self, bench: Bench, session: SuiteSession, label: str, *, algorithm: str = "xchacha20-poly1305"
-    ) -> None:
-        self._session = session
-        self._label = label
-        self._parameters = bench.contract.parameters
-        self._algorithm = algorithm
 
-    def node_id(self, name: str) -> str:
-        """The id of device a, b or c."""
-        return str(self._parameters[f"node_{name}"].value)
+def _one(dice: Random, what: str, **more: object) -> Step:
+    """A step by either worker for any device, with content of its own."""
+    drawn = {"worker": dice.randrange(WORKERS), "node": dice.choice("abc"), "draft": dice.randrange(1, 1_000_000)}
+    return Step(what, **{**drawn, **more})  # type: ignore[arg-type]
 
-    def uuid(self, label: str) -> str:
-        """An id."""
-        made: str = derive("hx.uuid", f"{self._session.rand(self._label)}-{label}")
-        return made
 
-    def event(self, node: str, session: str, seq: int, ts: str, text: str = "") -> dict[str, Any]:
-        """An event of device a, b or c; `text` makes it another content."""
-        data = {"text": f"{self._label} {text}", **ODD}
-        key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
-        return {**key, "ts": ts, "kind": "note", "data": data}
+def _any(dice: Random) -> Step:
+    """Something that makes an object."""
+    return _one(dice, dice.choice(("publish", "publish", "put", "place", "publish_blob", "forget")))
 
-    def artifact(self, label: str, session: str, seq: int, blob: Made, name: str = "file") -> dict[str, Any]:
-        """That an event made a blob."""
-        assert isinstance(blob.says, Blob)
-        key = {"artifact_id": self.uuid(f"artifact {label}"), "session_id": self.uuid(session), "seq": seq}
-        return {**key, "blob_hash": blob.says.blob_hash, "name": name}
 
-    def session(self, label: str, started_at: str, title: str = "") -> dict[str, Any]:
-        """A session."""
-        return {"session_id": self.uuid(label), "started_at": started_at, "title": title or label}
+def _everywhere(dice: Random) -> list[Step]:
+    """Every device imports, by either worker, and is observed by the other."""
+    steps = []
+    for node in dice.sample(DEVICES, len(DEVICES)):
+        worker = dice.randrange(WORKERS)
+        steps += [Step("import", worker, node), Step("look", 1 - worker, node)]
+    return steps
 
-    def pin(self, node: str, session: str, seq: int, *, pinned: bool = True) -> dict[str, Any]:
-        """A segment that pins or unpins an event of device a, b or c."""
-        return {
-            "node_id": self.node_id(node),
-            "session_id": self.uuid(session),
-            "seq": seq,
-            "pinned": pinned,
-        }
 
-    def segment(self, node: str, label: str, *events: Row, **lists: Sequence[Row]) -> Made:
-        """A segment of device a, b or c."""
-        batch = {"events": list(events), **{name: list(rows) for name, rows in lists.items()}}
-        node_id = self.node_id(node)
-        asked = {"type": "segment", "label": label, "id": self.uuid(label), "node_id": node_id, "payload": batch}
-        args = {"node": node, "segment_id": asked["id"], "batch": batch}
-        return self._made("hx.object", asked, Segment(node_id, batch), "publish", args)
+def _published(dice: Random) -> list[Step]:
+    """Each operation, its exact retry here and elsewhere, and the same id with other content."""
+    first = _one(dice, "publish")
+    steps = [first, Step("again", 1 - first.worker, first.node), _one(dice, "contradict", node=first.node)]
+    blob = _one(dice, "publish_blob")
+    steps += [blob, Step("again", 1 - blob.worker, dice.choice("abc")), _one(dice, "put"), Step("put again", 1)]
+    steps += [_one(dice, "publish", node="z"), _one(dice, "publish", how="of another"), _one(dice, "import one")]
+    return [*steps, Step("restart", dice.randrange(WORKERS)), _one(dice, "again"), _one(dice, "import one", which=2)]
 
-    def tombstone(self, label: str, start_ts: str, end_ts: str, scope: str | None = None) -> Made:
-        """A tombstone for the events of one device or of all, issued by device c."""
-        says = Tombstone(self.uuid(label), start_ts, end_ts, None if scope is None else self.node_id(scope))
-        payload = {"start_ts": start_ts, "end_ts": end_ts, **({} if says.scope is None else {"node_id": says.scope})}
-        asked = {"type": "tombstone", "label": label, "id": says.tombstone_id, "payload": payload}
-        args = {"node": "c", "tombstone_id": says.tombstone_id, **payload}
-        return self._made("hx.object", {**asked, "node_id": self.node_id("c")}, says, "forget", args)
 
-    def blob(self, content: str) -> Made:
-        """A blob of this text."""
-        encoded = derive("hx.canonical", f"{self._label} {content}")
-        says = Blob(derive("hx.sha256", encoded))
-        asked, args = {"bytes": encoded, "label": f"blob {content}"}, {"node": "b", "bytes": encoded}
-        return self._made("hx.blob", asked, says, "publish_blob", args)
+def _imported(dice: Random) -> list[Step]:
+    steps = [_any(dice) for _ in range(dice.randrange(3, 7))]
+    ones = [_one(dice, "import one", which=dice.randrange(6)) for _ in range(4)]
+    again = _one(dice, "import")
+    return [*steps, *ones, again, again, Step("import", 1 - again.worker, again.node), *_everywhere(dice)]
 
-    def _made(self, name: str, asked: Row, says: Object, method: str, args: Row) -> Made:
-        label = self.uuid(f"sealed {asked['label']}")
-        text = derive(name, {"algorithm": self._algorithm, **asked, "label": label})
-        return Made(derive("hx.key", {"object": text}), from_base64url(text), says, method, args)
 
-    def round(self, part: int) -> list[Made]:
-        """What is published in one round: segments of two devices that overlap, a blob, a tombstone in the second."""
-        blob = self.blob(f"of {part % 3}")
-        base = 100 * part
-        mine = [self.event("a", "s1", 10 * part + number, at(base + number)) for number in range(6)]
-        again = self.event("a", "s1", 10 * part - 10, at(base - 100)) if part else self.event("a", "s9", 0, at(1))
-        artifacts, sessions = [self.artifact(f"{part}", "s1", 10 * part, blob)], [self.session("s1", at(0))]
-        pins = [self.pin("a", "s1", 10 * part + 1), self.pin("b", "s1", part, pinned=False)]
-        made = [
-            self.segment("a", f"a {part}", *mine, again, artifacts=artifacts, sessions=sessions),
-            self.segment("b", f"b {part}", self.event("b", "s1", part, at(base + 2)), pins=pins),
-            self.segment("a", f"overlaps {part}", *mine[2:4]),
-            blob,
+def _forgotten(dice: Random) -> list[Step]:
+    """What is forgotten stays so: late and contradicting segments, pins, a removed tombstone, a rebuild."""
+    steps = [_one(dice, "publish"), _one(dice, "put"), _one(dice, "import"), _one(dice, "forget")]
+    forgot = steps[-1]
+    steps += [Step("again", 1 - forgot.worker, forgot.node), _one(dice, "publish"), _one(dice, "place")]
+    steps += [_one(dice, "remove") if dice.randrange(2) else _one(dice, "restart"), _one(dice, "import")]
+    return [*steps, _one(dice, "rebuild"), _one(dice, "forget", how="inverted"), *_everywhere(dice)]
+
+
+def _in_time(dice: Random) -> list[Step]:
+    """Events beside the clock, to the microsecond, and a window that reaches into the future."""
+    node, worker = dice.choice("abc"), dice.randrange(WORKERS)
+    steps = [Step("clock", seconds=round(dice.uniform(0.000001, 5), 6)), _one(dice, "publish", node=node, how="now")]
+    steps += [Step("import", worker, node), Step("forget", worker, node, how="into the future", draft=1)]
+    steps += [Step("clock", seconds=dice.choice((0.5, -0.000001, 86400.25, -3600))), Step("again", 1 - worker, node)]
+    return [*steps, _one(dice, "publish", node=node, how="now"), Step("import", 1 - worker, node), Step("look", worker)]
+
+
+def _manifests(dice: Random) -> list[Step]:
+    node = dice.choice("abc")
+    steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
+    steps += [_one(dice, "import"), _one(dice, "manifest", node=node), _one(dice, "manifest", node="z")]
+    return [*steps, _one(dice, "import"), _one(dice, "remove"), _one(dice, "import"), _one(dice, "look")]
+
+
+def _hostile(dice: Random) -> list[Step]:
+    """Bytes at a place that nobody can import, or that are another object; then the whole one again."""
+    steps: list[Step] = [_any(dice), _any(dice), _one(dice, "import")]
+    for how in dice.sample(DAMAGES, 4):
+        which, node = dice.randrange(5), dice.choice("abc")
+        steps += [Step("damage", 0, node, which, how=how), _one(dice, "import", node=node)]
+        steps += [
+            _one(dice, "import one", node=node, which=which),
+            Step("again", 0, node),
+            Step("mend", 0, node, which),
         ]
-        if part == 1:
-            made.append(self.tombstone("round", at(99), at(103), "a"))
-        return made
-
-    def any_objects(self, dice: random.Random, count: int) -> list[Made]:
-        """Objects of all kinds that meet in few events, times, sessions and blobs."""
-        blobs = [self.blob(f"blob {number}") for number in range(4)]
-        made = []
-        for number in range(count):
-            if dice.random() < 0.25:
-                made.append(self._any_tombstone(dice, number))
-            else:
-                made.append(self._any_segment(dice, number, blobs))
-        return [*made, *blobs]
-
-    def _any_tombstone(self, dice: random.Random, number: int) -> Made:
-        start = _near(dice, dice.randrange(40))
-        end = max(start, _near(dice, start + dice.choice([0, 0, 3, 8])))
-        spelled = [at(second, offset=dice.choice(_OFFSETS)) for second in (start, end)]
-        return self.tombstone(f"t{number}", spelled[0], spelled[1], dice.choice([None, "a", "b"]))
-
-    def _when(self, dice: random.Random) -> str:
-        return at(_near(dice, dice.randrange(40)), offset=dice.choice(_OFFSETS))
-
-    def _any_segment(self, dice: random.Random, number: int, blobs: Sequence[Made]) -> Made:
-        node = dice.choice("ab")
-        places = dice.sample([(session, seq) for session in ("s1", "s2") for seq in range(4)], dice.randrange(1, 5))
-        events = [
-            self.event(node, session, seq, self._when(dice), dice.choice(["", "", "other"])) for session, seq in places
-        ]
-        artifacts = [
-            self.artifact(str(which), session, seq, dice.choice(blobs), dice.choice(["file", "other"]))
-            for which, (session, seq) in enumerate(places)
-            if dice.random() < 0.5
-        ]
-        sessions = [
-            self.session(session, self._when(dice), dice.choice(["title", "other"]))
-            for session in sorted({session for session, _ in places})
-            if dice.random() < 0.7
-        ]
-        pins = [
-            self.pin(dice.choice("ab"), dice.choice(["s1", "s2"]), dice.randrange(4), pinned=dice.random() < 0.7)
-            for _ in range(dice.randrange(3))
-        ]
-        return self.segment(node, f"segment {number}", *events, artifacts=artifacts, sessions=sessions, pins=pins)
+        steps += [_one(dice, "import", node=node)]
+    return [*steps, Step("litter", how=dice.choice(("copy", "dotfile", "upper case"))), *_everywhere(dice)]
 
 
-def due(made: Iterable[Made]) -> Model:
-    """What a device must show that has imported these."""
-    return model([each.says for each in made])
+def _strangers(dice: Random) -> list[Step]:
+    steps = [_one(dice, "place", node="z"), _one(dice, "put", node="z"), _one(dice, "import"), _one(dice, "forget")]
+    steps += [
+        _one(dice, "enroll", node="d"),
+        _one(dice, "enroll", node="d", how="with another id"),
+        _one(dice, "enroll"),
+    ]
+    return [*steps, _one(dice, "publish", node="d"), _one(dice, "import", node="d"), _one(dice, "import", node="z")]
+
+
+def _operator(dice: Random) -> list[Step]:
+    """The command line changes what running workers must see."""
+    node = dice.choice("abc")
+    commands = dice.sample(("forget", "import", "status", "verify"), 3)
+    steps = [_one(dice, "publish"), _one(dice, "put"), Step("look", 0, node), Step("look", 1, node)]
+    for command in commands:
+        steps += [_one(dice, f"command {command}", node=node), Step("look", 0, node), Step("look", 1, node)]
+    return [*steps, Step("import", 0, node), Step("look", 1, node), *_everywhere(dice)]
+
+
+def _rivals(dice: Random) -> list[Step]:
+    steps = [_any(dice), _one(dice, "publish"), _one(dice, "import")]
+    for kinds in dice.sample(RACES, 4):
+        steps += [_one(dice, f"race {kinds}"), *([_one(dice, "publish")] if dice.randrange(2) else [])]
+    return [*steps, *_everywhere(dice)]
+
+
+def _killed(dice: Random) -> list[Step]:
+    """A process is killed within an operation, and so is the one that goes on with it."""
+    steps = [_one(dice, "publish"), _one(dice, "put"), _one(dice, "place")]
+    within = dice.sample(("publish", "publish_blob", "put", "manifest", "forget", "import", "rebuild", "enroll"), 3)
+    steps += [_one(dice, f"kill {what}", seconds=round(dice.uniform(0, _WITHIN), 6)) for what in within]
+    steps += [_one(dice, "publish"), _one(dice, "kill")]
+    return [*steps, *_everywhere(dice)]
+
+
+def _lost_index(dice: Random) -> list[Step]:
+    """The index of a device is deleted while processes have it open, and made again."""
+    node, worker = dice.choice("abc"), dice.randrange(WORKERS)
+    steps = [_one(dice, "publish", node=node), Step("import", 0, node), Step("look", 1, node)]
+    steps += [Step("lose index", worker, node, how=dice.choice(("import", "forget", "import one", "rebuild")))]
+    return [*steps, Step("import", 1 - worker, node), Step("look", worker, node)]
+
+
+CHAPTERS: Mapping[str, Chapter] = {
+    "published": _published,
+    "imported": _imported,
+    "imported again": _imported,
+    "forgotten": _forgotten,
+    "forgotten again": _forgotten,
+    "in time": _in_time,
+    "manifests": _manifests,
+    "hostile": _hostile,
+    "hostile again": _hostile,
+    "strangers": _strangers,
+    "operator": _operator,
+    "rivals": _rivals,
+    "rivals again": _rivals,
+    "killed": _killed,
+    "lost index": _lost_index,
+}
+
+
+def volume(dice: Random) -> list[Step]:
+    """More than a thousand events and a mebibyte: imported whole, interrupted, and forgotten in part."""
+    many = dice.randrange(1001, 1100)
+    steps = [Step("publish", 0, "a", how="many", draft=many), Step("place", how="large", draft=many)]
+    steps += [Step("kill import", 0, "b", seconds=round(dice.uniform(0, 0.3), 6)), Step("import", 1, "c")]
+    steps += [Step("kill rebuild", 1, "c", seconds=round(dice.uniform(0, 0.3), 6))]
+    steps += [Step("kill forget", 0, "b", how="half of many", draft=many, seconds=round(dice.uniform(0, 0.3), 6))]
+    return [*steps, Step("import", 1, "c")]
+
+
+class Deck:
+    """Deals chapters so that each comes up as often as any other; `together` make a history."""
+
+    def __init__(self, together: int) -> None:
+        self._together = together
+        self._left: list[str] = []
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        steps: list[Step] = []
+        for _ in range(self._together):
+            if not self._left:
+                self._left = dice.sample(list(CHAPTERS), len(CHAPTERS))
+            steps += CHAPTERS[self._left.pop()](dice)
+        return steps

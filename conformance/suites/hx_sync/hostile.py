@@ -10,8 +10,9 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.history import Made, World, at, due
-from holdfast.conformance.suites.hx_sync.play import compare, import_all, place, published
+from holdfast.conformance.suites.hx_sync.fresh import drawn
+from holdfast.conformance.suites.hx_sync.sets import Made, World, at, due
+from holdfast.conformance.suites.hx_sync.showing import compare, import_all, place, published
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.format import parts_of
@@ -172,6 +173,7 @@ def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> No
     batch = {"events": [world.event("a", "s1", 0, at(0))]}
     seen: dict[str, set[bytes]] = {name: set() for name in ("wrapped key", "ciphertext", "object key", "nonce")}
     nonces: list[tuple[bytes, bytes]] = []
+    keys: list[bytes] = []
     for number in range(count):
         if number == count // 2:
             session.restart(1)
@@ -187,6 +189,7 @@ def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> No
         parts = parts_of(from_base64url(session.file(answer.value["key"])["bytes"]))
         nonces.append((parts.wrap_nonce, parts.nonce))
         own = bytes.fromhex(opened["object_key"])
+        keys.append(own)
         for name, value in (("wrapped key", parts.wrapped_key), ("ciphertext", parts.ciphertext), ("object key", own)):
             if value in seen[name]:
                 bench.fail("fail_open", f"two of {number + 1} objects have one {name}", received=base64url(value)[:64])
@@ -195,13 +198,6 @@ def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> No
             if value in seen["nonce"]:
                 bench.fail("fail_open", f"in {number + 1} objects a nonce stands twice", received=value.hex())
             seen["nonce"].add(value)
-    _drawn(bench, [pair[0] for pair in nonces], "wraps")
-    _drawn(bench, [pair[1] for pair in nonces], "payloads")
-
-
-def _drawn(bench: Bench, nonces: Sequence[bytes], what: str) -> None:
-    """A byte that is hardly ever another is no random one: of 200 about 139 values are due."""
-    for place_, values in enumerate(zip(*nonces, strict=True)):
-        if len(set(values)) < len(nonces) // 4:
-            received = f"{len(set(values))} values in {len(nonces)} objects"
-            bench.fail("fail_open", f"byte {place_} of the nonces of {what} is not drawn at random", received=received)
+    drawn(bench, [pair[0] for pair in nonces], "nonces of wraps")
+    drawn(bench, [pair[1] for pair in nonces], "nonces of payloads")
+    drawn(bench, keys, "keys of objects")

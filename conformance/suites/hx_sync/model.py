@@ -90,8 +90,8 @@ def _key(triple: Triple) -> str:
     return "/".join(map(str, triple))
 
 
-def model(objects: Sequence[Object]) -> Model:
-    """The state of a device that has these and nothing else. Repeated ones count once."""
+def model(objects: Sequence[Object], forgotten_before: Iterable[Triple] = ()) -> Model:
+    """The state of a device that has these, and had forgotten some events before. Repeated objects count once."""
     segments = [each for each in objects if isinstance(each, Segment)]
     tombstones = {each.tombstone_id: each for each in objects if isinstance(each, Tombstone)}
     windows = list(tombstones.values())
@@ -104,7 +104,7 @@ def model(objects: Sequence[Object]) -> Model:
         triple
         for triple, variants in contents.items()
         if any(window.covers(triple[0], event["ts"]) for event in variants.values() for window in windows)
-    }
+    } | set(forgotten_before)
     live = {triple: lowest(variants.values()) for triple, variants in contents.items() if triple not in forgotten}
     shown = {
         "events": [{**event, "event_key": _key(triple), "ts": normal(event["ts"])} for triple, event in live.items()],

@@ -8,9 +8,9 @@ from typing import Any
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.history import NODES, World, at, due
 from holdfast.conformance.suites.hx_sync.hostile import Hostile, flipped
-from holdfast.conformance.suites.hx_sync.play import (
+from holdfast.conformance.suites.hx_sync.sets import NODES, World, at, due
+from holdfast.conformance.suites.hx_sync.showing import (
     compare,
     import_all,
     place,

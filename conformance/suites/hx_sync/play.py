@@ -1,158 +1,369 @@
-"""What suite tests have devices do, and how what these show is held against the model."""
+"""Plays the steps of a history against a session, and holds each answer and each inspection against the model."""
 
 from __future__ import annotations
 
-import itertools
-import random
-from collections.abc import Iterable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import permutations
 
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.history import Made, World, due
-from holdfast.conformance.suites.hx_sync.model import LISTS, Model, Row
+from holdfast.conformance.suites.hx_sync import operations as op
+from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict
+from holdfast.conformance.suites.hx_sync.damage import damaged
+from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
+from holdfast.conformance.suites.hx_sync.fresh import Published
+from holdfast.conformance.suites.hx_sync.history import WORKERS, Step
+from holdfast.conformance.suites.hx_sync.looking import Looking
+from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, instant, normal
+from holdfast.conformance.suites.hx_sync.operations import NEW, Device, Lies, Outcome, State
+from holdfast.conformance.suites.hx_sync.sets import NODES, at
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
+
+# The command line may go by the clock of the machine.
+_MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
 
 
-def place(session: SuiteSession, made: Iterable[Made]) -> None:
-    """Put objects into the store, as a synchronised folder would."""
-    for each in made:
-        session.place(each.key, each.data)
+class Play:
+    """One history under way. It skips what the adapter does not claim, and what does not apply now."""
 
+    def __init__(self, bench: Bench, session: SuiteSession, published: list[Published]) -> None:
+        self._bench, self._session, self._published = bench, session, published
+        self._drafts, self._look = Drafts(bench, session), Looking(bench, session)
+        self._state = State({node: Device(self._drafts.node_id(node)) for node in NODES})
+        self._calls = Calls(session, self._drafts)
+        # Forgotten while another process may have read, or by a call that never ended.
+        self._disturbed = False
 
-def shown(state: Row, node: str) -> dict[str, list[Row]]:
-    """What one device shows, without its name."""
-    return {
-        name: [{part: row[part] for part in row if part != "at"} for row in state[name] if row["at"] == node]
-        for name in LISTS
-    }
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        verb, _, rest = step.what.partition(" ")
+        special: Mapping[str, Callable[[Step, str], None]] = {
+            "race": self._race,
+            "command": self._command,
+            "kill": self._interrupt if rest else self._killed,
+            "lose": self._lose_index,
+            "look": lambda each, _: self._observe(each.node, each.worker),
+            "place": self._place,
+            "damage": self._damage,
+            "mend": self._mend,
+            "litter": self._litter,
+            "remove": self._remove,
+            "clock": lambda each, _: self._session.clock(f"{'-' if each.seconds < 0 else '+'}{abs(each.seconds):.6f}s"),
+            "restart": lambda each, _: self._session.restart(each.worker),
+        }
+        if verb in special:
+            special[verb](step, rest)
+            return
+        call = self._prepared(step, step.what)
+        if call is not None:
+            self._call(call, step)
 
+    def compare(self) -> None:
+        """See `histories.Player`."""
+        for worker, node in enumerate(sorted(self._state.devices)):
+            self._observe(node, worker % WORKERS)
+        self._look.objects(self._state, 0)
+        told = "the key of the vault, and nothing that was said"
+        said, gone = self._marks()
+        key = [VAULT_KEY, {"bytes": base64url(bytes.fromhex(VAULT_KEY))}]
+        self._look.unread("HXSync", [*key, *said[:40]], told)
+        self._look.unread("nodes", key, "the key of the vault")
+        if not self._disturbed:
+            self._look.unread("nodes", gone[:40], "what every device has forgotten")
 
-def published(bench: Bench, session: SuiteSession, made: Iterable[Made], worker: int = 0) -> None:
-    """Have devices publish the same objects themselves; each reports the key that is due."""
-    for each in made:
-        answer = session.call(each.method, each.args, worker)
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", f"{each.method} was refused", expected="accepted", received=str(answer.reason))
-        if answer.value["key"] != each.key:
-            bench.fail("wrong_reason", "another key", expected=each.key, received=str(answer.value["key"]))
+    def _marks(self) -> tuple[list[str], list[str]]:
+        """The marks of all events, and of those that every device that has heard of them has forgotten."""
+        triples = {
+            (event["node_id"], event["session_id"], event["seq"])
+            for made in self._drafts.newest()
+            if isinstance(made.says, Segment)
+            for event in made.says.batch["events"]
+        }
+        live = {
+            (row["node_id"], row["session_id"], row["seq"])
+            for device in self._state.devices.values()
+            for row in device.shown.state["events"]
+        }
+        marks = {triple: self._drafts.mark(*triple) for triple in sorted(triples)}
+        gone = [mark for triple, mark in marks.items() if mark is not None and triple not in live]
+        return [mark for mark in marks.values() if mark is not None], gone
 
+    # Calls
 
-def import_all(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> Row:
-    """Import everything; it must be accepted."""
-    answer = session.call("import", {"node": node}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"import by {node} was refused", expected="accepted", received=str(answer.reason))
-    value: Row = answer.value
-    return value
+    def _prepared(self, step: Step, what: str) -> Call | None:
+        return self._calls.prepared(step, what, self._state)
 
+    def _call(self, call: Call, step: Step, *, loosely: bool = False) -> None:
+        """Call it, and hold the answer against the model."""
+        answer = self._session.call(call.method, call.args, step.worker)
+        outcome = call.operation(self._state)
+        if loosely and outcome.said <= EFFECTS:
+            outcome = replace(outcome, said=EFFECTS, counts={}, rejected=outcome.rejected)
+        self._judge(answer, outcome)
+        self._after(outcome.state)
+        if answer.outcome != "accepted" or call.method in ("forget", "rebuild", "import"):
+            self._observe(step.node, 1 - step.worker)
 
-def import_one(bench: Bench, session: SuiteSession, node: str, key: str, worker: int = 0) -> None:
-    """Import an object, which must be accepted."""
-    answer = session.call("import_object", {"node": node, "key": key}, worker)
-    if answer.outcome != "accepted":
-        received = f"{answer.outcome} {answer.reason}"
-        bench.fail("over_refusal", f"{key} was not imported by {node}", expected="accepted", received=received)
+    def _judge(self, answer: Answer, outcome: Outcome) -> None:
+        came = said(answer)
+        value = answer.value or {}
+        if came not in outcome.said:
+            self._look.differs(verdict(answer, outcome), str(outcome), f"{came} {value or answer.data or ''}".strip())
+        if came not in EFFECTS:
+            return
+        other = {name: value.get(name) for name, due in outcome.value.items() if not equal(name, due, value.get(name))}
+        if other:
+            self._look.differs("wrong_reason", repr(dict(outcome.value)), repr(other))
+        if outcome.rejected is not None:
+            self._look.rejected(outcome.rejected, value["rejected"])
+        if any(not least <= value[name] <= most for name, (least, most) in outcome.counts.items()):
+            self._look.differs("wrong_reason", str(outcome), repr({name: value[name] for name in outcome.counts}))
 
+    def _after(self, state: State) -> None:
+        """Go on to this state, and learn which bytes were written."""
+        for key, lies in state.store.items():
+            if not lies.sha256:
+                state = op.learned(state, key, self._look.published(key, lies))
+                self._remember(key)
+        self._state = state
 
-def compare(
-    bench: Bench, session: SuiteSession, nodes: Sequence[str], expected: Model, told: str, worker: int = 0
-) -> None:
-    """Every one of these devices shows what the model has, under the digest that follows from it."""
-    state = session.observe("state", worker=worker)
-    digests = {row["at"]: row["digest"] for row in state["digests"]}
-    for node in nodes:
-        found = shown(state, node)
-        for name in LISTS:
-            _hold(bench, name, expected.state[name], found[name], f"{told}: {node}")
-        if digests.get(node) != expected.digest:
-            bench.fail(
-                "wrong_reason",
-                f"{told}: {node} shows the right rows under another digest",
-                expected=expected.digest,
-                received=str(digests.get(node)),
+    def _remember(self, key: str) -> None:
+        found = self._session.file(key)["bytes"]
+        if found is not None:
+            self._published.append(Published(key, key.split("/")[4].removesuffix("s"), found))
+
+    def _observe(self, node: str, worker: int) -> None:
+        """Inspect the store, and ask a worker for a device."""
+        self._look.store(self._state)
+        device = self._state.devices.get(node)
+        if device is None:
+            return
+        self._look.device(node, device, worker)
+        newest = next(self._drafts.newest(), None)
+        if newest is not None:
+            self._look.listed(self._state, newest.key.rpartition("/")[0], worker)
+            for made in self._drafts.newest():
+                if made.method == "publish_blob":
+                    self._look.blob(node, device, derive("hx.sha256", made.args["bytes"]), worker)
+                    break
+
+    # The store, changed by others
+
+    def _place(self, step: Step, _: str) -> None:
+        made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)
+        if made.key not in self._state.store:
+            self._session.place(made.key, made.data)
+            self._state = self._state.lying(made.key, lies_of(made))
+
+    def _damage(self, step: Step, _: str) -> None:
+        """Other bytes take the place of an object, as far as its bytes are known."""
+        made = self._drafts.of(step.which)
+        if made is None or made.key in self._calls.whole or made.key not in self._state.store:
+            return
+        data = self._session.file(made.key)["bytes"]
+        other = self._drafts.of(step.which + 1)
+        if data is None or other is None:
+            return
+        found = damaged(step.how, made, from_base64url(data), other)
+        if found is not None:
+            self._calls.whole[made.key] = from_base64url(data), self._state.store[made.key]
+            self._session.place(made.key, found[0])
+            self._state = self._state.lying(made.key, found[1])
+
+    def _mend(self, step: Step, _: str) -> None:
+        made = self._drafts.of(step.which)
+        if made is not None and made.key in self._calls.whole:
+            data, lies = self._calls.whole.pop(made.key)
+            self._session.place(made.key, data)
+            self._state = self._state.lying(made.key, lies)
+
+    def _litter(self, step: Step, _: str) -> None:
+        """A file that a synchroniser leaves beside an object."""
+        made = self._drafts.of(step.which)
+        if made is None or not made.data:
+            return
+        folder, _, name = made.key.rpartition("/")
+        stem, _, ending = name.partition(".")
+        names = {"copy": f"{stem} (conflict copy).{ending}", "dotfile": f".{name}", "upper case": name.upper()}
+        key = f"{folder}/{names[step.how]}"
+        self._session.place(key, made.data)
+        self._state = replace(self._state, foreign=self._state.foreign | {key})
+
+    def _remove(self, _: Step, __: str) -> None:
+        """The object of a tombstone is gone, or that of a segment that has made no blobs."""
+        for made in self._drafts.newest():
+            is_plain = isinstance(made.says, Tombstone) or (
+                isinstance(made.says, Segment) and not made.says.batch.get("artifacts")
             )
+            if is_plain and made.key in self._state.store and made.key not in self._calls.whole:
+                self._session.remove(made.key)
+                self._state = self._state.without(made.key)
+                return
+
+    # Two at once
+
+    def _race(self, step: Step, kinds: str) -> None:
+        """Each worker calls at once; some order of the two has to explain both answers."""
+        calls = self._pair(step, kinds)
+        if calls is None:
+            return
+        before, self._disturbed = self._state, True
+        answers = self._session.race([(call.method, call.args) for call in calls])
+        after = [state for order in permutations(range(WORKERS)) if (state := ordered(before, calls, answers, order))]
+        if not after:
+            due = [str(call.operation(before)) for call in calls]
+            received = [f"{said(answer)} {answer.value or ''}" for answer in answers]
+            both = all(answer.effect == NEW for answer in answers)
+            self._look.differs("fail_open" if both else "wrong_reason", " | ".join(due), " | ".join(received))
+        self._after(after[0])
+        for call, answer in zip(calls, answers, strict=True):
+            if said(answer) in OPEN:
+                self._call(call, replace(step, worker=0), loosely=True)
+        for node in {call.args["node"] for call in calls if "node" in call.args} & self._state.devices.keys():
+            device = before.devices.get(node)
+            lower = op.emptied(device) if device is not None and "rebuild" in kinds else device
+            self._settle(node, lower, step.worker)
+
+    def _settle(self, node: str, lower: Device | None, worker: int) -> None:
+        """What a device has is somewhere between this and everything, and then it imports everything."""
+        upper = op.import_all(self._state, node).state
+        if lower is not None:
+            self._look.adopted(node, lower, upper.devices[node], worker)
+        answer = self._session.call("import", {"node": node}, worker)
+        outcome = op.import_all(self._state, node)
+        self._judge(answer, replace(outcome, said=EFFECTS, counts={}))
+        self._state = outcome.state
+        self._observe(node, 1 - worker)
+
+    def _pair(self, step: Step, kinds: str) -> Sequence[Call] | None:
+        one, other = kinds.split()
+        if kinds == "publish contradiction":
+            self._drafts.segment(step)
+            calls = [self._prepared(step, "again"), self._prepared(replace(step, draft=step.draft + 1), "contradict")]
+        elif one == other:
+            whats = {"publish": "publish", "put": "put", "blob": "publish_blob", "enroll": "enroll"}
+            whats |= {"import": "import", "forget": "forget"}
+            node = "d" if one == "enroll" else step.node
+            made = self._prepared(replace(step, node=node), whats[one])
+            calls = [made, made]
+        else:
+            calls = [self._prepared(step, one), self._prepared(replace(step, draft=step.draft + 1), other)]
+        found = [call for call in calls if call is not None]
+        return found if len(found) == WORKERS else None
+
+    # Processes
+
+    def _killed(self, step: Step, _: str) -> None:
+        self._session.kill(step.worker)
+        self._session.reopen(step.worker)
+
+    def _interrupt(self, step: Step, what: str) -> None:
+        """Kill a worker within an operation; another does it again, and it is done once."""
+        node = "d" if what == "enroll" else step.node
+        call = self._prepared(replace(step, node=node), what)
+        if call is None or not call.operation(self._state).said <= EFFECTS:
+            return
+        before, after = self._state, call.operation(self._state).state
+        self._session.start(call.method, call.args, step.worker)
+        time.sleep(step.seconds)
+        self._killed(step, "")
+        self._look.crashed = self._disturbed = True
+        there = [key for key in after.store if key not in before.store and self._session.file(key)["exists"]]
+        written = {key: self._look.published(key, after.store[key]) for key in there}
+        device = before.devices.get(node)
+        if device is not None:
+            lower = op.emptied(device) if what == "rebuild" else device
+            self._look.adopted(node, lower, _joined(device, after.devices[node]), 1 - step.worker)
+        self._call(call, replace(step, node=node, worker=1 - step.worker), loosely=True)
+        for key, sha256 in written.items():
+            if self._state.store[key].sha256 != sha256:
+                self._look.differs("fail_open", f"at {key} the bytes that others have seen", "others after a retry")
+
+    # Operators
+
+    def _command(self, step: Step, command: str) -> None:
+        """The command line, another process, which may go by the clock of the machine."""
+        if "command_line" in self._bench.not_claimed or step.node not in self._state.devices:
+            return
+        since = at(30)
+        arguments = {"forget": ["forget", "--since", since], "status": ["sync", "status"]}.get(command, [command])
+        told = self._session.provoke("command_line", {"node": step.node, "arguments": arguments}, step.worker)
+        if VAULT_KEY in told["output"]:
+            self._look.differs("fail_open", "no key of the vault in what is printed", told["output"])
+        if told["status"] != 0 and command in ("forget", "status"):
+            self._look.differs("over_refusal", "exit status 0", f"{told['status']}: {told['output']}")
+        if command == "forget":
+            self._forgot(step.node, since)
+        elif command == "import":
+            device = self._state.devices[step.node]
+            upper = op.import_all(self._state, step.node).state.devices[step.node]
+            # What it says where something was refused is open; what it has done is not, if it says that all is well.
+            found = self._look.adopted(step.node, upper if told["status"] == 0 else device, upper, step.worker)
+            self._state = self._state.at(step.node, found)
+            self._settle(step.node, found, step.worker)
+
+    def _forgot(self, node: str, since: str) -> None:
+        """There is one more tombstone in the store, from that instant to now, and it is applied."""
+        there = {row["path"] for row in self._session.tree("HXSync") if row["path"].endswith(".hxtomb")}
+        fresh = sorted(there - self._state.store.keys() - self._state.foreign)
+        if len(fresh) != 1:
+            self._look.differs("lost_durability", "one tombstone that the command line has published", repr(fresh))
+        found = self._session.file(fresh[0])
+        payload = derive("hx.opened", {"object": found["bytes"]})["payload"] or {}
+        ends = [instant(each) for each in (*_MACHINE, self._session.now)]
+        wrong = normal(payload["start_ts"]) != normal(since) if "start_ts" in payload else True
+        if wrong or not (instant(payload["end_ts"]) == ends[2] or ends[0] <= instant(payload["end_ts"]) <= ends[1]):
+            self._look.differs("wrong_reason", f"a window from {since} to now", repr(payload))
+        says = Tombstone(
+            fresh[0].rpartition("/")[2].partition(".")[0],
+            normal(payload["start_ts"]),
+            normal(payload["end_ts"]),
+            payload.get("node_id"),
+        )
+        lies = Lies(says, found["sha256"])
+        device = self._state.devices[node]
+        after = device.having({**device.imported, fresh[0]: lies}, device.told)
+        self._state = self._state.lying(fresh[0], lies).at(node, after)
+        self._remember(fresh[0])
+
+    # What is lost
+
+    def _lose_index(self, step: Step, _: str) -> None:
+        """An index is deleted under running processes: nothing is acknowledged without it, and it is made again."""
+        folder, node = f"nodes/{step.node}", step.node
+        device = self._state.devices[node]
+        for found in self._session.tree(folder):
+            if found["path"].startswith(f"{folder}/index.db"):
+                self._session.remove(found["path"])
+        call = self._prepared(step, step.how)
+        if call is not None and step.how != "forget":
+            answer = self._session.call(call.method, call.args, step.worker)
+            if answer.reason != "STORE_UNAVAILABLE":
+                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+                self._look.differs(verdict, "STORE_UNAVAILABLE without an index", said(answer))
+        self._state = replace(
+            self._state, devices={name: each for name, each in self._state.devices.items() if name != node}
+        )
+        made = Call(
+            "enroll",
+            {"node": node, "node_id": device.node_id},
+            lambda state: op.enroll(state, node, device.node_id),
+        )
+        self._call(made, step)
 
 
-def compare_status(bench: Bench, session: SuiteSession, node: str, expected: Model, told: str) -> None:
-    """What the status counts follows from the set as well."""
-    status = session.observe("status", {"node": node})
-    found = {
-        "forgotten": status["forgotten"],
-        "events": status["events"],
-        "tombstones": status["tombstones"],
-        "conflicts": {row["event_key"]: row["contents"] for row in status["conflicts"]},
-    }
-    want = {
-        "forgotten": len(expected.forgotten),
-        "events": len(expected.state["events"]),
-        "tombstones": len(expected.state["tombstones"]),
-        "conflicts": expected.conflicts,
-    }
-    if found != want:
-        bench.fail("state_leak", f"{told}: the status of {node} is another", expected=repr(want), received=repr(found))
+def _joined(one: Device, other: Device) -> Device:
+    return one.having({**one.imported, **other.imported}, None)
 
 
-def _hold(bench: Bench, name: str, expected: Sequence[Row], found: Sequence[Row], told: str) -> None:
-    missing = [row for row in expected if row not in found]
-    surplus = [row for row in found if row not in expected]
-    if surplus:
-        # What is shown though it was forgotten, or was never said, is the worse of the two.
-        bench.fail("fail_open", f"{told} shows {name} that it must not", expected="none", received=repr(surplus[:3]))
-    if missing:
-        bench.fail("lost_durability", f"{told} lacks {name}", expected=repr(missing[:3]), received=repr(found)[:300])
-    if list(found) != list(expected):
-        bench.fail("wrong_reason", f"{told} shows {name} twice or in another order", received=repr(found)[:300])
-
-
-def enroll(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> None:
-    """One more device, with an id of its own."""
-    answer = session.call("enroll", {"node": node, "node_id": World(bench, session, "nodes").uuid(node)}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("not_reached", f"device {node} cannot be enrolled: {answer.outcome} {answer.reason}")
-
-
-def all_orders(bench: Bench, session: SuiteSession, made: Sequence[Made], then: Sequence[Made] = ()) -> None:
-    """Each order on a device of its own; `then` are imported behind each of them. All show what the model has."""
-    place(session, (*made, *then))
-    expected, nodes = due([*made, *then]), []
-    for number, order in enumerate(itertools.permutations(made)):
-        nodes.append(f"p{number}")
-        enroll(bench, session, nodes[-1])
-        for each in (*order, *then):
-            import_one(bench, session, nodes[-1], each.key)
-        import_all(bench, session, nodes[-1])
-    compare(bench, session, nodes, expected, "after one of all orders")
-    for node in (nodes[0], nodes[-1]):
-        compare_status(bench, session, node, expected, "after one of all orders")
-
-
-def in_some_order(bench: Bench, session: SuiteSession, node: str, made: Sequence[Made], dice: random.Random) -> None:
-    """Import them one by one in a random order, some again, by either worker; then all that is left."""
-    order = dice.sample(list(made), len(made))
-    for each in order + dice.sample(order, len(order) // 3):
-        import_one(bench, session, node, each.key, worker=dice.randrange(2))
-    import_all(bench, session, node, worker=dice.randrange(2))
-
-
-def publish(
-    bench: Bench, session: SuiteSession, node: str, segment_id: str, batch: dict[str, Any], worker: int = 0
-) -> str:
-    """Have a device publish a segment; its key."""
-    answer = session.call("publish", {"node": node, "segment_id": segment_id, "batch": batch}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"publish was refused: {answer.reason}")
-    key: str = answer.value["key"]
-    return key
-
-
-def must_show(bench: Bench, session: SuiteSession, nodes: Sequence[str], left: Sequence[int], told: str) -> None:
-    """Every one of these devices shows events of these numbers, and no pins of others."""
-    state = session.observe("state")
-    for node in nodes:
-        found = sorted(row["seq"] for row in state["events"] if row["at"] == node)
-        if found != list(left):
-            verdict = "fail_open" if set(found) - set(left) else "lost_durability"
-            bench.fail(verdict, f"{told}, {node} shows other events", expected=repr(left), received=repr(found))
-        pins = [row["seq"] for row in state["pins"] if row["at"] == node and row["seq"] not in left]
-        if pins:
-            bench.fail("fail_open", f"{told}, {node} shows pins of what is forgotten", received=repr(pins))
+@contextmanager
+def playing(bench: Bench, published: list[Published], *, algorithm: str = "xchacha20-poly1305") -> Iterator[Play]:
+    """A history in a session of its own; what it publishes is added to `published`."""
+    with bench.session(workers=WORKERS, config={"algorithm": algorithm}) as session:
+        yield Play(bench, session, published)

@@ -6,8 +6,12 @@ import random
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.history import NODES, Made, World, at, due
-from holdfast.conformance.suites.hx_sync.play import (
+from holdfast.conformance.suites.histories import hold
+from holdfast.conformance.suites.hx_sync.fresh import Published, judge
+from holdfast.conformance.suites.hx_sync.history import Deck, volume
+from holdfast.conformance.suites.hx_sync.play import playing
+from holdfast.conformance.suites.hx_sync.sets import NODES, Made, World, at, due
+from holdfast.conformance.suites.hx_sync.showing import (
     all_orders,
     compare,
     compare_status,
@@ -19,6 +23,27 @@ from holdfast.conformance.suites.hx_sync.play import (
     publish,
     published,
 )
+
+# Histories against the model
+
+
+@clause("HX-P4", "HX-P3", "HX-P5", "HX-P7", "HX-CRY-2", whole=True)
+def test_any_history_agrees_with_the_model(bench: Bench) -> None:
+    """Every operation and command by two processes for four devices, among kills, races, damage and lost indexes.
+
+    Of all that they publish no two objects share what must be random, and every bit of it is drawn.
+    """
+    deck = Deck(together=2)
+    published: list[Published] = []
+    hold(bench, count=8, draw=deck.draw, begin=lambda: playing(bench, published), trials=24)
+    judge(bench, published, "xchacha20-poly1305")
+
+
+@clause("HX-P5", "HX-P4", whole=True)
+def test_a_thousand_events_and_a_mebibyte_agree_with_the_model(bench: Bench) -> None:
+    """Imports, a rebuild and a tombstone over all of them, each interrupted somewhere and done again."""
+    hold(bench, count=1, draw=volume, begin=lambda: playing(bench, []), trials=4)
+
 
 # All orders
 

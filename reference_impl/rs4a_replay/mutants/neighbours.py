@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
+from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.reading import Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import Submission
@@ -96,6 +100,38 @@ class BindingByPrefix(Registrar):
         return None if submission.principal.startswith(bound.get("principal", "\0")) else refusal
 
 
+class HashOfAnyLetters(Reader):
+    def read(self, args: Any) -> Submission:
+        if isinstance(args, dict) and isinstance(args.get("request"), dict):
+            text = str(args["request"].get("deployed_artifact_hash"))
+            if len(text) == 64:
+                request = {**args["request"], "deployed_artifact_hash": re.sub("[^0-9a-fA-F]", "0", text)}
+                args = {**args, "request": request}
+        return super().read(args)
+
+
+class IssueWithUnknownMembers(Authority):
+    def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
+        if isinstance(args, dict):
+            args = {name: part for name, part in args.items() if name in ("binding", "window")}
+        return super().issue_nonce(args, now=now)
+
+
+class StatusWithoutCase(Custody):
+    def resolve_status(self, args: Any, *, now: datetime) -> Answer:
+        if isinstance(args, dict) and "logical_request_key" in args:
+            args = {**args, "logical_request_key": str(args["logical_request_key"]).lower()}
+        return super().resolve_status(args, now=now)
+
+
+class CompensationUnknownMembers(Service):
+    def compensate(self, args: Any) -> Answer:
+        if isinstance(args, dict) and isinstance(args.get("request"), dict):
+            request = {name: part for name, part in args["request"].items() if name not in ("unknown", "__proto__")}
+            args = {**args, "request": request}
+        return super().compensate(args)
+
+
 BUGS: Mapping[str, Change] = {
     "nonce-without-case": part(sqlite_store=NonceWithoutCase),
     "nonce-by-like": part(sqlite_store=NonceByLike),
@@ -106,4 +142,8 @@ BUGS: Mapping[str, Change] = {
     "owner-without-case": part(reader=OwnerWithoutCase),
     "unknown-members-accepted": part(reader=UnknownMembersAccepted),
     "binding-by-prefix": part(registrar=BindingByPrefix),
+    "hash-of-any-letters": part(reader=HashOfAnyLetters),
+    "issue-with-unknown-members": part(authority=IssueWithUnknownMembers),
+    "status-without-case": part(custody=StatusWithoutCase),
+    "compensation-with-unknown-members": part(service=CompensationUnknownMembers),
 }

@@ -1,0 +1,205 @@
+"""Sets of objects for devices to import, sealed by the kit itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+# The devices that a session begins with.
+NODES = ("a", "b", "c")
+_BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
+# What only RFC 8785 writes so: names in the order of UTF-16, numbers, escapes, text that stays as it is. And what
+# is easily lost: null, and what is empty.
+ODD = {
+    "number": 1.5,
+    "large": 1e21,
+    "small": 5e-324,
+    "none": None,
+    "empty": [[], {}, ""],
+    "\U0001f600": "behind in code points, before in UTF-16",
+    "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
+}
+# How the same instant may be spelled.
+_OFFSETS = (0, 60, -330, 825)
+
+
+def at(seconds: float, *, offset: int = 0) -> str:
+    """An instant, so many seconds after noon of the day before sessions begin, in an offset of so many minutes."""
+    moment = _BEGIN + timedelta(seconds=seconds)
+    if not offset:
+        return moment.isoformat().replace("+00:00", "Z")
+    sign, minutes = ("-", -offset) if offset < 0 else ("+", offset)
+    local = (moment + timedelta(minutes=offset)).replace(tzinfo=None)
+    return f"{local.isoformat()}{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def _near(dice: random.Random, second: float) -> float:
+    """That second or a microsecond beside it, where an edge shows."""
+    return second + dice.choice([0, 0, 0, 0.000001, -0.000001])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An object of the store: where it lies, its bytes, and what it says to the model.
+
+    `method` and `args` are how a device is asked to publish the same itself.
+    """
+
+    key: str
+    data: bytes
+    says: Object
+    method: str
+    args: Row
+
+
+class World:
+    """Ids and objects of one session, all of its own labels."""
+
+    def __init__(
+        self, bench: Bench, session: SuiteSession, label: str, *, algorithm: str = "xchacha20-poly1305"
+    ) -> None:
+        self._session = session
+        self._label = label
+        self._parameters = bench.contract.parameters
+        self._algorithm = algorithm
+
+    def node_id(self, name: str) -> str:
+        """The id of a device, of one that a session begins with or another."""
+        return str(self._parameters[f"node_{name}"].value) if name in NODES else self.uuid(f"node {name}")
+
+    def uuid(self, label: str) -> str:
+        """An id."""
+        made: str = derive("hx.uuid", f"{self._session.rand(self._label)}-{label}")
+        return made
+
+    def event(self, node: str, session: str, seq: int, ts: str, text: str = "") -> dict[str, Any]:
+        """An event of a device; `text` makes it another content."""
+        data = {"text": f"{self._label} {text}", "mark": self.mark(node, session, seq), **ODD}
+        key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
+        return {**key, "ts": ts, "kind": "note", "data": data}
+
+    def mark(self, node: str, session: str, seq: int) -> str:
+        """What stands in every content of this event and nowhere else, to search for."""
+        return self._session.rand(f"{self._label} {node} {session} {seq}")
+
+    def artifact(self, label: str, session: str, seq: int, blob: Made, name: str = "file") -> dict[str, Any]:
+        """That an event made a blob."""
+        assert isinstance(blob.says, Blob)
+        key = {"artifact_id": self.uuid(f"artifact {label}"), "session_id": self.uuid(session), "seq": seq}
+        return {**key, "blob_hash": blob.says.blob_hash, "name": name}
+
+    def session(self, label: str, started_at: str, title: str = "") -> dict[str, Any]:
+        """A session."""
+        return {"session_id": self.uuid(label), "started_at": started_at, "title": title or label}
+
+    def pin(self, node: str, session: str, seq: int, *, pinned: bool = True) -> dict[str, Any]:
+        """A segment that pins or unpins an event of device a, b or c."""
+        return {
+            "node_id": self.node_id(node),
+            "session_id": self.uuid(session),
+            "seq": seq,
+            "pinned": pinned,
+        }
+
+    def segment(self, node: str, label: str, *events: Row, **lists: Sequence[Row]) -> Made:
+        """A segment of device a, b or c."""
+        batch = {"events": list(events), **{name: list(rows) for name, rows in lists.items()}}
+        node_id = self.node_id(node)
+        asked = {"type": "segment", "label": label, "id": self.uuid(label), "node_id": node_id, "payload": batch}
+        args = {"node": node, "segment_id": asked["id"], "batch": batch}
+        return self._made("hx.object", asked, Segment(node_id, batch), "publish", args)
+
+    def tombstone(self, label: str, start_ts: str, end_ts: str, scope: str | None = None) -> Made:
+        """A tombstone for the events of one device or of all, issued by device c."""
+        says = Tombstone(self.uuid(label), start_ts, end_ts, None if scope is None else self.node_id(scope))
+        payload = {"start_ts": start_ts, "end_ts": end_ts, **({} if says.scope is None else {"node_id": says.scope})}
+        asked = {"type": "tombstone", "label": label, "id": says.tombstone_id, "payload": payload}
+        args = {"node": "c", "tombstone_id": says.tombstone_id, **payload}
+        return self._made("hx.object", {**asked, "node_id": self.node_id("c")}, says, "forget", args)
+
+    def blob(self, content: str) -> Made:
+        """A blob of this text."""
+        encoded = derive("hx.canonical", f"{self._label} {content}")
+        says = Blob(derive("hx.sha256", encoded))
+        asked, args = {"bytes": encoded, "label": f"blob {content}"}, {"node": "b", "bytes": encoded}
+        return self._made("hx.blob", asked, says, "publish_blob", args)
+
+    def _made(self, name: str, asked: Row, says: Object, method: str, args: Row) -> Made:
+        label = self.uuid(f"sealed {asked['label']}")
+        text = derive(name, {"algorithm": self._algorithm, **asked, "label": label})
+        return Made(derive("hx.key", {"object": text}), from_base64url(text), says, method, args)
+
+    def round(self, part: int) -> list[Made]:
+        """What is published in one round: segments of two devices that overlap, a blob, a tombstone in the second."""
+        blob = self.blob(f"of {part % 3}")
+        base = 100 * part
+        mine = [self.event("a", "s1", 10 * part + number, at(base + number)) for number in range(6)]
+        again = self.event("a", "s1", 10 * part - 10, at(base - 100)) if part else self.event("a", "s9", 0, at(1))
+        artifacts, sessions = [self.artifact(f"{part}", "s1", 10 * part, blob)], [self.session("s1", at(0))]
+        pins = [self.pin("a", "s1", 10 * part + 1), self.pin("b", "s1", part, pinned=False)]
+        made = [
+            self.segment("a", f"a {part}", *mine, again, artifacts=artifacts, sessions=sessions),
+            self.segment("b", f"b {part}", self.event("b", "s1", part, at(base + 2)), pins=pins),
+            self.segment("a", f"overlaps {part}", *mine[2:4]),
+            blob,
+        ]
+        if part == 1:
+            made.append(self.tombstone("round", at(99), at(103), "a"))
+        return made
+
+    def any_objects(self, dice: random.Random, count: int) -> list[Made]:
+        """Objects of all kinds that meet in few events, times, sessions and blobs."""
+        blobs = [self.blob(f"blob {number}") for number in range(4)]
+        made = []
+        for number in range(count):
+            if dice.random() < 0.25:
+                made.append(self.any_tombstone(dice, f"t{number}"))
+            else:
+                made.append(self.any_segment(dice, f"segment {number}", blobs, dice.choice("ab")))
+        return [*made, *blobs]
+
+    def any_tombstone(self, dice: random.Random, label: str) -> Made:
+        """A window that meets few of the times of `any_segment`."""
+        start = _near(dice, dice.randrange(40))
+        end = max(start, _near(dice, start + dice.choice([0, 0, 3, 8])))
+        spelled = [at(second, offset=dice.choice(_OFFSETS)) for second in (start, end)]
+        return self.tombstone(label, spelled[0], spelled[1], dice.choice([None, "a", "b"]))
+
+    def _when(self, dice: random.Random) -> str:
+        return at(_near(dice, dice.randrange(40)), offset=dice.choice(_OFFSETS))
+
+    def any_segment(self, dice: random.Random, label: str, blobs: Sequence[Made], node: str) -> Made:
+        """A segment of a device that meets others in few events, times, sessions and blobs."""
+        places = dice.sample([(session, seq) for session in ("s1", "s2") for seq in range(4)], dice.randrange(1, 5))
+        events = [
+            self.event(node, session, seq, self._when(dice), dice.choice(["", "", "other"])) for session, seq in places
+        ]
+        artifacts = [
+            self.artifact(str(which), session, seq, dice.choice(blobs), dice.choice(["file", "other"]))
+            for which, (session, seq) in enumerate(places)
+            if dice.random() < 0.5
+        ]
+        sessions = [
+            self.session(session, self._when(dice), dice.choice(["title", "other"]))
+            for session in sorted({session for session, _ in places})
+            if dice.random() < 0.7
+        ]
+        pins = [
+            self.pin(dice.choice("ab"), dice.choice(["s1", "s2"]), dice.randrange(4), pinned=dice.random() < 0.7)
+            for _ in range(dice.randrange(3))
+        ]
+        return self.segment(node, label, *events, artifacts=artifacts, sessions=sessions, pins=pins)
+
+
+def due(made: Iterable[Made]) -> Model:
+    """What a device must show that has imported these."""
+    return model([each.says for each in made])

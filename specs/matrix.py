@@ -1,0 +1,202 @@
+"""`matrix.yaml` of a contract: every operation against every attack, and what fills each cell.
+
+The types below are the file's schema, its reader and its writer. Which cells there are follows from the contract
+(`holdfast.specs.cells`); what fills them follows from the exchanges of a run (`holdfast.conformance.matrix`). The file
+is outside the digests of a contract: it says what is tested, and changes no question and no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, unique
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from holdfast.specs.entry import DISTINCT, CaseId, ContractName, Entry, Label, Name, Text, text
+from holdfast.specs.loader import contract_folders, of_contract
+
+FILE = "matrix.yaml"
+# An operation, or a provocation that runs an operator's command and the command's first word.
+RowName = Annotated[str, text("^[a-z][a-z0-9_]*( [a-z][a-z0-9-]*)?$")]
+# An attack, and where it has one its subject: a leaf, a parameter, a rival or a reason.
+CellName = Annotated[str, text("^[a-z]+(-[a-z]+)*( [^ ].*)?$")]
+
+
+@unique
+class Attack(Enum):
+    """What is done to an operation. Those with a subject have a cell for each."""
+
+    NEIGHBOUR = "neighbour"
+    FORMAT = "format"
+    BOUNDARY = "boundary"
+    RETRY_HERE = "retry-here"
+    RETRY_ELSEWHERE = "retry-elsewhere"
+    RETRY_RESTARTED = "retry-restarted"
+    RETRY_LATER = "retry-later"
+    CONCURRENT = "concurrent"
+    BESIDE = "beside"
+    KILL = "kill"
+    POWER_LOSS = "power-loss"
+    FAILING_CALLS = "failing-calls"
+    FULL_DISK = "full-disk"
+    KILL_LATER = "kill-in-a-second-session"
+    POWER_LOSS_LATER = "power-loss-in-a-second-session"
+    FAILING_CALLS_LATER = "failing-calls-in-a-second-session"
+    FULL_DISK_LATER = "full-disk-in-a-second-session"
+    MISSING = "store-missing"
+    DAMAGED = "store-damaged"
+    REPLACED = "store-replaced"
+    MISSING_WHILE = "store-missing-while-it-runs"
+    DAMAGED_WHILE = "store-damaged-while-it-runs"
+    REPLACED_WHILE = "store-replaced-while-it-runs"
+    VOLUME = "volume"
+    CLOCK_FORWARD = "clock-forward"
+    CLOCK_BACK = "clock-back"
+    INERT = "inert"
+    DISCLOSURE = "disclosure"
+
+
+# The same attack in a second session of the store, and while the process runs.
+LATER: Mapping[Attack, Attack] = {
+    Attack.KILL: Attack.KILL_LATER,
+    Attack.POWER_LOSS: Attack.POWER_LOSS_LATER,
+    Attack.FAILING_CALLS: Attack.FAILING_CALLS_LATER,
+    Attack.FULL_DISK: Attack.FULL_DISK_LATER,
+}
+WHILE: Mapping[Attack, Attack] = {
+    Attack.MISSING: Attack.MISSING_WHILE,
+    Attack.DAMAGED: Attack.DAMAGED_WHILE,
+    Attack.REPLACED: Attack.REPLACED_WHILE,
+}
+
+
+def cell(attack: Attack, subject: str = "") -> str:
+    """The name of a cell in its row."""
+    return f"{attack.value} {subject}" if subject else attack.value
+
+
+def attack_of(name: str) -> Attack:
+    """The attack of a cell. Raises ValueError."""
+    return Attack(name.partition(" ")[0])
+
+
+# What cannot be derived from a contract about one operation: it changes nothing, it has no store, it reads no clock.
+Property = Literal["read-only", "storeless", "timeless"]
+
+
+class Reasoned(Entry, frozen=True):
+    """Cells that nothing fills, with one reason for all of them; empty where a person has not given it yet."""
+
+    why: str
+    cells: Annotated[tuple[CellName, ...], msgspec.Meta(min_length=1)]
+
+
+class Row(Entry, frozen=True, omit_defaults=True):
+    """One operation, or one command for operators.
+
+    `declared` is what cannot be derived; `rivals` touch the same rows; `parameters` are those whose boundary it draws.
+    `mutants` names for an attack the bugs that show the teeth of the generators that alone fill its cells. `cells` maps
+    each cell to some of the cases that fill it. `exceptions` are reviewed; `open` is work that is left.
+    """
+
+    declared: Annotated[tuple[Property, ...], DISTINCT] = ()
+    rivals: Annotated[tuple[RowName, ...], DISTINCT] = ()
+    parameters: Annotated[tuple[Name, ...], DISTINCT] = ()
+    mutants: Mapping[Label, Annotated[tuple[ContractName, ...], msgspec.Meta(min_length=1)]] = {}
+    cells: Mapping[CellName, Annotated[tuple[CaseId, ...], msgspec.Meta(min_length=1)]] = {}
+    exceptions: tuple[Reasoned, ...] = ()
+    open: tuple[Reasoned, ...] = ()
+
+    def excepted(self) -> Mapping[str, str]:
+        """The reason of each exception, by cell."""
+        return {name: group.why for group in self.exceptions for name in group.cells}
+
+    def left(self) -> Mapping[str, str]:
+        """The reason of each open cell."""
+        return {name: group.why for group in self.open for name in group.cells}
+
+
+class Hook(Entry, frozen=True, omit_defaults=True):
+    """A provocation that attacks: `does` says by the value of an argument what the calls after it are under.
+
+    `once`: only the next call of the same worker.
+    """
+
+    argument: Name
+    does: Annotated[Mapping[Label, Attack], msgspec.Meta(min_length=1)]
+    once: bool = False
+
+
+class Matrix(Entry, frozen=True, omit_defaults=True):
+    """matrix.yaml: every operation against every attack, and what fills each cell.
+
+    `horizon` is the parameter after which a retry is late; `volume` is how many rows are many; `store` are the
+    beginnings of the paths of the store in the workdir, where no `inspection` says it. `commands` maps a provocation
+    that runs an operator's command to the argument that holds its words; `hooks` are the provocations that attack.
+    `unbounded` gives the reason for each number among the parameters that no operation draws a boundary by.
+    """
+
+    contract: ContractName
+    horizon: Name | None = None
+    volume: Annotated[int, msgspec.Meta(ge=2)] = 1000
+    store: tuple[Text, ...] = ()
+    commands: Mapping[Name, Name] = {}
+    hooks: Mapping[Name, Hook] = {}
+    unbounded: Mapping[Name, Text] = {}
+    operations: Mapping[RowName, Row] = {}
+
+
+@cache
+def load_matrix(contract: str) -> Matrix | None:
+    """The matrix of `contract`; None where it has none. Raises SpecError."""
+    folder = contract_folders().get(contract)
+    if folder is None or not (folder / FILE).exists():
+        return None
+    return msgspec.convert(of_contract(folder / FILE, "matrix", contract), Matrix)
+
+
+def written(matrix: Matrix) -> str:
+    """The file's text."""
+    data = msgspec.to_builtins(matrix)
+    for row in data.get("operations", {}).values():
+        for member in ("mutants", "cells"):
+            if member in row:
+                row[member] = {name: _Items(ids) for name, ids in row[member].items()}
+        for member in ("declared", "rivals", "parameters"):
+            if member in row:
+                row[member] = _Items(row[member])
+        for group in (*row.get("exceptions", ()), *row.get("open", ())):
+            group["cells"] = _Items(group["cells"])
+    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
+
+
+def grouped(reasons: Iterator[tuple[str, str]]) -> tuple[Reasoned, ...]:
+    """Cells with their reasons, those of one reason together, in the order in which they come."""
+    groups: dict[str, list[str]] = {}
+    for name, why in reasons:
+        groups.setdefault(why, []).append(name)
+    return tuple(Reasoned(why, tuple(names)) for why, names in groups.items())
+
+
+_HEAD = "# `cells` are written by `python -m holdfast.conformance.matrix RUN…`, which keeps all else and no comment.\n"
+
+
+class _Items(list[str]):
+    """A list in one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    # The signature is PyYAML's.
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+_Dumper.add_representer(
+    _Items, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
+)
