@@ -63,6 +63,11 @@ def search(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
     return files.search(workdir, path, [spellings(canary) for canary in canaries])
 
 
+def remains(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
+    """The files below a folder of the workdir, their modes, and the canaries in each. Raises OSError."""
+    return files.remains(workdir, path, [spellings(canary) for canary in canaries])
+
+
 def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
     """Make a symbolic link in the workdir. Raises OSError."""
     changing.link(workdir, path, target)

@@ -58,6 +58,7 @@ class Bench:
         self._make_driver = make_driver
         self._open_drivers: list[Driver] = []
         self._sessions = 0
+        self._notes: list[str] = []
 
     def execute(self, driver: Driver, action: Action) -> list[Record]:
         """Carry out an action and number its records through the whole test."""
@@ -131,7 +132,11 @@ class Bench:
         """The judgement of a test that ran to its end: it must have had a session that succeeded."""
         if self._sessions == 0:
             return Judgement(Verdict.NOT_REACHED, detail="the test ended without a single session")
-        return Judgement(Verdict.CONFORMS)
+        return Judgement(Verdict.CONFORMS, detail="; ".join(self._notes))
+
+    def note(self, text: str) -> None:
+        """Say what the verdict of a test that conforms rests on."""
+        self._notes.append(text)
 
     def tidy(self, judgement: Judgement) -> None:
         """End the sessions that a failed test left open."""

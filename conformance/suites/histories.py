@@ -6,22 +6,24 @@ the shorter ones that were tried included.
 
     suite          draws steps from a `Random`, and plays one step against session and model (`Player`)
     `hold`         plays so many histories; the first that differs from the model is shortened and reported
+    `steer`        the same, and each step is chosen when the one before is done, by what was not met yet (`steering`)
     `Worlds`       the states of the model that fit all answers so far, where an answer leaves open what happened
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.steering import Steered, Steering
 from holdfast.conformance.verdict import Verdict
 
 S = TypeVar("S")
@@ -56,6 +58,16 @@ class Player(Protocol[S_contra]):
         """Hold what is stored at the end against the model. Raises Finding."""
 
 
+class SteeredPlayer(Player[S], Steered[S], Protocol[S]):
+    """A player that can be steered."""
+
+
+P = TypeVar("P", bound=Player[Any])
+# The steps of one history, the next of which may depend on what came of those before.
+Steps = Callable[[P], Iterable[S]]
+Begin = Callable[[], AbstractContextManager[P]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Difference(Generic[S]):
     """A history that differs from the model at its last step, or in the comparison at its end."""
@@ -69,7 +81,7 @@ def hold(
     *,
     count: int,
     draw: Callable[[Random], Sequence[S]],
-    begin: Callable[[], AbstractContextManager[Player[S]]],
+    begin: Begin[Player[S]],
     trials: int = _TRIALS,
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
@@ -81,22 +93,62 @@ def hold(
     """
     count = math.ceil(count * bench.thorough)
     for number in range(count):
-        dice = Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
-        drawn = tuple(draw(dice))
-        difference = _played(begin, drawn)
-        if difference is not None:
-            shortest = _shortened(begin, difference, trials)
-            steps = "; ".join(map(str, shortest.steps))
-            told = f"history {number + 1} of {count}, {len(shortest.steps)} of its {len(drawn)} steps [{steps}]: "
-            raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
+        _judged(begin, _fixed(draw(_dice(bench, number))), f"{number + 1} of {count}", trials)
 
 
-def _played(begin: Callable[[], AbstractContextManager[Player[S]]], steps: tuple[S, ...]) -> _Difference[S] | None:
+def steer(
+    bench: Bench,
+    *,
+    count: int,
+    length: float,
+    begin: Begin[SteeredPlayer[S]],
+    steering: Steering,
+    opening: Callable[[Random], Sequence[S]] = lambda _: (),
+    trials: int = _TRIALS,
+) -> None:
+    """Play at most `count` histories, until `steering` has reached all that is wanted.
+
+    The costs of the steps of each amount to `length` at most, because a session has a deadline.
+    `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding for the first that
+    differs, and where too little was reached.
+    """
+    for number in range(math.ceil(count * bench.thorough)):
+        if not steering.missing:
+            break
+        dice = _dice(bench, number)
+
+        def steps(player: SteeredPlayer[S], dice: Random = dice) -> Iterator[S]:
+            yield from opening(dice)
+            yield from steering.walk(player, dice, length)
+
+        _judged(begin, steps, f"{number + 1}, steered", trials)
+    bench.note(steering.conclude())
+
+
+def _dice(bench: Bench, number: int) -> Random:
+    return Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
+
+
+def _fixed(steps: Sequence[S]) -> Steps[Any, S]:
+    return lambda _: steps
+
+
+def _judged(begin: Begin[Any], steps: Steps[Any, S], which: str, trials: int) -> None:
+    """Play one history. Raises Finding where it differs, for the shortest that does."""
+    difference = _played(begin, steps)
+    if difference is not None:
+        shortest = _shortened(begin, difference, trials)
+        listed = "; ".join(map(str, shortest.steps))
+        told = f"history {which}, {len(shortest.steps)} of its {len(difference.steps)} steps [{listed}]: "
+        raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
+
+
+def _played(begin: Begin[Any], steps: Steps[Any, S]) -> _Difference[S] | None:
     """The difference that a history shows, if any. Raises Finding where it came to no end."""
     difference = None
     try:
         with begin() as player:
-            difference = _differing(player, steps)
+            difference = _differing(player, iter(steps(player)))
     except Finding:
         # A session that differs may also end badly. The difference is what is reported.
         if difference is None:
@@ -104,26 +156,21 @@ def _played(begin: Callable[[], AbstractContextManager[Player[S]]], steps: tuple
     return difference
 
 
-def _differing(player: Player[S], steps: tuple[S, ...]) -> _Difference[S] | None:
-    for at, step in enumerate(steps):
-        try:
-            player.step(step)
-        except Finding as finding:
-            if finding.judgement.verdict.is_incomplete:
-                raise
-            return _Difference(steps[: at + 1], finding.judgement)
+def _differing(player: Player[S], steps: Iterator[S]) -> _Difference[S] | None:
+    done: list[S] = []
     try:
+        for step in steps:
+            done.append(step)
+            player.step(step)
         player.compare()
     except Finding as finding:
         if finding.judgement.verdict.is_incomplete:
             raise
-        return _Difference(steps, finding.judgement)
+        return _Difference(tuple(done), finding.judgement)
     return None
 
 
-def _shortened(
-    begin: Callable[[], AbstractContextManager[Player[S]]], first: _Difference[S], left: int
-) -> _Difference[S]:
+def _shortened(begin: Begin[Any], first: _Difference[S], left: int) -> _Difference[S]:
     """A shorter history with the same verdict: ever smaller parts are left out, for as many trials as there are."""
     found, size = first, max(1, len(first.steps) // 2)
     while left:
@@ -132,7 +179,7 @@ def _shortened(
             at, end = max(0, at - size), at
             left -= 1
             try:
-                trial = _played(begin, found.steps[:at] + found.steps[end:])
+                trial = _played(begin, _fixed(found.steps[:at] + found.steps[end:]))
             except Finding as finding:
                 if finding.judgement.verdict is Verdict.KIT_FAULT:
                     raise

@@ -26,6 +26,7 @@ from holdfast.conformance.steps.probe import PROBE
 from holdfast.conformance.steps.race import RACE
 from holdfast.conformance.steps.reached import REACHED
 from holdfast.conformance.steps.release import RELEASE
+from holdfast.conformance.steps.remains import REMAINS
 from holdfast.conformance.steps.search import SEARCH, wanted_of
 from holdfast.conformance.steps.start import START
 from holdfast.conformance.steps.tamper import TAMPER
@@ -184,6 +185,17 @@ class SuiteSession:
         if value["error"] is not None:
             _not_reached(f"{path} cannot be searched: {value['error']}")
         found: list[dict[str, Any]] = value["found"]
+        return found
+
+    def remains(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
+        """The files below a folder of the workdir, [{path, mode, open, which}]: who may read them, and what is there.
+
+        See `search`. What cannot be read ends the test as not reached.
+        """
+        value = self._reported(REMAINS, path, {"path": path, "for": wanted_of(list(canaries))})
+        if value["error"] is not None:
+            _not_reached(f"{path} cannot be read: {value['error']}")
+        found: list[dict[str, Any]] = value["files"]
         return found
 
     def place(self, path: str, data: bytes) -> None:

@@ -24,6 +24,8 @@ from tests.calyx_replay.playing import CONTRACT, Here, played
 
 ANY = "test_any_history_agrees_with_the_model"
 BACK = "test_in_no_history_a_clock_that_goes_back_opens_anything"
+STEERED = "test_every_operation_is_held_against_the_model_in_every_situation"
+PRUNED = "test_what_was_pruned_is_refused_in_every_situation"
 VOLUME = "test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all"
 
 
@@ -34,7 +36,7 @@ def judged_again(test: str, bench: Bench, seed: str) -> Judgement:
     return judge_suite(contract, planned, bench.records, seed=seed, not_claimed={})
 
 
-@pytest.mark.parametrize("test", [ANY, BACK, VOLUME])
+@pytest.mark.parametrize("test", [ANY, BACK, VOLUME, STEERED, PRUNED])
 def test_the_reference_agrees_with_the_model_and_so_says_the_gate(test: str, template: Launched) -> None:
     judgement, bench = played(test, template, "one")
     assert judgement.verdict is Verdict.CONFORMS, judgement
@@ -139,6 +141,18 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, t
         ("command-line-makes-store", ANY, "fail_open"),
         ("last-cutoff-only", BACK, "fail_open"),
         ("high-water-missing", BACK, "fail_open"),
+        ("automatic-prune-forgets-cutoff", PRUNED, "fail_open"),
+        ("command-line-forgets-cutoff", PRUNED, "fail_open"),
+        ("cutoff-without-window", PRUNED, "fail_open"),
+        ("migration-clears-blocks", STEERED, "fail_open"),
+        ("present-by-msg-id", STEERED, "state_leak"),
+        ("list-read-once", STEERED, "wrong_reason"),
+        ("latest-clock", STEERED, "wrong_reason"),
+        ("open-after-command", STEERED, "state_leak"),
+        ("mail-logged", STEERED, "state_leak"),
+        ("refused-kept", STEERED, "state_leak"),
+        ("pruned-archived", STEERED, "state_leak"),
+        ("backed-up-before-prune", STEERED, "state_leak"),
     ],
 )
 def test_a_bug_is_reported_with_a_short_history_and_the_gate_agrees(

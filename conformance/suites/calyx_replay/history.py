@@ -14,7 +14,7 @@ from random import Random
 WORKERS = 2
 _DAY, _HOUR = 86400.0, 3600.0
 # The places of a transaction, and those that the operations without an envelope are sure to reach.
-_POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
+POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
 _NEAR_COMMIT = "before_commit"
 # The shortest retention, 600 s, and how near to an age a retention comes: fractions of a second, so that whole seconds
 # are wrong. A number of hours says a time to a few microseconds.
@@ -39,8 +39,8 @@ class Step:
     lists: tuple[int, int, int] = (0, 0, 0)
 
     def __str__(self) -> str:
-        if self.what in ("clock", "leap"):
-            return f"{self.what} {self.seconds:+f} s" if self.seconds else self.what
+        if self.what in ("clock", "clock to", "leap"):
+            return f"clock {self.seconds:+f} s" if self.seconds else self.what
         words = [self.what]
         words += [f"number {self.which}"] if self.which else []
         words += [f"of {self.seconds:+f} s"] if self.seconds else []
@@ -184,7 +184,7 @@ def _aborted(dice: Random) -> list[Step]:
     for what in dice.sample(("send", "prune", "migrate"), 3):
         worker = _worker(dice)
         retry = Step("again", worker) if what == "send" else Step(what, worker, seconds=600)
-        steps += [Step(what, worker, seconds=600 * (what == "prune"), point=dice.choice(_POINTS)), retry, Step("look")]
+        steps += [Step(what, worker, seconds=600 * (what == "prune"), point=dice.choice(POINTS)), retry, Step("look")]
     return [*steps, *_others(dice)]
 
 
@@ -192,7 +192,7 @@ def _killed(dice: Random) -> list[Step]:
     steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
     what = dice.choice(("send", "prune", "migrate"))
     if what == "send" and dice.randrange(3):
-        steps.append(Step("kill send", _worker(dice), point=dice.choice(_POINTS)))
+        steps.append(Step("kill send", _worker(dice), point=dice.choice(POINTS)))
     else:
         steps.append(_kill(dice, what, within=0.01))
     return [*steps, *_others(dice), Step(what, _worker(dice), seconds=600 * (what == "prune")), Step("look")]
@@ -257,6 +257,47 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
     if dice.randrange(2):
         return Step(f"kill {what}", _worker(dice), point=_NEAR_COMMIT)
     return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))
+
+
+def _pruned_by(dice: Random, by: str) -> list[Step]:
+    """Letters that came in every way, and were then pruned by somebody."""
+    steps = [Step("leap")] if by == "command" else []
+    steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", _worker(dice)), Step("leave", lists=(1, 1, 1))]
+    steps += [Step("send", _worker(dice)), Step("same id", _worker(dice)), Step("send", _worker(dice), seconds=300)]
+    steps += [Step("send", _worker(dice), seconds=_fraction(dice, 1, 299))]
+    if by == "prune":
+        # The cutoff lies before the times of those from ahead, or behind them.
+        later = dice.choice((_fraction(dice, 1, 290), _fraction(dice, 300, 5000)))
+        steps += [Step("clock", seconds=later), Step("send"), Step("clock", seconds=601)]
+        return [*steps, Step("prune", _worker(dice), seconds=dice.choice((600, _fraction(dice, 600, 601))))]
+    steps.append(Step("clock", seconds=_fraction(dice, 1.01 * _DAY, 3 * _DAY)))
+    last = {"send": Step("send", _worker(dice)), "restart": Step("restart", _worker(dice))}
+    return [*steps, last.get(by) or Step("command prune", _worker(dice))]
+
+
+class Openings:
+    """Deals openings of histories: each of those who can prune, two lists, and an empty mailbox, equally often."""
+
+    def __init__(self, *, commands: bool, back: bool) -> None:
+        """`back`: the clock goes back behind the prune, and the letters come again."""
+        self._back = back
+        self._names = ("", "lists", "prune", "send", "restart", *(("command",) if commands else ()))
+        self._left: list[str] = []
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The first steps of one history."""
+        if not self._left:
+            self._left = dice.sample(self._names, len(self._names))
+        by = self._left.pop()
+        if by == "lists":
+            migrate = Step("migrate", _worker(dice))
+            return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
+        steps = _pruned_by(dice, by) if by else []
+        if steps and self._back:
+            gone = sum(step.seconds for step in steps if step.what == "clock")
+            steps.append(Step("clock", seconds=-round(gone - dice.uniform(0, 290), 6)))
+            steps += [Step("again", _worker(dice), which) for which in dice.sample(range(6), 6)]
+        return steps
 
 
 class Deck:

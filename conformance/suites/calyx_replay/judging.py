@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -47,3 +48,8 @@ def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
     if not accepted and all({each.said for each in one} <= EFFECTS for one in due):
         return "over_refusal"
     return "wrong_reason"
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows as text, in an order that no store decides."""
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)

@@ -32,11 +32,12 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """An envelope: its bytes as base64url, its instant, and the row that it gets, but for `seen_at`."""
+    """An envelope: its bytes as base64url, its instant, the row that it gets, but for `seen_at`, and what is in it."""
 
     data: str
     at: datetime
     row: Mapping[str, str]
+    text: str = ""
 
     @property
     def key(self) -> str:
@@ -66,11 +67,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What version 0 left: the listed ids, and the envelopes by id. `sound` is false where it cannot be taken over."""
+    """What version 0 left: the listed ids, each once, and the envelopes by id. `sound`: it can be taken over.
+
+    An id that stands there `twice` may be counted once or as often as it stands there.
+    """
 
     listed: tuple[str, ...]
     letters: Mapping[str, Letter]
     sound: bool = True
+    twice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class Due:
         told: Mapping[str, Any] = (answer.value if answer.outcome == "accepted" else answer.data) or {}
         return (
             said(answer) == self.said
-            and all(told.get(name) == value for name, value in self.members.items())
+            and all(_once(told.get(name)) == value for name, value in self.members.items())
             and all(least <= told.get(name, -1) <= most for name, (least, most) in self.counts.items())
         )
 
@@ -116,6 +121,11 @@ class Due:
 
 
 Outcome = tuple[Due, State]
+
+
+def _once(value: Any) -> Any:
+    """A list as it is without what stands there before."""
+    return list(dict.fromkeys(value)) if isinstance(value, list) else value
 
 
 def said(answer: Answer) -> str:
@@ -154,7 +164,8 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
         yield Due("REPLAY_UNPROVABLE"), state
         if letter.key in state.known:
             yield Due("REPLAY_DUPLICATE", {"replay_key": letter.key}), state
-    if terms.remembers and letter.at < state.surely + terms.window:
+    if terms.remembers and (letter.key in state.known or letter.at < state.surely + terms.window):
+        # What was recorded and is not any more was pruned, whoever did it.
         return
     yield (
         Due("new", {"replay_key": letter.key, "msg_id": letter.msg_id}),
@@ -230,13 +241,14 @@ def migrate(
             )
     known = state.known | {letter.key for letter in left.letters.values()}
     after = replace(state, records=records, blocked=blocked, known=known, count=state.count + 1)
-    there, listed = len(left.listed) - len(untaken), {"listed": len(left.listed), "unmigrated": untaken}
+    there, twice = len(left.listed) - len(untaken), sum(msg_id not in untaken for msg_id in left.twice)
+    listed, lists = {"unmigrated": untaken}, (len(left.listed), len(left.listed) + len(left.twice))
     if taken or doubtful or untaken:
         least = taken if untaken else max(1, taken)
-        counts = {"migrated": (least, taken + doubtful), "present": (there - taken - doubtful, there - least)}
-        yield Due("new", listed, counts), after
+        present = (there - taken - doubtful, there - least + twice)
+        yield Due("new", listed, {"listed": lists, "migrated": (least, taken + doubtful), "present": present}), after
     if not taken:
-        yield Due("prior", listed, {"migrated": (0, 0), "present": (there, there)}), after
+        yield Due("prior", listed, {"listed": lists, "migrated": (0, 0), "present": (there, there + twice)}), after
 
 
 def aged(terms: Terms, state: State, now: datetime) -> State:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,16 +10,19 @@ from itertools import permutations
 from random import Random
 from typing import Any, NoReturn
 
-from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
-from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import Due, Left, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.calyx_replay.model import Due, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.calyx_replay.offers import MACHINE, Traces, offered, situations
+from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.steering import Offer
 
 # One call of an operation: how it is sent, and what the model says of it.
 Call = tuple[str, Mapping[str, Any], Operation]
@@ -29,9 +30,8 @@ Call = tuple[str, Mapping[str, Any], Operation]
 _FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
-# The command line may go by the clock of the machine: somewhere between these. What it is to prune is older, and the
-# session goes on after them (`leap`), so that it takes nothing else for old.
-_MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))
+# What the command line is to prune is older than any clock of a machine, and the session goes on after them (`leap`),
+# so that it takes nothing else for old.
 _ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
 
 
@@ -41,15 +41,16 @@ class Play:
     def __init__(self, bench: Bench, session: SuiteSession, terms: Terms) -> None:
         parameters = bench.contract.parameters
         self._bench, self._session, self._terms = bench, session, terms
-        self._worlds = Worlds(State())
-        self._letters = Letters(session)
-        self._left: Left | None = None
-        self._list_digest: str | None = None
-        self._files: dict[str, Letter] = {}
+        self._worlds, self._letters = Worlds(State()), Letters(session)
+        self._left = LeftBehind(
+            session,
+            self._letters,
+            listed=str(parameters["seen_cache_path"].value),
+            envelopes=str(parameters["envelopes_path"].value),
+        )
+        self._traces, self._remaining = Traces(), Remaining(bench, session, aside=_ASIDE)
         self._steady, self._moved = True, timedelta()
         self._judged: int | None = None
-        self._list = str(parameters["seen_cache_path"].value)
-        self._envelopes = str(parameters["envelopes_path"].value)
         self._steps: Mapping[str, Callable[[Step], None]] = {
             "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
             "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
@@ -57,10 +58,13 @@ class Play:
             "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
             "prune near": self._prune_near,
             "migrate": self._migrate,
-            "leave": self._leave,
-            "leave unsound": self._leave,
-            "clock": lambda step: self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s"),
-            "leap": lambda _: self._move(_LEAP) if self._now < _MACHINE[1] else None,
+            "leave": lambda step: self._left.leave(*step.lists),
+            "leave unsound": lambda step: self._left.leave(*step.lists, unsound=step.which),
+            "leave one": lambda step: self._leave_one(step, found=True),
+            "leave an id": lambda step: self._leave_one(step, found=False),
+            "clock": self._clock,
+            "clock to": self._clock,
+            "leap": lambda _: self._move(_LEAP) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
             "insert": self._insert,
             "restart": self._restart,
@@ -74,12 +78,26 @@ class Play:
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
         verb, _, rest = step.what.partition(" ")
+        before = self._worlds.possible[0]
         if step.what in self._steps:
             self._steps[step.what](step)
         else:
             {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](
                 step, rest
             )
+        for letter in self._left.now.letters.values() if self._left.now is not None else ():
+            self._remaining.made(letter)
+        self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
+
+    def situations(self) -> Mapping[str, frozenset[str]]:
+        """See `steering.Steered`."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        return situations(self._terms, state, self._now, self._letters.made, self._left, self._traces)
+
+    def offers(self, dice: Random) -> Sequence[Offer[Step]]:
+        """See `steering.Steered`."""
+        found, window = self.situations(), self._terms.window
+        return offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
 
     def compare(self) -> None:
         """See `histories.Player`."""
@@ -87,12 +105,12 @@ class Play:
         late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
         if late is not None:
             self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
-        # Between two of them the clock moves for a day.
         most = 1 + self._moved // self._terms.interval
         if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
             self._differs("state_leak", f"at most {most} automatic prunes", "more")
-        if self._list_digest is not None and self._session.file(self._list)["sha256"] != self._list_digest:
-            self._differs("lost_durability", f"{self._list} as version 0 left it", "something else")
+        if not self._left.is_kept:
+            self._differs("lost_durability", "the list as version 0 left it", "something else")
+        self._remaining.inspect()
 
     # Operations
 
@@ -105,7 +123,7 @@ class Play:
         return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
 
     def _migrating(self) -> Call:
-        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left, self._now)
+        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left.now, self._now)
 
     def _prune_near(self, step: Step) -> None:
         """Keep a little more or less than the age of one record."""
@@ -122,19 +140,28 @@ class Play:
 
     def _is_migratable(self) -> bool:
         """Not with an envelope from ahead of the window: it outlives its record."""
-        return self._left is None or all(
-            letter.at <= self._now + self._terms.window for letter in self._left.letters.values()
-        )
+        return self._left.latest <= self._now + self._terms.window
 
     def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
         """Call it, and let it fail at a failpoint if the step says so."""
         aborted = bool(step.point) and self._can("hold_at")
         if aborted:
             self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
-        answer = self._session.call(method, args, step.worker)
-        self._judge([answer], [operation], aborted=aborted)
-        if aborted or method != "accept":
-            self._look((step.worker + 1) % WORKERS)
+
+        def called() -> State:
+            answer = self._session.call(method, args, step.worker)
+            letter = self._letters.called(args.get("envelope", ""))
+            if letter is not None:
+                self._remaining.answered(letter, answer, aborted=aborted)
+            self._judge([answer], [operation], aborted=aborted)
+            if aborted or method != "accept" or not self._is_sure:
+                self._look((step.worker + 1) % WORKERS)
+            return self._worlds.possible[0]
+
+        if method == "prune":
+            self._remaining.pruning(self._worlds.possible[0], called)
+        else:
+            called()
 
     def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
@@ -176,6 +203,8 @@ class Play:
             (migrating, migrating),
         )
         calls = dict(zip(RACES, both, strict=True))[rest]
+        for letter in filter(None, (self._letters.called(args.get("envelope", "")) for _, args, _ in calls)):
+            self._remaining.made(letter)
         self._settle()
         answers = self._session.race([(method, args) for method, args, _ in calls])
         self._judge(answers, [operation for _, _, operation in calls])
@@ -183,49 +212,24 @@ class Play:
 
     # What version 0 left
 
-    def _leave(self, step: Step) -> None:
-        """A list of envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
-        came, others, alone = step.lists
-        letters = [self._letters.of(which) for which in range(came)]
-        letters += [self._letters.make(-float(number)) for number in range(others)]
-        letters = list({each.msg_id: each for each in letters if each.msg_id not in self._files}.values())
-        for letter in letters:
-            self._place(letter.msg_id, letter)
-        listed = [letter.msg_id for letter in letters]
-        listed += [
-            letter.msg_id for letter in (self._letters.make(0) for _ in range(alone)) if letter.msg_id not in listed
-        ]
-        # What comes last in a long list is not forgotten.
-        listed.reverse()
-        text = json.dumps(listed)
-        unsound = step.what == "leave unsound"
-        if unsound:
-            text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[step.which]
-        self._session.place(self._list, text.encode())
-        self._list_digest = hashlib.sha256(text.encode()).hexdigest()
-        found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
-        self._left = Left(tuple(dict.fromkeys(listed)), found, sound=not unsound)
-
-    def _place(self, msg_id: str, letter: Letter) -> None:
-        self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
-        self._files[msg_id] = letter
+    def _leave_one(self, step: Step, *, found: bool) -> None:
+        letter = self._letters.of(step.which)
+        if found or not self._left.has(letter.msg_id):
+            self._left.leave_one(letter, found=found, more=bool(step.seconds))
 
     def _insert(self, step: Step) -> None:
         """Records of so many seconds ago or less, or of long ago, as another program puts them into the store."""
-        row, before = self._letters.make(0).row, len(self._worlds.possible[0].known)
         begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
-        # Not in the order of their times: what is removed up to a number is then not what is oldest.
-        places = Random(before).sample(range(step.which), step.which)  # noqa: S311 - nothing is kept secret with it
-        span = timedelta(seconds=step.seconds or step.which) / max(1, step.which)
-        came = [
-            ({**row, "replay_key": self._session.hex64(f"row {before + number}")}, begin + place * span)
-            for number, place in enumerate(places)
-        ]
+        span = timedelta(seconds=step.seconds or step.which)
+        came = self._letters.rows(step.which, len(self._worlds.possible[0].known), begin, span)
         rows = [{**each, "seen_at": model.written(at)} for each, at in came]
         if self._session.insert("replay_state", *rows)["inserted"]:
             self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
 
     # Time and processes
+
+    def _clock(self, step: Step) -> None:
+        self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s")
 
     def _move(self, to: str) -> None:
         before = self._now
@@ -236,10 +240,12 @@ class Play:
 
     def _restart(self, step: Step) -> None:
         self._session.restart(step.worker)
+        self._settle()
 
     def _kill(self, step: Step) -> None:
         self._session.kill(step.worker)
         self._session.reopen(step.worker)
+        self._settle()
 
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
@@ -252,6 +258,7 @@ class Play:
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if what == "migrate" and not self._is_migratable():
             return
+        self._remaining.made(self._letters.of(0))
         held = bool(step.point) and self._can("hold_at")
         if held and due != {"new"}:
             # It may come to an end before its failpoint.
@@ -287,19 +294,20 @@ class Play:
 
     def _command(self, step: Step, command: str) -> None:
         """The command line, which may go by the clock of the session or of the machine."""
-        if not self._can("command_line") or self._now <= _MACHINE[1] or not self._is_migratable():
+        if not self._can("command_line") or self._now <= MACHINE[1] or not self._is_migratable():
             return
         self._settle()
         told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
-        clocks = (self._now, _MACHINE[0])
+        self._remaining.inspect()
+        clocks = (self._now, MACHINE[0])
 
         def outcomes(state: State) -> Iterator[Outcome]:
             if command == "prune":
                 for clock in clocks:
                     yield from model.prune(self._terms, state, None, clock)
             elif command == "migrate":
-                yield from model.migrate(self._terms, state, self._left, self._now)
-                yield from model.migrate(self._terms, state, self._left, self._now, seen=_MACHINE)
+                yield from model.migrate(self._terms, state, self._left.now, self._now)
+                yield from model.migrate(self._terms, state, self._left.now, self._now, seen=MACHINE)
             else:
                 yield Due("prior"), state
 
@@ -345,24 +353,31 @@ class Play:
 
     def _settle(self) -> None:
         """Look if it is open what is stored, so that what comes next has few answers."""
-        state = model.aged(self._terms, self._worlds.possible[0], self._now)
-        if len(self._worlds.possible) > 1 or not all(record.sure for record in state.records.values()):
+        if not self._is_sure:
             self._look(0)
+
+    @property
+    def _is_sure(self) -> bool:
+        """Whether the answers leave nothing open of what is stored."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        return len(self._worlds.possible) == 1 and all(record.sure for record in state.records.values())
 
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
-        rows = self._session.inspect()["rows"].get("replay_state", [])
+        tables = self._session.inspect()["rows"]
+        rows = tables.get("replay_state", [])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:
             told = self._session.observe("deliveries", worker=worker)["delivered"]
             self._compare(rows, [each["replay_key"] for each in told])
             if len(rows) <= _MANY:
                 told = self._session.observe("state", worker=worker)["replay_state"]
-                if _in_order(told) != _in_order(rows):
+                if in_order(told) != in_order(rows):
                     self._differs(
                         "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
                     )
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
+        self._remaining.looked(tables)
 
     def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
         lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
@@ -383,7 +398,3 @@ def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
     """A history in a session of its own."""
     with bench.session(workers=WORKERS) as session:
         yield Play(bench, session, terms)
-
-
-def _in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return sorted(json.dumps(row, sort_keys=True) for row in rows)

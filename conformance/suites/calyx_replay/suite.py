@@ -16,11 +16,13 @@ from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.history import BACK, CHAPTERS, Deck, volume
+from holdfast.conformance.suites.calyx_replay.history import BACK, CHAPTERS, Deck, Openings, volume
 from holdfast.conformance.suites.calyx_replay.model import Terms
+from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
 from holdfast.conformance.suites.calyx_replay.play import Play, playing
-from holdfast.conformance.suites.histories import DRAWN, hold
+from holdfast.conformance.suites.histories import DRAWN, hold, steer
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.steering import Steering
 from holdfast.vectors.derive import derive
 
 _RIVALS = 8
@@ -289,8 +291,10 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 
 # Any history
 
-_HISTORIES = 8
-_BACKWARDS = 3
+_HISTORIES = 6
+_BACKWARDS = 2
+# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+_STEERED, _COSTS, _FLOOR = 18, 60, 0.8
 
 
 def _playing(bench: Bench, *, remembers: bool = False) -> Callable[[], AbstractContextManager[Play]]:
@@ -318,6 +322,39 @@ def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> No
     """What a prune removed stays refused, whichever process pruned, and whatever prune came last."""
     deck = Deck(BACK, together=3)
     hold(bench, count=_BACKWARDS, draw=deck.draw, begin=_playing(bench, remembers=True))
+
+
+@clause(
+    "CALYX-ALG-14",
+    "CALYX-ALG-3",
+    "CALYX-PRN-12",
+    "CALYX-LOC-3",
+    "CALYX-LOC-4",
+    "CALYX-MIG-4",
+    "CALYX-MIG-5",
+    whole=True,
+)
+def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
+    """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
+    _steered(bench, remembers=False)
+
+
+@clause("CALYX-ALG-12", whole=True)
+def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
+    """Whoever pruned it, and wherever the clock is then."""
+    _steered(bench, remembers=True)
+
+
+def _steered(bench: Bench, *, remembers: bool) -> None:
+    pairs = wanted(bench.not_claimed, after_prunes=remembers)
+    steer(
+        bench,
+        count=_STEERED,
+        length=_COSTS,
+        begin=_playing(bench, remembers=remembers),
+        steering=Steering(pairs, owed(pairs), floor=_FLOOR),
+        opening=Openings(commands="command_line" not in bench.not_claimed, back=remembers).draw,
+    )
 
 
 @clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", whole=True)

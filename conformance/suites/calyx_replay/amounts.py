@@ -1,0 +1,124 @@
+"""calyx-replay: amounts that no fixed number stands for: how far ahead, how long, how many.
+
+The seed decides, around the powers of two and the contract's own values.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.left import LeftBehind
+from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.model import Letter
+from holdfast.conformance.suites.session import SuiteSession
+
+# The reasons with which a migrated letter may be refused when its time comes.
+_KNOWN = ("REPLAY_DUPLICATE", "MSG_ID_BLOCKED", "REPLAY_UNPROVABLE")
+# Letters from ahead lie 2^9 to 2^24 s ahead: from the window to more than half a year.
+_EXPONENTS = range(9, 25)
+_SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
+
+
+def _dice(bench: Bench) -> Random:
+    return Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
+
+
+def _left(bench: Bench, session: SuiteSession, letters: Letters) -> LeftBehind:
+    parameters = bench.contract.parameters
+    return LeftBehind(
+        session,
+        letters,
+        listed=str(parameters["seen_cache_path"].value),
+        envelopes=str(parameters["envelopes_path"].value),
+    )
+
+
+def _migrate(bench: Bench, session: SuiteSession, due: int) -> None:
+    answer = session.call("migrate")
+    if answer.outcome != "accepted" or answer.value["migrated"] != due:
+        bench.fail("over_refusal", f"{due} envelopes of version 0", expected=f"{due} migrated", received=str(answer))
+
+
+@clause("CALYX-MIG-8")
+def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench: Bench) -> None:
+    """From minutes to months ahead; the mailbox prunes meanwhile, by itself and when it is asked, and restarts."""
+    dice = _dice(bench)
+    ahead = [300, 301, 86_400, 86_700, *(2**exponent + dice.randrange(-1, 2**exponent) for exponent in _EXPONENTS)]
+    with bench.session() as session:
+        letters = Letters(session)
+        left = _left(bench, session, letters)
+        made = [letters.make(seconds) for seconds in sorted(ahead)]
+        for letter in made:
+            left.leave_one(letter, found=True, more=True)
+        _migrate(bench, session, len(made))
+        for letter in made:
+            distance = dice.choice((0, 300, -300, dice.uniform(-300, 300)))
+            moment = max(timedelta(), letter.at - letters.now + timedelta(seconds=distance))
+            session.clock(f"+{moment.total_seconds():.6f}s")
+            what = dice.randrange(4)
+            if what == 0:
+                session.call("prune", {"retention_hours": dice.choice((600 / 3600, 1, 23.5, 24, 48))})
+            elif what == 1:
+                session.restart()
+            elif what == 2:
+                session.call("accept", {"envelope": letters.make(0).data})
+            _refused(bench, session, letter)
+
+
+def _refused(bench: Bench, session: SuiteSession, letter: Letter) -> None:
+    answer = session.call("accept", {"envelope": letter.data})
+    if answer.reason not in _KNOWN:
+        verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+        received = f"{answer.outcome} {answer.reason or ''}"
+        bench.fail(verdict, f"a migrated envelope of {letter.at}", expected=" or ".join(_KNOWN), received=received)
+
+
+@clause("CALYX-MIG-2", "CALYX-MIG-6", "CALYX-MIG-1")
+def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
+    """Up to the longest that the contract allows, to the byte."""
+    dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
+    with bench.session() as session:
+        letters = Letters(session)
+        left = _left(bench, session, letters)
+        sizes = [most, *(size + dice.randrange(-1, 2) for size in dice.sample(_SIZES, 4)), dice.randrange(900, most)]
+        made = [letters.long(size) for size in sizes]
+        for letter, size in zip(made, sizes, strict=True):
+            assert len(from_base64url(letter.data)) == size
+            left.leave_one(letter, found=True, more=True)
+        _migrate(bench, session, len(made))
+        for letter in made:
+            answer = session.call("accept", {"envelope": letter.data})
+            if answer.reason != "REPLAY_DUPLICATE":
+                size = len(from_base64url(letter.data))
+                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+                bench.fail(verdict, f"a migrated envelope of {size} bytes", expected="REPLAY_DUPLICATE")
+
+
+@clause("CALYX-MIG-1", "CALYX-MIG-4")
+def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
+    """One that ends a little behind a power of two, with an envelope or a blocked id at its very end."""
+    dice = _dice(bench)
+    with bench.session() as session:
+        letters = Letters(session)
+        left = _left(bench, session, letters)
+        count = 2 ** dice.randrange(10, 13) + dice.randrange(2)
+        first, last = letters.make(0), letters.make(0)
+        left.leave_many(first, count - 2, last, digits=session.hex64)
+        answer = session.call("migrate")
+        got = answer.value or {}
+        untold = got.get("unmigrated", [])
+        if (got.get("listed"), got.get("migrated"), len(untold)) != (count, 1, count - 1):
+            bench.fail(
+                "wrong_reason", f"a list of {count} ids, one of them with its envelope", received=str(answer)[:300]
+            )
+        if untold[-1] != last.msg_id:
+            bench.fail("wrong_reason", f"number {count} of a list", expected=last.msg_id, received=str(untold[-1]))
+        for letter, due in ((first, "REPLAY_DUPLICATE"), (last, "MSG_ID_BLOCKED")):
+            answer = session.call("accept", {"envelope": letter.data})
+            if answer.reason != due:
+                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+                bench.fail(verdict, f"number {1 if letter is first else count} of a list", expected=due)

@@ -1,0 +1,89 @@
+"""What version 0 left, as a history puts it into the workdir: a list of message ids, and envelopes by id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Letter
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+# Ways in which a list is none: cut short, with a number, no array.
+UNSOUND = 3
+
+
+class LeftBehind:
+    """The files of version 0 in one session, and what they mean (`model.Left`)."""
+
+    def __init__(self, session: SuiteSession, letters: Letters, *, listed: str, envelopes: str) -> None:
+        """`listed` and `envelopes` are the places of the contract."""
+        self._session, self._letters = session, letters
+        self._list, self._envelopes = listed, envelopes
+        self._files: dict[str, Letter] = {}
+        self._digest: str | None = None
+        self.now: Left | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the list is as it was left."""
+        return self._digest is None or self._session.file(self._list)["sha256"] == self._digest
+
+    @property
+    def latest(self) -> datetime:
+        """The latest time of an envelope that is listed."""
+        return max((letter.at for letter in self.now.letters.values()), default=BEGINNING) if self.now else BEGINNING
+
+    def leave(self, came: int, others: int, alone: int, unsound: int | None = None) -> None:
+        """A list of so many envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
+        letters = [self._letters.of(which) for which in range(came)]
+        letters += [self._letters.make(-float(number)) for number in range(others)]
+        letters = list({each.msg_id: each for each in letters if each.msg_id not in self._files}.values())
+        for letter in letters:
+            self._place(letter)
+        listed = [letter.msg_id for letter in letters]
+        listed += [
+            letter.msg_id for letter in (self._letters.make(0) for _ in range(alone)) if letter.msg_id not in listed
+        ]
+        # What comes last in a long list is not forgotten.
+        listed.reverse()
+        self._write(listed, unsound)
+
+    def leave_one(self, letter: Letter, *, found: bool, more: bool) -> None:
+        """A list with an envelope, or with its id alone where no envelope is; `more`: behind what is listed already.
+
+        An id that is listed already comes up twice.
+        """
+        if found:
+            self._place(letter)
+        listed = list(self.now.listed) if more and self.now is not None else []
+        self._write([*listed, letter.msg_id], None)
+
+    def leave_many(self, first: Letter, between: int, last: Letter, *, digits: Callable[[str], str]) -> None:
+        """A long list: an envelope first, so many ids of no envelope, and the id of `last` alone."""
+        self._place(first)
+        ids = [derive("calyx.msg_id", digits(f"id {number}")) for number in range(between)]
+        self._write([first.msg_id, *ids, last.msg_id], None)
+
+    def _place(self, letter: Letter) -> None:
+        self._session.place(f"{self._envelopes}/{letter.msg_id}.json", from_base64url(letter.data))
+        self._files[letter.msg_id] = letter
+
+    def _write(self, listed: Sequence[str], unsound: int | None) -> None:
+        text = json.dumps(listed)
+        if unsound is not None:
+            text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[unsound]
+        self._session.place(self._list, text.encode())
+        self._digest = hashlib.sha256(text.encode()).hexdigest()
+        found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
+        twice = tuple(msg_id for msg_id, count in Counter(listed).items() for _ in range(count - 1))
+        self.now = Left(tuple(dict.fromkeys(listed)), found, sound=unsound is None, twice=twice)
+
+    def has(self, msg_id: str) -> bool:
+        """Whether an envelope lies there under this id."""
+        return msg_id in self._files

@@ -1,0 +1,94 @@
+"""What a mailbox leaves in its folder beside its records: of what was refused, of what was pruned, and for whom.
+
+A mailbox may keep its mail as it likes, in its database or beside it. So what was delivered may be anywhere, if others
+cannot read it (CALYX-LOC-4); what was refused is nowhere (CALYX-ALG-14); and a prune adds no copy of what it removes
+(CALYX-PRN-12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.model import Letter, State
+from holdfast.conformance.suites.remains import Allowed, Remains
+from holdfast.conformance.suites.session import SuiteSession
+
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+_TABLE = "replay_state"
+# So many records are followed through a prune.
+_FOLLOWED = 8
+
+
+class Remaining:
+    """The inspections of one history."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, *, aside: str) -> None:
+        """`aside` is where the harness puts a copy of the mailbox."""
+        values = {name: str(parameter.value) for name, parameter in bench.contract.parameters.items()}
+        given = (values["seen_cache_path"], f"{values['envelopes_path']}/", f"{aside}/")
+        self._bench = bench
+        self._remains = Remains(bench, session, Allowed(".", (values["database_path"],), given))
+        self._tables: Tables = {}
+        self._open: set[str] = set()
+
+    def made(self, letter: Letter) -> None:
+        """A letter may come in without an answer that says so, at a race or a kill, or lies there for version 0."""
+        self._open.add(letter.key)
+        self._remains.forgive(letter.text)
+
+    def answered(self, letter: Letter, answer: Answer, *, aborted: bool) -> None:
+        """A receipt was answered."""
+        self._remains.confide("who wrote to whom", letter.row["sender_fp"], letter.row["recipient_fp"])
+        if answer.outcome != "refused" or answer.reason == "REPLAY_DUPLICATE" or aborted:
+            self.made(letter)
+        elif letter.key not in self._open:
+            self._remains.refuse("a letter", letter.text)
+
+    def pruning(self, state: State, prune: Callable[[], State]) -> None:
+        """Do a prune, and see that it copies nothing to another file."""
+        rows = [record.row for record in state.records.values()][:_FOLLOWED]
+        groups = [(row["msg_id"], row["sender_fp"], row["recipient_fp"]) for row in rows]
+        before = self._remains.copies(*groups)
+        after = prune()
+        gone = [at for at, row in enumerate(rows) if row["replay_key"] not in after.records]
+        if gone:
+            now = self._remains.copies(*groups)
+            self._more("files", [(groups[at][0], before[at], now[at]) for at in gone])
+
+    def looked(self, tables: Tables) -> None:
+        """See that what was pruned since the last look is in no other table more often than before."""
+        now = {row.get("replay_key") for row in tables.get(_TABLE, ())}
+        gone = [row for row in self._tables.get(_TABLE, ()) if row.get("replay_key") not in now][:_FOLLOWED]
+        counts = [(row["replay_key"], _rows_of(row, self._tables), _rows_of(row, tables)) for row in gone]
+        self._tables = tables
+        self._more("tables", counts)
+
+    def _more(self, where: str, counts: Collection[tuple[str, int, int]]) -> None:
+        for what, before, after in counts:
+            if after > before:
+                self._bench.fail(
+                    "state_leak",
+                    f"a record that was pruned is in other {where}",
+                    expected=f"{what} {before} times, as before",
+                    received=f"{after} times",
+                )
+
+    def inspect(self) -> None:
+        """Hold the folder against what is allowed. Raises Finding."""
+        self._remains.inspect()
+
+
+def _rows_of(row: Mapping[str, Any], tables: Tables) -> int:
+    """How many rows of other tables say of a record who wrote to whom."""
+    names, parties = {row["replay_key"], row["msg_id"]}, {row["sender_fp"], row["recipient_fp"]}
+    found = [
+        {cell for cell in other.values() if isinstance(cell, str)}
+        for name, others in tables.items()
+        if name != _TABLE
+        for other in others
+    ]
+    return sum(not cells.isdisjoint(names) and not cells.isdisjoint(parties) for cells in found)

@@ -1,0 +1,101 @@
+"""Bugs of calyx-replay that show only where rare situations meet: who pruned, what came first, where the clock was."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from holdfast.reference_impl.answers import Answer
+from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.command_line import CommandLine
+from holdfast.reference_impl.calyx_replay.location import Location
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
+from holdfast.reference_impl.calyx_replay.settings import load_settings
+from holdfast.reference_impl.calyx_replay.store import MailboxState
+from holdfast.reference_impl.calyx_replay.terms import Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.timing import written
+from holdfast.reference_impl.planting import Change, part
+
+# Who pruned
+
+
+class AutomaticForgets(Pruning):
+    def prune_automatically(
+        self, connection: sqlite3.Connection, state: MailboxState, retention: timedelta, *, now: datetime
+    ) -> None:
+        super().prune_automatically(connection, state, retention, now=now)
+        # The row that is remembered is written anew, with the cutoff that was read before.
+        kept = replace(self._store.state(connection), pruned_before=state.pruned_before)
+        self._store.remember(connection, kept)
+
+
+class CommandLineForgets(CommandLine):
+    def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
+        # An older program, which deletes rows and knows of no cutoff.
+        path = Location(self._root, load_settings(self._config)).database
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            (before,) = connection.execute("SELECT pruned_before FROM mailbox_state").fetchone()
+        done = super().run(arguments, now=now)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE mailbox_state SET pruned_before = ?", (before,))
+        return done
+
+
+class CutoffWithoutWindow(Mailbox):
+    def guard_provable(self, connection: sqlite3.Connection, timestamp: datetime) -> None:
+        cutoff = self._store.state(connection).pruned_before
+        if cutoff is not None and written(timestamp) < cutoff:
+            raise RefusedError(Reason.REPLAY_UNPROVABLE, f"records first seen before {cutoff} are pruned")
+
+
+# A second migration
+
+
+class BlocksCleared(Migration):
+    def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        connection.execute("DELETE FROM blocked_msg_id")
+        return super().take_over_all(connection, left, now=now)
+
+
+class PresentByMsgId(Migration):
+    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
+        found = connection.execute("SELECT 1 FROM replay_state WHERE msg_id = ?", (envelope.msg_id,)).fetchone()
+        return False if found else super().take_over(connection, envelope, now=now)
+
+
+class ListReadOnce(Migration):
+    _listed: Sequence[str] | None = None
+
+    def read_list(self, path: Path) -> Sequence[str]:
+        self._listed = self._listed if self._listed is not None else super().read_list(path)
+        return self._listed
+
+
+# The clock
+
+
+class LatestClock(Mailbox):
+    _latest: datetime | None = None
+
+    def receive(self, raw: bytes, *, now: datetime) -> Answer:
+        # "A clock never goes back."
+        self._latest = now if self._latest is None else max(now, self._latest)
+        return super().receive(raw, now=self._latest)
+
+
+BUGS: Mapping[str, Change] = {
+    "automatic-prune-forgets-cutoff": part(pruning=AutomaticForgets),
+    "command-line-forgets-cutoff": part(command_line=CommandLineForgets),
+    "cutoff-without-window": part(mailbox=CutoffWithoutWindow),
+    "migration-clears-blocks": part(migration=BlocksCleared),
+    "present-by-msg-id": part(migration=PresentByMsgId),
+    "list-read-once": part(migration=ListReadOnce),
+    "latest-clock": part(mailbox=LatestClock),
+}
