@@ -12,7 +12,7 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.rs4a_replay.model import Call, Model, World, stored
-from holdfast.conformance.suites.rs4a_replay.requests import request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import principal, request, shown
 from holdfast.conformance.suites.rs4a_replay.rows import same_rows
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, Step
 from holdfast.conformance.suites.session import SuiteSession
@@ -186,7 +186,7 @@ class Play:
             window["not_after"] = shift(now, f"+{longest}.000001s")
         elif step.how == "backwards":
             window["not_after"] = shift(now, "-0.000001s")
-        binding = {} if step.how == "bound to nothing" else {"principal": f"agent-{self._session.rand('principal')}"}
+        binding = {} if step.how == "bound to nothing" else {"principal": principal(self._session)}
         self._ask(self._call_of("issue_nonce", {"binding": binding, "window": window}), step.worker)
 
     # Everything else
@@ -240,8 +240,9 @@ class Play:
         for number in range(0, step.number, len(workers)):
             spent_s = ((self._bench.records[-1].received_us or 0) - began) / 1e6
             if number >= FEWEST and spent_s > _MANY_S:
+                self._bench.note(f"{number} keys at once in the store; the time of a session was over")
                 return
-            binding = {"principal": f"agent-{self._session.rand('principal')}"}
+            binding = {"principal": principal(self._session)}
             window = {"not_before": self._session.now, "not_after": shift(self._session.now, f"+{self._longest_s}s")}
             issued = self._at_once(
                 [self._call_of("issue_nonce", {"binding": binding, "window": window}) for _ in workers]

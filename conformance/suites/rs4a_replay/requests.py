@@ -10,6 +10,27 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
 
+# What serialisers escape, parsers cut at, or text is brought to another form for. Any target may hold it.
+_AWKWARD = (
+    "",
+    "&<>",
+    "'\"\\",
+    "\u2028",
+    "\u2029",
+    "\u0085",
+    "\ufeff",
+    "\U0001f512",
+    "\u00e9",
+    "\u00ad",
+    "{}|^`",
+    "\ue000",
+)
+
+
+def principal(session: SuiteSession) -> str:
+    """Who asks: a name that must be written and compared as it stands."""
+    return f'agent <{session.rand("principal")}> & "co" \\'
+
 
 def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
     """A submission; `label` decides target and owner, and so the logical key."""
@@ -17,9 +38,9 @@ def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, 
     body = {
         "protocol_version": "rs4a/0.2",
         "operation": "register_dot",
-        "canonical_target": f"dot://acme/{label}-{session.rand('target')}",
+        "canonical_target": f"dot://acme/{label}-{session.rand('target')}{_awkward(label)}",
         "owner_or_approval_binding": f"owner-{session.rand('owner')}",
-        "principal": f"agent-{session.rand('principal')}",
+        "principal": principal(session),
         "run_id": f"run-{session.rand('run')}",
         "deployed_artifact_hash": artifact,
         "authorization_nonce": nonce,
@@ -30,11 +51,15 @@ def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, 
     return {"request": body, "trusted_attested": {"artifact_hash": artifact}}
 
 
+def _awkward(label: str) -> str:
+    return _AWKWARD[int(label) % len(_AWKWARD)] if label.isdecimal() else ""
+
+
 def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
     """A fresh nonce, bound to the principal unless the call says otherwise, with the longest window."""
     longest = f"+{bench.contract.parameters['nonce_window_seconds'].value}s"
     window = {"not_before": session.now, "not_after": shift(session.now, longest)}
-    bound = binding or {"principal": f"agent-{session.rand('principal')}"}
+    bound = binding or {"principal": principal(session)}
     answer = session.call("issue_nonce", {"binding": bound, "window": window}, worker)
     if answer.outcome != "accepted":
         bench.fail("not_reached", "no nonce was issued, so nothing can be shown", received=shown(answer))

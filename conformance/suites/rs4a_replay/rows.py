@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.specs import Relation
-from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.strictjson import canonical, loads
+from holdfast.specs.strictjson import canonical
 
 Row = Mapping[str, Any]
 
@@ -46,11 +45,10 @@ def same_rows(relation: Relation, due: Sequence[Row], found: Sequence[Row]) -> b
 
 
 def _plain(column: str, value: Any) -> object:
-    """A stored value in the one form in which it is compared."""
-    try:
-        return canonical(loads(value) if isinstance(value, str) else value) if column == "binding" else value
-    except StrictJsonError:
+    """A value as it is compared. A binding that is shown as text must stand in RFC 8785 form."""
+    if column != "binding":
         return value
+    return value.encode() if isinstance(value, str) else canonical(value)
 
 
 def accounted(records: Sequence[Row], due: Sequence[Row], maybe: Sequence[Row]) -> bool:

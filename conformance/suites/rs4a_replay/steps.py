@@ -68,7 +68,8 @@ def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
     kinds = [*_PARTS, *dice.choices(_PARTS, k=parts)]
     dice.shuffle(kinds)
     steps = [step for number, kind in enumerate(kinds) for step in kind(_Dice(dice, 100 + number, horizon_s))]
-    return [*steps, *_lost(_Dice(dice, 100, horizon_s))]
+    own = _Dice(dice, 100, horizon_s)
+    return [*steps, *_closing(own, sorted({step.key for step in steps if step.what in _KEYED})), *_lost(own)]
 
 
 def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
@@ -143,6 +144,23 @@ def _failed(dice: _Dice) -> Iterator[Step]:
     yield from (dice.retry(dice.key, number=number) for number in (0, 1, 0))
     yield from dice.misses(dice.roll.choice(("register", "compensate")), dice.key, 1)
     yield dice.one("compensate", dice.any_key)
+
+
+def _given_up(dice: _Dice) -> Iterator[Step]:
+    """A key that fails, and that no part compensates."""
+    yield dice.one("fail", dice.key)
+
+
+def _closing(dice: _Dice, keys: list[int]) -> Iterator[Step]:
+    """Every key once more, in the state that it has come to: at either worker, and behind retention."""
+    for key in keys:
+        yield from (Step("resolve", key, worker) for worker in range(_WORKERS))
+    yield Step("clock", seconds=dice.horizon_s + dice.roll.choice(_SHORT_S))
+    yield dice.one("maintain")
+    for key in keys:
+        yield dice.one("compensate", key)
+        yield dice.retry(key)
+        yield dice.one("register", key)
 
 
 def _faulty(dice: _Dice) -> Iterator[Step]:
@@ -230,4 +248,4 @@ def _every(dice: _Dice) -> Iterator[Step]:
     yield from dice.misses("register", dice.any_key, 1)
 
 
-_PARTS = (_registered, _failed, _faulty, _raced, _passing, _kept, _resolved, _issued, _up_again, _muted)
+_PARTS = (_registered, _failed, _given_up, _faulty, _raced, _passing, _kept, _resolved, _issued, _up_again, _muted)

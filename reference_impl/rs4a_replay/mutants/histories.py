@@ -12,12 +12,13 @@ from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.instants import format_instant, parse_instant
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, Rule
+from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.dependence import made_anew
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Committed, Insert, RolledBackError, Row, Sight
-from holdfast.reference_impl.rs4a_replay.terms import Identities
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
 
 # Both less than a history of many keys has wherever it runs.
@@ -117,6 +118,21 @@ class HorizonInWholeSeconds(Custody):
         return [{**row, "recorded_at": format_instant(now)} for row in super().due_tombstones(now=rounded)]
 
 
+class CompensationForTwoHours(Registrar):
+    def guard_failed_registration(self, attempt: Attempt) -> Refusal | None:
+        row = attempt.sight.registration
+        if row is not None and attempt.now - parse_instant(str(row["committed_at"])) > timedelta(hours=2):
+            return Refusal(Reason.NOTHING_TO_COMPENSATE)
+        return super().guard_failed_registration(attempt)
+
+
+class BindingEscaped(Authority):
+    def issue_row(self, args: Any, *, now: datetime) -> Row:
+        row = super().issue_row(args, now=now)
+        # As encoding/json of Go writes a text.
+        return {**row, "binding": str(row["binding"]).replace("&", "\\u0026")}
+
+
 BUGS: Mapping[str, Change] = {
     "compensation-window-unchecked": part(registrar=CompensationWindowUnchecked),
     "compensation-artifact-unchecked": part(registrar=CompensationArtifactUnchecked),
@@ -126,6 +142,8 @@ BUGS: Mapping[str, Change] = {
     "status-kept-by-a-process": part(custody=StatusKept),
     "maintenance-makes-the-store": part(custody=MaintenanceMakesStore),
     "retry-for-a-day": part(registrar=RetryForADay),
+    "compensation-for-two-hours": part(registrar=CompensationForTwoHours),
+    "binding-escaped": part(authority=BindingEscaped),
     "later-rows-unseen": part(registrar=LaterRowsUnseen),
     "few-remembered": part(sqlite_store=FewRemembered),
     "one-batch-of-tombstones": part(custody=OneBatchOfTombstones),
