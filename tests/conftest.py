@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: number for number, name in enumerate(_LONG)}
     here = Path(__file__).parent
     items.sort(key=lambda item: rank.get(item.path.relative_to(here).as_posix(), len(rank)))
+
+
+def thinned(values: Sequence[object]) -> list[object]:
+    """Parameters that go much the same way: every third by default, the others in the sweep."""
+    rows = [one if isinstance(one, tuple) else (one,) for one in values]
+    return [pytest.param(*row, marks=pytest.mark.sweep if number % 3 else ()) for number, row in enumerate(rows)]
 
 
 def missing(what: str) -> NoReturn:

@@ -107,7 +107,7 @@ class Dependencies:
         """Files of another format replace the store's files."""
         return self.trial(Layer.FOREIGN).report(seconds)
 
-    def lost_running(self, seconds: float) -> Report:
+    def lost(self, seconds: float) -> Report:
         """Files of the store are unlinked or replaced under the running process."""
         return self.trial(Layer.LOST_RUNNING).report(seconds)
 

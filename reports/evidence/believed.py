@@ -93,6 +93,7 @@ BELIEVED = (
     ),
     Believed("header.environment", "the machine and its tools", "whether faults could be tried is judged", _SIGNER),
     Believed("header.config", "the configuration of the adapter", "nothing; read it", _SIGNER),
+    Believed("header.thorough", "a larger factor, where no suite plays histories", _NOTHING, _SIGNER),
     Believed("header.deadlines", "how long the adapter was waited for", "nothing; read it", _SIGNER),
     Believed(
         "exchange.answer",

@@ -161,6 +161,7 @@ def test_a_run_without_rows_of_every_category_is_not_a_pass_and_says_so(tmp_path
     assert (run.footer.verdict, run.footer.exit) == ("not_reached", 12)
 
 
+@pytest.mark.sweep
 @pytest.mark.xdist_group("spark-cli")
 def test_a_job_that_fails_proves_nothing_and_does_not_leave_an_earlier_run_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_bytes(b'{"adapter":')

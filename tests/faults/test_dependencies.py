@@ -35,7 +35,7 @@ _LAYERS: dict[CaughtBy, Callable[[Dependencies, float], Report]] = {
     CaughtBy.TRUNCATED: Dependencies.truncated,
     CaughtBy.CORRUPT: Dependencies.corrupt,
     CaughtBy.FOREIGN: Dependencies.foreign,
-    CaughtBy.LOST_RUNNING: Dependencies.lost_running,
+    CaughtBy.LOST_RUNNING: Dependencies.lost,
     CaughtBy.LOCKED: Dependencies.locked,
     CaughtBy.READ_ONLY: Dependencies.read_only,
     CaughtBy.FULL: Dependencies.full,

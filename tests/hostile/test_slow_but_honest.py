@@ -42,6 +42,7 @@ def verdicts(adapter: Sequence[str], cases: Sequence[str], *, folder: Path) -> d
     }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("delay_s", [DELAY_S])
 def test_calls_that_meet_are_judged_alike_however_slow_the_adapter_is(delay_s: float, tmp_path: Path) -> None:
     slow = (sys.executable, str(HERE / "adapters" / "slow_line.py"), str(delay_s), *REFERENCE, "adapter")

@@ -83,6 +83,7 @@ def traces() -> set[Path]:
     return {path for pattern in (".s.PGSQL*", "*pgserver*", "*pixeltable*") for path in Path("/tmp").glob(pattern)}
 
 
+@pytest.mark.sweep
 @pytest.mark.xdist_group("embedded")
 def test_after_a_normal_end_of_the_reference(tmp_path: Path) -> None:
     before = traces()

@@ -53,7 +53,7 @@ def is_running(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("end", ["eof", pytest.param("SIGTERM", marks=pytest.mark.sweep), "SIGINT"])
 @pytest.mark.parametrize("store", ["postgres", "sqlite"])
 def test_a_launcher_takes_everything_down(store: str, end: str, tmp_path: Path) -> None:
     child, ready = start(tmp_path, store=store)

@@ -166,7 +166,9 @@ def locked(paths: tuple[Path, ...]) -> Iterator[None]:
         child.communicate()
 
 
-@pytest.mark.parametrize("hit", ["surface", "audit", "both"])
+@pytest.mark.parametrize(
+    "hit", [pytest.param("surface", marks=pytest.mark.sweep), pytest.param("audit", marks=pytest.mark.sweep), "both"]
+)
 def test_a_sqlite_store_that_another_process_has_locked_is_refused_in_time_and_works_afterwards(
     sqlite: Launched, tmp_path: Path, hit: str
 ) -> None:
@@ -219,7 +221,7 @@ def test_a_session_on_a_database_that_does_not_answer_is_closed_in_time(cluster:
     desk.session.close()
 
 
-@pytest.mark.parametrize("connections", ["new", "used"])
+@pytest.mark.parametrize("connections", [pytest.param("new", marks=pytest.mark.sweep), "used"])
 def test_a_database_that_does_not_answer_is_refused_in_time_and_works_afterwards(
     cluster: Launched, open_folder: Path, connections: str
 ) -> None:

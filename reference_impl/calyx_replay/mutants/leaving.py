@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
+import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -78,8 +78,9 @@ class BackedUp(Pruning):
         location = self._store.location
         for path in location.files():
             if path.exists() and not path.name.endswith("-shm"):
-                # The log too: what it holds is not yet in the database.
-                shutil.copy(path, path.with_name(f"{path.name}.bak"))
+                # The log too: what it holds is not yet in the database. By another process, because a process that
+                # closes a file loses its locks on it.
+                subprocess.run(["cp", "-p", path, path.with_name(f"{path.name}.bak")], check=True)  # noqa: S607
         return super().run(cutoff)
 
 

@@ -350,6 +350,7 @@ def test_a_verdict_says_how_far_it_reached_and_a_limit_of_depth_is_no_departure(
     assert right.opened.digest == result.opened.digest
 
 
+@pytest.mark.sweep
 def test_what_crashes_the_runner_costs_only_its_own_rows(spark: SparkSession, tmp_path: Path) -> None:
     naive = _verified(spark, tmp_path / "a", _fake("naive"), count=2000)
     crashing = _verified(spark, tmp_path / "b", _fake("crash"), count=2000)
