@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer
-from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
@@ -64,12 +63,6 @@ class BlocksCleared(Migration):
         return super().take_over_all(connection, left, now=now)
 
 
-class PresentByMsgId(Migration):
-    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
-        found = connection.execute("SELECT 1 FROM replay_state WHERE msg_id = ?", (envelope.msg_id,)).fetchone()
-        return False if found else super().take_over(connection, envelope, now=now)
-
-
 class ListReadOnce(Migration):
     _listed: Sequence[str] | None = None
 
@@ -95,7 +88,6 @@ BUGS: Mapping[str, Change] = {
     "command-line-forgets-cutoff": part(command_line=CommandLineForgets),
     "cutoff-without-window": part(mailbox=CutoffWithoutWindow),
     "migration-clears-blocks": part(migration=BlocksCleared),
-    "present-by-msg-id": part(migration=PresentByMsgId),
     "list-read-once": part(migration=ListReadOnce),
     "latest-clock": part(mailbox=LatestClock),
 }
