@@ -6,7 +6,7 @@ loudly, but what it shows has to be true. After the part is back, everything tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import Enum, unique
@@ -181,7 +181,7 @@ class Dependencies:
         return judge(self._sweep.subject(), folder, self._workload, must, may)
 
     def _take(self, variants: Callable[[Stored], Iterable[Variant]], tally: Tally) -> Iterator[None]:
-        """Take files away in all these ways: first the ways that take all, then the others in the order of the seed."""
+        """Take files away in all these ways."""
         begun = self.finished()
         every = [one for one in variants(begun.stored) if one.changes(begun.folder)]
         tally.total, tally.noun = len(every), "variants"
@@ -191,7 +191,7 @@ class Dependencies:
             tally.beside = "does not apply: processes that it started keep its files"
         notes = tally.notes
         mild = 0
-        for number in sorted(spread(range(len(every)), self._seed), key=lambda one: len(every[one].files) == 1):
+        for number in self._ordered(every):
             yield
             variant = every[number]
             owed = self._owed(tally.layer, variant, begun)
@@ -205,6 +205,10 @@ class Dependencies:
             if mild:
                 tally.notes = f"{notes}; in {mild} of them an older state counts as right"
             self._workspace.note(tally, number + 1, verdict, story, state)
+
+    def _ordered(self, every: Sequence[Variant]) -> list[int]:
+        """First the ways that take all files, then the others in the order of the seed."""
+        return sorted(spread(range(len(every)), self._seed), key=lambda one: len(every[one].files) == 1)
 
     def _owed(self, layer: Layer, variant: Variant, begun: Finished) -> frozenset[int]:
         """What it has to show if it shows anything: everything, or nothing where an older state is right."""
@@ -251,17 +255,16 @@ class Dependencies:
         if begun.served:
             tally.beside = "does not apply: processes that it started keep its files"
             return
-        variants = [*stored.missing(begun.stored), *stored.foreign(begun.stored)]
-        tally.total, tally.noun = len(variants), "variants"
-        for number, variant in enumerate(variants, start=1):
+        every = [*stored.missing(begun.stored), *stored.foreign(begun.stored)]
+        tally.total, tally.noun = len(every), "variants"
+        for number in self._ordered(every):
             yield
             with self._workspace.folder(begun.folder) as folder:
-                struck, seen = self._robbed(folder, variant)
+                struck, seen = self._robbed(folder, every[number])
             tally.tried += struck
-            story = f"While it ran, {variant.text}."
-            self._workspace.note(tally, number, seen.verdict, story, partial(copy, begun.folder))
-        if not tally.tried:
-            raise RunError("its files were not there any more once it ran, so that none could be taken away")
+            story = f"While it ran, {every[number].text}."
+            self._workspace.note(tally, number + 1, seen.verdict, story, partial(copy, begun.folder))
+        tally.must_be_reached("files that are still there once it runs")
 
     def _robbed(self, folder: Path, variant: Variant) -> tuple[bool, Deprived]:
         """Whether files were taken away from the running process, and its behaviour behind that."""

@@ -135,6 +135,11 @@ class Tally:
         if not self.unproven:
             self.unproven.append(why)
 
+    def must_be_reached(self, expected: str) -> None:
+        """Where nothing is left to try, and less than half of what is owed was reached, nothing is proven."""
+        if self.tried * 2 < min(self.floor, self.total):
+            self.cannot_tell(f"only {self.tried} of {self.total} {self.noun} were reached; expected {expected}")
+
     @property
     def words(self) -> str:
         """How much of what there is was tried."""

@@ -141,11 +141,7 @@ class Sweep(Runs):
                     tally.findings.append(Finding(at, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
-        if tally.tried * 2 < min(tally.floor, tally.total):
-            tally.cannot_tell(
-                f"only {tally.tried} of {tally.total} points were reached when the work was done again; expected work "
-                "that makes the same calls each time"
-            )
+        tally.must_be_reached("work that makes the same calls when it is done again")
 
 
 def self_test() -> str:

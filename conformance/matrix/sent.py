@@ -35,7 +35,7 @@ _LAYERS: Mapping[FaultLayer, tuple[Attack, ...]] = {
     FaultLayer.STORE_CORRUPT: (Attack.DAMAGED,),
     FaultLayer.DAMAGED_BYTES: (Attack.DAMAGED,),
     FaultLayer.STORE_FOREIGN: (Attack.REPLACED,),
-    FaultLayer.STORE_LOST_RUNNING: (Attack.MISSING_WHILE,),
+    FaultLayer.STORE_LOST_RUNNING: (Attack.MISSING_WHILE, Attack.REPLACED_WHILE),
     FaultLayer.DEPENDENCY_KILLED: (Attack.MISSING_WHILE,),
     FaultLayer.DEPENDENCY_STOPPED: (Attack.MISSING_WHILE,),
     FaultLayer.CLOCK_BACK: (Attack.CLOCK_BACK,),
