@@ -1,11 +1,12 @@
 """`automatic.yaml` of a contract: what automatic mutants need a person to say.
 
 Which files of the reference are no part of what is tested, with which stores it is run, and which changes make no
-difference. The types below are the file's schema and its reader.
+difference. The types below are the file's schema and its reader, and the change itself, as the reference lists it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -48,6 +49,28 @@ class Automatic(Entry, frozen=True, omit_defaults=True):
     stores: tuple[Text, ...] = ()
     beside: tuple[Beside, ...] = ()
     equivalent: tuple[Equivalent, ...] = ()
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of a reference's source, as `python -m holdfast.reference_impl sites` lists it.
+
+    The bytes from `start` to `end`, which are `was`, become `text`. A test meets it if it executes one of `lines`.
+    """
+
+    id: str
+    contract: str
+    module: str
+    file: str
+    digest: str
+    line: int
+    function: str
+    operator: str
+    code: str
+    start: int
+    end: int
+    was: str
+    text: str
+    lines: Mapping[str, tuple[int, ...]]
 
 
 @cache

@@ -8,46 +8,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from holdfast.reference_impl.automatic.operators import Place
 from holdfast.reference_impl.automatic.python import Source, edits
 from holdfast.reference_impl.automatic.reach import Uses
 from holdfast.reference_impl.registry import package_of
-from holdfast.specs.automatic import load_automatic
+from holdfast.specs.automatic import Site, load_automatic
 
 ROOT = Path(__file__).parents[1]
 # They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
 _MACHINERY = frozenset(
     "__init__ __main__ adapter altered answers failpoints planting registry session terms tracing whole".split()
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One change of one place. `code` is its line; `lines` are those that a test must execute to meet it, by file."""
-
-    id: str
-    contract: str
-    module: str
-    file: str
-    digest: str
-    line: int
-    function: str
-    operator: str
-    code: str
-    start: int
-    end: int
-    was: str
-    text: str
-    lines: Mapping[str, tuple[int, ...]]
-
-    def json(self) -> str:
-        """As one line."""
-        return json.dumps(asdict(self))
 
 
 def files_of(contract: str) -> tuple[Path, ...]:

@@ -12,8 +12,8 @@ import msgspec
 
 import holdfast
 from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.selfcheck.automatic.model import Site, Sites
-from holdfast.specs.automatic import Equivalent, load_automatic
+from holdfast.conformance.selfcheck.automatic.model import Sites
+from holdfast.specs.automatic import Equivalent, Site, load_automatic
 
 _REFERENCES = Path(holdfast.__file__).parent / "reference_impl"
 

@@ -7,27 +7,7 @@ from enum import Enum, unique
 
 import msgspec
 
-
-class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of a reference's source, as `python -m holdfast.reference_impl sites` lists it.
-
-    The bytes from `start` to `end`, which are `was`, become `text`. A test meets it if it executes one of `lines`.
-    """
-
-    id: str
-    contract: str
-    module: str
-    file: str
-    digest: str
-    line: int
-    function: str
-    operator: str
-    code: str
-    start: int
-    end: int
-    was: str
-    text: str
-    lines: Mapping[str, tuple[int, ...]]
+from holdfast.specs.automatic import Site
 
 
 class Sites(msgspec.Struct, frozen=True):

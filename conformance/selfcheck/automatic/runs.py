@@ -18,7 +18,6 @@ from holdfast.conformance.selfcheck.automatic.model import (
     Beginning,
     End,
     Outcome,
-    Site,
     Task,
     Trace,
     Traced,
@@ -26,7 +25,7 @@ from holdfast.conformance.selfcheck.automatic.model import (
 )
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
-from holdfast.specs.automatic import load_automatic
+from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.mutants import load_mutants
 
 _WORKER = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.automatic.worker")
