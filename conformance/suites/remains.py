@@ -1,4 +1,4 @@
-"""What a session leaves in its folder, whatever it was asked to do: held against what its contract allows.
+"""What a session leaves in its folder, held against what its contract allows.
 
 A suite says what may be where (`Allowed`), and notes while it plays what only the owner may read, and of what nothing
 may be kept. Files are read by the harness. Any file may lie there: what matters is what can be read in it, and by whom.
@@ -16,7 +16,7 @@ from holdfast.conformance.suites.session import SuiteSession
 _BESIDE = ("", "-wal", "-shm", "-journal")
 # Searched for where nothing else is: the modes count all the same.
 _NOWHERE = "holdfast: nothing is called like this"
-# So many of the texts are searched for, the last of each kind: each is looked for in several spellings.
+# How many of the texts are searched for, the last of each kind: each is looked for in several spellings.
 _MOST = 64
 
 
@@ -42,7 +42,7 @@ class Remains:
         self._refused: dict[str, str] = {}
 
     def confide(self, what: str, *texts: str) -> None:
-        """Note texts that nobody but the owner may read; `what` says what they are."""
+        """Note texts that only the owner may read; `what` says what they are."""
         self._confided |= dict.fromkeys(texts, what)
 
     def refuse(self, what: str, text: str) -> None:
