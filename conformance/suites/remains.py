@@ -31,6 +31,10 @@ class Allowed:
     databases: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
 
+    def is_given(self, path: str) -> bool:
+        """Whether the harness put this file there."""
+        return any(path.startswith(each) if each.endswith("/") else path == each for each in self.given)
+
 
 class Remains:
     """What one session has left."""
@@ -59,7 +63,7 @@ class Remains:
         wanted = [*refused, *confided, (_NOWHERE, "")]
         for entry in self._session.remains(self._allowed.folder, [text for text, _ in wanted]):
             path, which = entry["path"], entry["which"]
-            if path.startswith(self._allowed.given):
+            if self._allowed.is_given(path):
                 continue
             if path in self._private and entry["mode"] != "0600":
                 self._bench.fail("state_leak", f"the mode of {path}", expected="0600", received=entry["mode"])
@@ -77,7 +81,7 @@ class Remains:
         found = [
             {wanted[which] for which in entry["which"]}
             for entry in self._session.remains(self._allowed.folder, wanted)
-            if entry["path"] not in self._private and not entry["path"].startswith(self._allowed.given)
+            if entry["path"] not in self._private and not self._allowed.is_given(entry["path"])
         ]
         return [sum(texts.issuperset(group) for texts in found) for group in groups]
 
