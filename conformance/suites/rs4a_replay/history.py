@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,8 +13,9 @@ from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.beside import Beside
 from holdfast.conformance.suites.rs4a_replay.model import Model
-from holdfast.conformance.suites.rs4a_replay.offers import Around, Traces, offered, situations
+from holdfast.conformance.suites.rs4a_replay.offers import offered
 from holdfast.conformance.suites.rs4a_replay.requests import principal, request
+from holdfast.conformance.suites.rs4a_replay.situations import Around, Traces, situations
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.world import Call, Effect, World
 from holdfast.conformance.suites.session import SuiteSession
@@ -27,6 +29,7 @@ _BRIEF_S = 60
 # Where a call is killed: at a failpoint, or at any moment.
 _KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
 _SUBMITTED = ("register", "compensate")
+_MOMENTS, _MOMENT_S = 8, 0.004
 
 
 class Play:
@@ -80,6 +83,7 @@ class Play:
         if self._world.mute:
             self._mute(Step("mute", worker=self._alone or 0))
         for worker in range(self._session.workers) if self._alone is None else (self._alone,):
+            self._maintain(Step("maintain", worker=worker))
             self._beside.look(worker)
 
     def situations(self) -> Mapping[str, frozenset[str]]:
@@ -143,7 +147,7 @@ class Play:
             "as another attempt": {"issued_at": self._session.now, "attempt_id": f"try-{self._tries}"},
         }.get(step.how, {})
         again = {**sent, "request": {**sent["request"], **changed}}
-        self._beside.ask(self._call_of(method, again), step.worker)
+        self._beside.ask(self._call(method, again), step.worker)
 
     def _submission(self, step: Step, method: str) -> Call:
         nonce = self._nonce(step)
@@ -158,7 +162,7 @@ class Play:
             del args["request"]["attempt_id"]
         elif step.how == "with a stranger":
             args["request"]["force"] = "true"
-        return self._call_of(method, args)
+        return self._call(method, args)
 
     def _request(self, key: int, *, nonce: str = "", age_s: float = 0, **own: str) -> dict[str, Any]:
         """The submission of a key. Its logical key is remembered."""
@@ -167,9 +171,6 @@ class Play:
             self._keys[key] = derive("rs4a.logical_request_key", made)
         return made
 
-    def _call_of(self, method: str, args: Mapping[str, Any]) -> Call:
-        return Call(method, args, self._session.now)
-
     # Nonces
 
     def _nonce(self, step: Step) -> str:
@@ -177,7 +178,7 @@ class Play:
         nonces = self._beside.nonces
         if step.nonce == "old" and nonces:
             return nonces[step.number % len(nonces)]
-        if step.nonce == "free" or not self._can_issue:
+        if step.nonce == "free" or self._world.surface != "ready" or self._world.mute:
             return f"never-issued-{self._session.rand('free')}"
         args = self._request(step.key)
         bound = {**args["request"], **args["trusted_attested"]}
@@ -200,12 +201,8 @@ class Play:
     def _longest_s(self) -> Any:
         return self._bench.contract.parameters["nonce_window_seconds"].value
 
-    @property
-    def _can_issue(self) -> bool:
-        return self._world.surface == "ready" and not self._world.mute
-
     def _issued(self, args: Mapping[str, Any], worker: int) -> str:
-        answer = self._beside.ask(self._call_of("issue_nonce", args), worker)
+        answer = self._beside.ask(self._call("issue_nonce", args), worker)
         return str(answer.value["nonce"])
 
     def _issue(self, step: Step) -> None:
@@ -221,11 +218,14 @@ class Play:
             window["not_after"] = shift(now, "-0.000001s")
         binding = {} if step.how == "bound to nothing" else {"principal": principal(self._session)}
         args = {"binding": binding, "window": window}
-        return self._call_of(
+        return self._call(
             "issue_nonce", self._beside.sent.get(("issue_nonce", ""), args) if step.how == "again" else args
         )
 
     # Everything else
+
+    def _call(self, method: str, args: Mapping[str, Any]) -> Call:
+        return Call(method, args, self._session.now)
 
     def _any_call(self, step: Step, method: str) -> Call:
         """A call of any operation."""
@@ -233,7 +233,7 @@ class Play:
             return self._submission(replace(step, how=""), method)
         if method == "resolve_status":
             return self._resolving(replace(step, how=""))
-        return self._issuing(replace(step, how="")) if method == "issue_nonce" else self._call_of(method, {})
+        return self._issuing(replace(step, how="")) if method == "issue_nonce" else self._call(method, {})
 
     def _race(self, step: Step) -> None:
         """Two calls at once, at workers 0 and 1."""
@@ -261,11 +261,15 @@ class Play:
             self._beside.ask(call, step.worker)
             return
         first = self._before(step.rival, other, call)
+        # What else was done meanwhile may make a transaction roll back.
+        call = replace(call, contended=True)
         self._session.hold_at("before_consume", step.worker)
         handle = self._beside.start(call, step.worker)
         self._session.reached("before_consume")
         for each, prepared in first:
             self._rival(each, prepared, other)
+        # A refusal from here on changes nothing.
+        self._beside.look(other)
         self._session.release("before_consume")
         self._beside.finish(replace(call, collides=True), handle)
         self._beside.look(step.worker)
@@ -304,6 +308,8 @@ class Play:
         self._beside.start(call, step.worker)
         if call.fault:
             self._session.reached(point)
+        else:
+            time.sleep(step.number % _MOMENTS * _MOMENT_S)
         self._kill(step.worker)
         self._beside.died(call)
         # The holder of the key is waited for, so from here on it is certain. A job is done again at once.
@@ -322,10 +328,10 @@ class Play:
         args = {"logical_request_key": key.upper() if step.how == "in capitals" else key}
         if step.how == "with a stranger":
             args["force"] = "true"
-        return self._call_of("resolve_status", args)
+        return self._call("resolve_status", args)
 
     def _maintain(self, step: Step) -> None:
-        self._beside.ask(self._call_of("maintain", {}), step.worker)
+        self._beside.ask(self._call("maintain", {}), step.worker)
 
     def _many(self, step: Step) -> None:
         """Many new keys, each with a nonce of its own, by all workers at once."""
@@ -333,11 +339,11 @@ class Play:
         for number in range(0, step.number, len(workers)):
             binding = {"principal": principal(self._session)}
             window = {"not_before": self._session.now, "not_after": shift(self._session.now, f"+{self._longest_s}s")}
-            issued = [self._call_of("issue_nonce", {"binding": binding, "window": window}) for _ in workers]
+            issued = [self._call("issue_nonce", {"binding": binding, "window": window}) for _ in workers]
             self._at_once(issued)
             keys = [FIRST_OF_MANY + number + worker for worker in workers]
             pairs = zip(keys, self._beside.nonces[-len(workers) :], strict=True)
-            self._at_once([self._call_of("register", self._request(key, nonce=nonce)) for key, nonce in pairs])
+            self._at_once([self._call("register", self._request(key, nonce=nonce)) for key, nonce in pairs])
 
     def _at_once(self, calls: Sequence[Call]) -> None:
         """One call at each worker, none of which minds the others."""

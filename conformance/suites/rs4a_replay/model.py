@@ -54,7 +54,11 @@ class Model:
         if explain(self._methods[call.method].args, call.args) is not None:
             return frozenset({"REQUEST_MALFORMED"})
         if call.method == "issue_nonce":
-            return frozenset({"new" if self._can_be_issued(call.args["window"]) else "REQUEST_MALFORMED"})
+            closed = instant(call.args["window"]["not_after"]) < instant(call.now)
+            # A window that is over already opens nothing, and the contract says nothing of it.
+            if not self._can_be_issued(call.args["window"]):
+                return frozenset({"REQUEST_MALFORMED"})
+            return frozenset({"new", "REQUEST_MALFORMED"} if closed else {"new"})
         # Beside a commit that is open its outcome is not known, and a job may have to give up.
         unsettled = frozenset({"indeterminate"} if call.contended else ())
         if call.method == "resolve_status":

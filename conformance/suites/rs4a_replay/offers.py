@@ -1,161 +1,49 @@
-"""What a history of a registrar can do next, and what it would meet there: the situations that steering counts.
-
-A situation belongs to a key and a process: what became of the key, what this process has told of it, where the clock
-is, and what was done with it last, here or elsewhere. Others belong to the registrar. All come from the model alone.
-"""
+"""What a history of a registrar can do next: each operation, what nearly is one, and faults and rivals beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from random import Random
 
 from holdfast.conformance.suites.rs4a_replay.rows import instant
+from holdfast.conformance.suites.rs4a_replay.situations import (
+    ALL,
+    COMPENSATED,
+    FAILED,
+    FREE,
+    KNOWN,
+    LAST,
+    LEFT,
+    MUTE,
+    MUTE_STARTED,
+    REGISTRAR,
+    SINCE,
+    STARTED,
+    TAKEN,
+    WHERE,
+    Around,
+    Traces,
+    became,
+    new_key,
+    of_near,
+    situations,
+    thing,
+)
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, NEAR_NONCES, TAMPERED, WORKERS, Step
-from holdfast.conformance.suites.rs4a_replay.world import Effect, World
+from holdfast.conformance.suites.rs4a_replay.world import Effect
 from holdfast.conformance.suites.steering import Offer, Pair
 
-FREE, REGISTERED, FAILED, COMPENSATED = "the key is free", "it is registered", "it failed", "it is compensated"
-_STATES = {"COMMITTED": REGISTERED, "FAILED": FAILED, "COMPENSATED": COMPENSATED}
-_TAKEN = (REGISTERED, FAILED, COMPENSATED)
-_ALL = (FREE, *_TAKEN)
-# What the clock says of a key that was taken, where there is a horizon.
-_SINCE = ("under a tombstone", "past its horizon", "before its time")
-# What a process knows of a key: it told nothing of it, its present state, or an earlier one.
-_KNOWN = ("which this process never told", "which this process told", "and this process told another state")
-# What was done with a key last, by the step that names it; with the states in which it can leave the key.
-_BROKEN_OFF, _RIVALLED = "broken off", "met by a rival"
-_LAST = {
-    "register": "register",
-    "fail": "fail",
-    "compensate": "compensate",
-    "abort": _BROKEN_OFF,
-    "lose": _BROKEN_OFF,
-    "interrupt": _BROKEN_OFF,
-    "overtake": _RIVALLED,
-    "race": _RIVALLED,
-}
-_LEFT = {"fail": _TAKEN}
-_WHERE = ("here", "elsewhere")
-# Features of the registrar.
-_OVER, _DUE, _NOTHING_DUE = "a horizon is over", "a tombstone is due", "no tombstone is due"
-_BACK, _LONG_AGO, _STARTED = "the clock went back", "a nonce was issued a day ago", "this process was started again"
-_REGISTRAR = (_OVER, _DUE, _NOTHING_DUE, _BACK, _LONG_AGO, _STARTED)
-_MUTE = "the audit cannot be written"
 # Without an audit each operation once.
 _WHILE_MUTE = ("register", "compensate", "retry", "retry the compensation", "resolve", "maintain", "issue", "validate")
 # A process takes as long as so many calls.
 _PROCESS, _HELD = 4.0, 3.0
 # Nonces that were issued before: what registered the key, what compensated it, one spent on another key, one unspent.
-_PRESENTED = {"own": _TAKEN, "compensation": (COMPENSATED,), "elsewhere": _ALL, "kept": _ALL}
+_PRESENTED = {"own": TAKEN, "compensation": (COMPENSATED,), "elsewhere": ALL, "kept": ALL}
 # The clock goes back no further.
 _FIRST_YEAR = 2000
-_DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What a step would meet: the keys that were named, by number, and the world. `alone` is the only worker then."""
-
-    effects: Mapping[int, Effect | None]
-    world: World
-    now: str
-    nonces: Sequence[str]
-    horizon_s: int | None
-    alone: int | None
-
-
-@dataclass(slots=True)
-class Traces:
-    """What the model does not say: which state of a key each worker told, and what was done with it last."""
-
-    told: dict[tuple[int, int], str] = field(default_factory=dict)
-    last: dict[int, tuple[str, int]] = field(default_factory=dict)
-    started: set[int] = field(default_factory=set)
-    latest: datetime | None = None
-    issued: datetime | None = None
-
-    def note(self, step: Step, around: Around) -> None:
-        """A step was done."""
-        now = instant(around.now)
-        self.latest = max(self.latest or now, now)
-        if self.issued is None and around.nonces:
-            self.issued = now
-        if step.what in ("restart", "kill", "interrupt") and around.alone is None:
-            self.started.add(step.worker)
-            self.told = {met: state for met, state in self.told.items() if met[0] != step.worker}
-        if step.what in _LAST:
-            self.last[step.key] = (_LAST[step.what], step.worker)
-        if step.what not in (*_LAST, "retry", "resolve"):
-            return
-        workers = range(WORKERS) if step.rival is not None else (step.worker,)
-        for worker in workers if step.what != "interrupt" else ():
-            self.told[worker, step.key] = became(around.effects.get(step.key))
-
-
-def became(effect: Effect | None) -> str:
-    """What became of a key."""
-    return FREE if effect is None else _STATES[effect.state]
-
-
-def thing(key: int, worker: int) -> str:
-    """The name of a key as one process meets it."""
-    return f"{key}@{worker}"
-
-
-def situations(around: Around, traces: Traces) -> dict[str, frozenset[str]]:
-    """The features of each key at each worker, and of the registrar by an empty name."""
-    found = {"": frozenset(_registrar(around, traces))}
-    for key in (*around.effects, _new(around)):
-        for worker in range(WORKERS) if around.alone is None else (around.alone,):
-            found[thing(key, worker)] = frozenset(_key(around, traces, key, worker))
-    return found
-
-
-def _new(around: Around) -> int:
-    """The number of a key that no step has named."""
-    return max((*around.effects, 99)) + 1
-
-
-def _registrar(around: Around, traces: Traces) -> Iterator[str]:
-    if around.world.mute:
-        yield _MUTE
-        return
-    over = [_is_over(each, around) for each in around.world.effects.values()]
-    if any(over):
-        yield _OVER
-    due = [_is_over(each, around) and not each.tombstoned_at for each in around.world.effects.values()]
-    yield _DUE if any(due) else _NOTHING_DUE
-    if traces.latest is not None and instant(around.now) < traces.latest:
-        yield _BACK
-    if traces.issued is not None and instant(around.now) > traces.issued + _DAY:
-        yield _LONG_AGO
-
-
-def _is_over(effect: Effect, around: Around) -> bool:
-    if around.horizon_s is None:
-        return False
-    return instant(around.now) > instant(effect.row["committed_at"]) + timedelta(seconds=around.horizon_s)
-
-
-def _key(around: Around, traces: Traces, key: int, worker: int) -> Iterator[str]:
-    effect = around.effects.get(key)
-    state = became(effect)
-    yield state
-    told = traces.told.get((worker, key))
-    yield f"{state}, {_KNOWN[0 if told is None else 1 if told == state else 2]}"
-    if effect is not None:
-        if effect.tombstoned_at:
-            yield f"{state}, {_SINCE[0]}"
-        elif _is_over(effect, around):
-            yield f"{state}, {_SINCE[1]}"
-        if instant(around.now) < instant(effect.row["committed_at"]):
-            yield f"{state}, {_SINCE[2]}"
-    last = traces.last.get(key)
-    if last is not None:
-        yield f"last: {last[0]} {_WHERE[last[1] != worker]}"
 
 
 # Steps
@@ -163,31 +51,26 @@ def _key(around: Around, traces: Traces, key: int, worker: int) -> Iterator[str]
 
 def wanted(not_claimed: Collection[str]) -> frozenset[Pair]:
     """The pairs that the model can reach with this adapter."""
-    features = {state: [state, *(f"{state}, {known}" for known in _KNOWN)] for state in _ALL}
+    features = {state: [state, *(f"{state}, {known}" for known in KNOWN)] for state in ALL}
     features[FREE].pop()
-    for state in _TAKEN:
-        features[state] += [f"{state}, {since}" for since in _SINCE]
+    for state in TAKEN:
+        features[state] += [f"{state}, {since}" for since in SINCE]
     found: set[Pair] = set()
     for each in _operations(frozenset(not_claimed)):
         name, states = each.name, each.states
         met = {feature for state in states for feature in features[state]}
         met |= {
             f"last: {last} {where}"
-            for last in dict.fromkeys(_LAST.values())
-            if {*_LEFT.get(last, _ALL)} & {*states} and _can(last, not_claimed)
-            for where in _WHERE
+            for last in dict.fromkeys(LAST.values())
+            if {*LEFT.get(last, ALL)} & {*states} and _can(last, not_claimed)
+            for where in WHERE
         }
-        found |= {(feature, name) for feature in (_of_near(met) if each.near else met)}
-    found |= {(feature, name) for name, _, _ in _anywhere(Random(0), 0, datetime.max) for feature in _REGISTRAR}  # noqa: S311
+        found |= {(feature, name) for feature in (of_near(met) if each.near else met)}
+    found |= {(feature, name) for name, _, _ in _anywhere(Random(0), 0, datetime.max) for feature in REGISTRAR}  # noqa: S311
     found = {pair for pair in found if _can(pair[1], not_claimed)}
     if "break_audit" not in not_claimed:
-        found |= {(_MUTE, name) for name in (*_WHILE_MUTE, "mute")}
+        found |= {(mute, name) for name in (*_WHILE_MUTE, "mute") for mute in (MUTE, MUTE_STARTED)}
     return frozenset(found)
-
-
-def _of_near(features: Collection[str]) -> frozenset[str]:
-    """The features that count where something nearly was an operation: each state of a key, whoever knows of it."""
-    return frozenset(each for each in features if not each.endswith(_KNOWN) and not each.startswith("last: "))
 
 
 def _can(name: str, not_claimed: Collection[str]) -> bool:
@@ -207,20 +90,21 @@ def offered(dice: Random, around: Around, traces: Traces, not_claimed: Collectio
     """All that can be done now, in these situations; with one key of each situation, the latest."""
     found = situations(around, traces)
     worker = dice.randrange(WORKERS) if around.alone is None else around.alone
-    registrar = found[""] | ({_STARTED} if worker in traces.started and around.alone is None else frozenset())
+    registrar = found[""] | ({STARTED} if worker in traces.started and around.alone is None else frozenset())
     offers = [
         Offer(name, registrar, step, cost=cost)
         for name, step, cost in _anywhere(dice, worker, instant(around.now))
         if _can(name, not_claimed)
     ]
     met: set[frozenset[str]] = set()
-    for key in (_new(around), *sorted(around.effects, reverse=True)):
+    for key in (new_key(around), *sorted(around.effects, reverse=True)):
         # Of two processes one is looked at; the other may be with the next step.
         each = dice.randrange(WORKERS) if around.alone is None else around.alone
         name = thing(key, each)
         if found[name] not in met:
             met.add(found[name])
-            offers += _with_key(dice, around, key, each, found[name], frozenset(not_claimed))
+            features = found[name] if around.alone is None else found[""]
+            offers += _with_key(dice, around, key, each, features, frozenset(not_claimed))
     if around.alone is not None:
         offers = [offer for offer in offers if offer.operation in (*_WHILE_MUTE, "mute")]
     return offers
@@ -250,7 +134,7 @@ class _Operation:
 
     name: str
     what: str
-    states: tuple[str, ...] = _ALL
+    states: tuple[str, ...] = ALL
     nonce: str = "fresh"
     how: str = ""
     cost: float = 1.0
@@ -286,7 +170,7 @@ def _every() -> Iterator[_Operation]:
             yield _Operation(f"{method} {how}", method, how=how, near=True)
     for how in ("", "dated now", "as another attempt"):
         told = f", {how}" if how else ""
-        yield _Operation(f"retry{told}", "retry", _TAKEN, how=how, number=0)
+        yield _Operation(f"retry{told}", "retry", TAKEN, how=how, number=0)
         yield _Operation(f"retry the compensation{told}", "retry", (COMPENSATED,), how=how, number=1)
     yield _Operation("fail", "fail", (FREE,))
     for nonce in ("fresh", "closed"):
@@ -309,12 +193,11 @@ def _with_key(
 ) -> Iterator[Offer[Step]]:
     """What can be done with one key at one worker."""
     effect, name, number = around.effects.get(key), thing(key, worker), dice.randrange(60)
-    nonces, state, nearly = _nonces(around, effect), became(effect), _of_near(features)
-    mute = None if around.alone is None else frozenset({_MUTE})
+    nonces, state, nearly = _nonces(around, effect), became(effect), of_near(features)
     for each in _operations(not_claimed):
         if state in each.states and (not each.old or each.old in nonces):
             step = each.step(key, worker, nonces.get(each.old, number))
-            yield Offer(each.name, mute or (nearly if each.near else features), step, name, each.cost)
+            yield Offer(each.name, nearly if each.near else features, step, name, each.cost)
 
 
 def _chain(key: int, rivals: Sequence[tuple[str, str]]) -> Step | None:
@@ -378,6 +261,7 @@ _RIVALS: Mapping[str, tuple[tuple[tuple[str, str], ...], ...]] = {
         (("fail", "fresh"), ("compensate", "fresh")),
         (("fail", "same"), ("compensate", "fresh")),
         (("maintain", "fresh"),),
+        (("resolve", "fresh"),),
     ),
     "compensate": (
         (("compensate", "fresh"),),
@@ -385,6 +269,7 @@ _RIVALS: Mapping[str, tuple[tuple[tuple[str, str], ...], ...]] = {
         (("register", "elsewhere"),),
         (("register", "fresh"),),
         (("maintain", "fresh"),),
+        (("resolve", "fresh"),),
     ),
 }
 # One call each of two processes at once.
