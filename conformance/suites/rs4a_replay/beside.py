@@ -125,8 +125,11 @@ class Beside:
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
-        target = call.args["request"]["canonical_target"] if call.method in _ONCE else ""
-        self.sent[(call.method, target)] = dict(call.args)
+        if call.method in _ONCE:
+            self.sent[(call.method, call.args["request"]["canonical_target"])] = dict(call.args)
+        else:
+            # The oldest, so that it is asked for again after a while.
+            self.sent.setdefault((call.method, ""), dict(call.args))
 
     # What is observed
 

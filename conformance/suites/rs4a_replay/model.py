@@ -70,7 +70,7 @@ class Model:
             return frozenset({invalid})
         decided = self._compensation if call.method == "compensate" else self._registration
         found = decided(world, call)
-        if call.collides and "new" not in found:
+        if call.collides and self._is_taken(world, call):
             found |= {"ATTEMPT_COLLISION"}
         if call.contended and "new" in found:
             found |= {"COMMIT_FAILED"}
@@ -117,6 +117,11 @@ class Model:
         if effect.compensation["authorization_nonce"] == nonce:
             return frozenset({"prior"})
         return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
+
+    def _is_taken(self, world: World, call: Call) -> bool:
+        """Whether a rival has had the effect of this call; one that spent its nonce elsewhere has not (S4-5)."""
+        effect = world.effects.get(key_of(call))
+        return effect is not None and (call.method == "register" or effect.compensation is not None)
 
     def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
         """Where the key is free, the nonce decides."""

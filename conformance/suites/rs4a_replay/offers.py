@@ -12,6 +12,7 @@ from holdfast.conformance.suites.rs4a_replay.rows import instant
 from holdfast.conformance.suites.rs4a_replay.situations import (
     ALL,
     COMPENSATED,
+    DUE,
     FAILED,
     FREE,
     KNOWN,
@@ -19,6 +20,7 @@ from holdfast.conformance.suites.rs4a_replay.situations import (
     LEFT,
     MUTE,
     MUTE_STARTED,
+    NOTHING_DUE,
     REGISTRAR,
     SINCE,
     STARTED,
@@ -66,6 +68,7 @@ def wanted(not_claimed: Collection[str]) -> frozenset[Pair]:
             for where in WHERE
         }
         found |= {(feature, name) for feature in (of_near(met) if each.near else met)}
+        found |= {(feature, name) for feature in (DUE, NOTHING_DUE) if each.maintains}
     found |= {(feature, name) for name, _, _ in _anywhere(Random(0), 0, datetime.max) for feature in REGISTRAR}  # noqa: S311
     found = {pair for pair in found if _can(pair[1], not_claimed)}
     if "break_audit" not in not_claimed:
@@ -104,7 +107,7 @@ def offered(dice: Random, around: Around, traces: Traces, not_claimed: Collectio
         if found[name] not in met:
             met.add(found[name])
             features = found[name] if around.alone is None else found[""]
-            offers += _with_key(dice, around, key, each, features, frozenset(not_claimed))
+            offers += _with_key(dice, around, key, each, features, found[""], frozenset(not_claimed))
     if around.alone is not None:
         offers = [offer for offer in offers if offer.operation in (*_WHILE_MUTE, "mute")]
     return offers
@@ -142,6 +145,11 @@ class _Operation:
     old: str = ""
     number: int | None = None
     rivals: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def maintains(self) -> bool:
+        """Whether retention is done beside it, so that it matters what is due."""
+        return ("maintain", "fresh") in self.rivals or ("maintain", "") in self.rivals
 
     def step(self, key: int, worker: int, number: int) -> Step:
         """The step with this key. In a race the first worker is the first side."""
@@ -189,7 +197,13 @@ def _every() -> Iterator[_Operation]:
 
 
 def _with_key(
-    dice: Random, around: Around, key: int, worker: int, features: frozenset[str], not_claimed: frozenset[str]
+    dice: Random,
+    around: Around,
+    key: int,
+    worker: int,
+    features: frozenset[str],
+    registrar: frozenset[str],
+    not_claimed: frozenset[str],
 ) -> Iterator[Offer[Step]]:
     """What can be done with one key at one worker."""
     effect, name, number = around.effects.get(key), thing(key, worker), dice.randrange(60)
@@ -197,7 +211,8 @@ def _with_key(
     for each in _operations(not_claimed):
         if state in each.states and (not each.old or each.old in nonces):
             step = each.step(key, worker, nonces.get(each.old, number))
-            yield Offer(each.name, nearly if each.near else features, step, name, each.cost)
+            met = nearly if each.near else features | (registrar & {DUE, NOTHING_DUE}) if each.maintains else features
+            yield Offer(each.name, met, step, name, each.cost)
 
 
 def _chain(key: int, rivals: Sequence[tuple[str, str]]) -> Step | None:

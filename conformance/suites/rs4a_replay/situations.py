@@ -37,9 +37,9 @@ LAST = {
 LEFT = {"fail": TAKEN}
 WHERE = ("here", "elsewhere")
 # Features of the registrar.
-_OVER, _DUE, _NOTHING_DUE = "a horizon is over", "a tombstone is due", "no tombstone is due"
+_OVER, DUE, NOTHING_DUE = "a horizon is over", "a tombstone is due", "no tombstone is due"
 _BACK, _LONG_AGO, STARTED = "the clock went back", "a nonce was issued a day ago", "this process was started again"
-REGISTRAR = (_OVER, _DUE, _NOTHING_DUE, _BACK, _LONG_AGO, STARTED)
+REGISTRAR = (_OVER, DUE, NOTHING_DUE, _BACK, _LONG_AGO, STARTED)
 MUTE = "the audit cannot be written"
 MUTE_STARTED = "the audit cannot be written, and this process was started again"
 _DAY = timedelta(days=1)
@@ -117,7 +117,7 @@ def _registrar(around: Around, traces: Traces) -> Iterator[str]:
     if any(over):
         yield _OVER
     due = [_is_over(each, around) and not each.tombstoned_at for each in around.world.effects.values()]
-    yield _DUE if any(due) else _NOTHING_DUE
+    yield DUE if any(due) else NOTHING_DUE
     if traces.latest is not None and instant(around.now) < traces.latest:
         yield _BACK
     if traces.issued is not None and instant(around.now) > traces.issued + _DAY:
