@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import parse_instant
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
@@ -18,8 +18,8 @@ from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
-from holdfast.reference_impl.rs4a_replay.store import Committed, Insert, Row, Sight, Store
-from holdfast.reference_impl.rs4a_replay.terms import Reason, SurfaceState
+from holdfast.reference_impl.rs4a_replay.store import Row, Sight, Store
+from holdfast.reference_impl.rs4a_replay.terms import Reason
 
 # Fewer than a history of many keys has.
 _NEWEST = 600
@@ -150,15 +150,6 @@ class WinnerFromOneTable(Registrar):
         return replace(refusal, data={"decision": {**refusal.data["decision"], "state": "COMMITTED"}})
 
 
-class TombstonesOutdateCalls(Registrar):
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
-        now = attempt.now.strftime("%Y-%m-%dT%H:%M:%S")
-        made = _asked(self.store, "SELECT count(*) FROM tombstone WHERE recorded_at >= ?", now)
-        answer = super().transact(attempt, inserts)
-        after = _asked(self.store, "SELECT count(*) FROM tombstone WHERE recorded_at >= ?", now)
-        return answer if made == after else self.refuse(attempt, Refusal(Reason.REPLAY_DUPLICATE))
-
-
 class AuditRememberedByTheRegistrar(Registrar):
     def guard_audit(self, attempt: Attempt) -> Refusal | None:
         refusal = None if self.__dict__.get("_works") else super().guard_audit(attempt)
@@ -233,13 +224,6 @@ class SpentNonceCalledCollision(Registrar):
         return Refusal(Reason.ATTEMPT_COLLISION, {"decision": decision_of(sight)})
 
 
-class NothingFailedWithoutSurface(Registrar):
-    def guard_surface(self, attempt: Attempt) -> Refusal | None:
-        if attempt.method == "compensate" and attempt.sight.surface.state is SurfaceState.UNKNOWN:
-            return Refusal(Reason.NOTHING_TO_COMPENSATE)
-        return super().guard_surface(attempt)
-
-
 class FewFailuresKept(SqliteStore):
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
         sight = super().look(logical_request_key=logical_request_key, nonce=nonce)
@@ -269,16 +253,6 @@ class StatusOfTheNewest(Custody):
         return super().status_of(attempt, key)
 
 
-class FailedMeansNotCommitted(Custody):
-    def status_of(self, attempt: Attempt, key: str) -> dict[str, Any]:
-        """While a compensation is under way the key counts as free."""
-        status = super().status_of(attempt, key)
-        held = _asked(self.store, "SELECT count(*) FROM compensation WHERE logical_request_key = ?", key)
-        time.sleep(_BETWEEN_S)
-        after = _asked(self.store, "SELECT count(*) FROM compensation WHERE logical_request_key = ?", key)
-        return status if held == after else {"status": "NOT_COMMITTED"}
-
-
 # Retention
 
 
@@ -289,53 +263,12 @@ class AuditRememberedByCustody(Custody):
         return refusal
 
 
-class MaintenanceOnceByAProcess(Custody):
-    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
-        if self.__dict__.get("_done"):
-            return []
-        due = super().due_tombstones(now=now)
-        self.__dict__["_done"] = bool(due)
-        return due
-
-
 class MaintenanceByTheFirstProcess(Custody):
     def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
         """Who did not see the store empty does no retention."""
         due = super().due_tombstones(now=now)
         seen = self.__dict__.setdefault("_empty", not due)
         return due if seen else []
-
-
-class MaintenanceByTheLatestClock(Custody):
-    def maintain(self, *, now: datetime) -> Answer:
-        latest: datetime = max(now, self.__dict__.get("_latest", now))
-        self.__dict__["_latest"] = latest
-        return super().maintain(now=latest)
-
-
-class TombstonesCountedBefore(Custody):
-    def maintain(self, *, now: datetime) -> Answer:
-        due = self.due_tombstones(now=now) if isinstance(self._ports.store, SqliteStore) and self._horizon_set else []
-        time.sleep(_BETWEEN_S if due else 0)
-        answer = super().maintain(now=now)
-        return answer if isinstance(answer, Refused) or not due else Accepted(Effect.NEW, {"tombstoned": len(due)})
-
-    @property
-    def _horizon_set(self) -> bool:
-        return self._settings.horizon is not None
-
-
-class MaintenanceLockStays(Custody):
-    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
-        due = super().due_tombstones(now=now)
-        assert isinstance(self.store, SqliteStore), "this bug is planted on SQLite"
-        lock = self.store._database.path.with_name("maintenance.lock")
-        if not due or lock.exists():
-            return []
-        lock.touch()
-        time.sleep(4 * _BETWEEN_S)
-        lock.unlink()
-        return due
 
 
 BUGS: Mapping[str, Change] = {
@@ -349,7 +282,6 @@ BUGS: Mapping[str, Change] = {
     "validated-by-the-latest-clock": part(service=ValidatedByTheLatestClock),
     "targets-of-any-form": part(keys=TargetsOfAnyForm),
     "winner-from-one-table": part(registrar=WinnerFromOneTable),
-    "tombstones-outdate-calls": part(registrar=TombstonesOutdateCalls),
     "audit-remembered-by-the-registrar": part(registrar=AuditRememberedByTheRegistrar),
     "loser-burns-its-nonce": part(registrar=LoserBurnsItsNonce),
     "attempts-known-here": part(registrar=AttemptsKnownHere),
@@ -357,15 +289,9 @@ BUGS: Mapping[str, Change] = {
     "compensation-told-for-an-hour": part(registrar=CompensationToldForAnHour),
     "later-compensations-unseen": part(registrar=LaterCompensationsUnseen),
     "spent-nonce-called-collision": part(registrar=SpentNonceCalledCollision),
-    "nothing-failed-without-surface": part(registrar=NothingFailedWithoutSurface),
     "few-failures-kept": part(sqlite_store=FewFailuresKept),
     "status-with-unknown-members": part(custody=StatusWithUnknownMembers),
     "status-of-the-newest": part(custody=StatusOfTheNewest),
-    "failed-means-not-committed": part(custody=FailedMeansNotCommitted),
     "audit-remembered-by-custody": part(custody=AuditRememberedByCustody),
-    "maintenance-once-by-a-process": part(custody=MaintenanceOnceByAProcess),
     "maintenance-by-the-first-process": part(custody=MaintenanceByTheFirstProcess),
-    "maintenance-by-the-latest-clock": part(custody=MaintenanceByTheLatestClock),
-    "tombstones-counted-before": part(custody=TombstonesCountedBefore),
-    "maintenance-lock-stays": part(custody=MaintenanceLockStays),
 }
