@@ -76,7 +76,8 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     found: dict[str, Set[str]] = {case.id: set(_called(case, matrix)) for case in contract.cases}
     for fault in contract.faults:
         load = contract.workloads[fault.workload]
-        found[fault.id] = {step["call"] for step in (*load.prepare, load.operation) if "call" in step}
+        asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
+        found[fault.id] = asked | {step["call"] for step in (*load.prepare, load.operation) if "call" in step}
     return found
 
 
