@@ -43,7 +43,7 @@ _SLOWER = 10.0
 # The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
 # Of each operation, where they differ.
-_KINDS_OF_EACH = 3
+_KINDS_OF_EACH = 2
 
 # A try is a run and two restarts.
 _STARTS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 
 from holdfast.conformance.faults.recording import Action, Event, Names, Recording, Sync, SyncAll, Unnamed, Write
@@ -21,48 +21,41 @@ def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
     return drawn.sample(numbers, len(numbers))
 
 
-# What is the same for all points at which a layer leaves the same state; None where it strikes nothing.
-Same = Callable[[Recording], Callable[[int], int | None]]
+# From a number to the one that a layer strikes in its place, because it leaves the same there; None without one.
+Struck = Callable[[int], int | None]
 
 
-def one_of_each_state(recording: Recording, ordered: Sequence[int], same: Same) -> Sequence[int]:
-    """Numbers in this order, but only the first of those at which a layer leaves the same state."""
-    state_at, firsts = same(recording), dict[int, int]()
-    for number in ordered:
-        state = state_at(number)
-        if state is not None:
-            firsts.setdefault(state, number)
-    return list(firsts.values())
+def struck_at(struck: Struck, ordered: Iterable[int]) -> list[int]:
+    """Each number that is struck, once, in the order in which they come first."""
+    return list(dict.fromkeys(number for number in map(struck, ordered) if number is not None))
 
 
-def killed_before(recording: Recording) -> Callable[[int], int | None]:
-    """A sync changes nothing that a kill leaves: before it and behind it the state is the same."""
-    changing = [one.number for one in recording.operations if not isinstance(one.action, Sync | SyncAll)]
-    return lambda number: bisect_left(changing, number)
+def killed_before(recording: Recording) -> Struck:
+    """A sync changes nothing that a kill leaves: behind it the state is as before it."""
+    changing = [0, *(one.number for one in recording.operations if not isinstance(one.action, Sync | SyncAll))]
+    return lambda number: changing[bisect_left(changing, number) - 1] + 1
 
 
-def within_a_write(recording: Recording) -> Callable[[int], int | None]:
+def within_a_write(recording: Recording) -> Struck:
     """Only a write of two bytes or more has a half."""
-    writes = _writes(recording)
+    writes = frozenset(_writes(recording))
     return lambda number: number if number in writes else None
 
 
-def write_from(recording: Recording) -> Callable[[int], int | None]:
+def write_from(recording: Recording) -> Struck:
     """The first write of two bytes or more at a number or behind it is the one that does half."""
-    writes = sorted(_writes(recording))
+    writes = _writes(recording)
     return lambda number: next(iter(writes[bisect_left(writes, number) :]), None)
 
 
-def failing_from(recording: Recording) -> Callable[[int], int | None]:
+def failing_from(recording: Recording) -> Struck:
     """What leaves for the outside does not fail: the first other call at a number or behind it is the one that does."""
     calls = [one.number for one in recording.operations if not isinstance(one.action, Event)]
     return lambda number: next(iter(calls[bisect_left(calls, number) :]), None)
 
 
-def _writes(recording: Recording) -> frozenset[int]:
-    return frozenset(
-        one.number for one in recording.operations if isinstance(one.action, Write) and len(one.action.data) > 1
-    )
+def _writes(recording: Recording) -> list[int]:
+    return [one.number for one in recording.operations if isinstance(one.action, Write) and len(one.action.data) > 1]
 
 
 def in_place_first(recording: Recording, ordered: Sequence[int]) -> Sequence[int]:

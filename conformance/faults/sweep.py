@@ -25,8 +25,8 @@ from holdfast.conformance.faults.order import (
     heaviest,
     in_place_first,
     killed_before,
-    one_of_each_state,
     spread,
+    struck_at,
     within_a_write,
     write_from,
 )
@@ -41,8 +41,8 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 MOST_FINDINGS = 5
 # Layers with many restarts for each try: they strike in the first session alone.
 IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
-# At which points of a run a layer leaves the same state.
-_SAME = {
+# Which point of a run a layer strikes in the place of others.
+_STRUCK = {
     Layer.KILL: killed_before,
     Layer.TORN_KILL: within_a_write,
     Layer.ERRORS: failing_from,
@@ -136,9 +136,11 @@ class Sweep(Runs):
         tally.noun, ordered = "points", spread(numbers, self.seed)
         if tally.layer is Layer.KILL:
             ordered = halves_first(run.recording, run.windows, ordered, self.seed)
-        ordered = one_of_each_state(run.recording, in_place_first(run.recording, ordered), _SAME[tally.layer])
+        struck_instead = _STRUCK[tally.layer](run.recording)
+        ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
         tally.total = len(ordered)
-        marked = heaviest(run.recording, run.windows) if tally.layer is Layer.KILL else frozenset()
+        heavy = heaviest(run.recording, run.windows) if tally.layer is Layer.KILL else ()
+        marked = frozenset(struck_at(struck_instead, heavy))
         ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further, marked)
         tally.floor = max(tally.floor, kinds)
         for number in ordered:
@@ -153,10 +155,10 @@ class Sweep(Runs):
                     kept, lost = None, ""
                     if before is not None:
                         kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                    at = (write_from(run.recording)(number) if tally.layer is Layer.SHORT else None) or number
-                    said = f"It was {words} operation {at} of the recording ({naming.call(run.recording, at)}).{lost}"
+                    what = naming.call(run.recording, number)
+                    said = f"It was {words} operation {number} of the recording ({what}).{lost}"
                     marks = _struck_marks(struck, fault(number))
-                    tally.findings.append(Finding(at, verdict, said, kept, marks=marks))
+                    tally.findings.append(Finding(number, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
         tally.must_be_reached("work that makes the same calls when it is done again")
