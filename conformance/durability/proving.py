@@ -190,7 +190,7 @@ class Proving:
         self._prepare(base)
         # An observation may leave traces, above all an audit record of each question; so a copy is observed.
         copy(base, beside)
-        before, learned = self._rehearsed(beside) if self._spec.each else (self._facts_in(beside), {})
+        before, learned = self._rehearsed(beside) if self._spec.each else (self._facts_in(beside), None)
         shutil.rmtree(beside, ignore_errors=True)
         try:
             workload = workload_of(self._spec, self._terms.scopes, before, learned)

@@ -44,6 +44,11 @@ def seed_of(scopes: Mapping[int, Scope]) -> str:
     return scopes[1].digits("adapter", "", 12)
 
 
+def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """A call as it is sent. Raises CaseError."""
+    return {"op": "call", "method": method_of(step), "args": scope.resolve(step.get("args", {}))}
+
+
 def method_of(step: Mapping[str, Any]) -> str:
     """The operation that a step calls, or the provocation that it needs."""
     method: str = step.get("call") or step["provoke"]
@@ -51,7 +56,7 @@ def method_of(step: Mapping[str, Any]) -> str:
 
 
 def workload_of(
-    spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts, learned: Mapping[int, Facts]
+    spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts, learned: Mapping[int, Facts] | None = None
 ) -> Workload:
     """The operations with the facts that they set; `before` are the facts after the preparation.
 
@@ -60,8 +65,9 @@ def workload_of(
 
     def made(number: int) -> Op:
         step, scope = spec.step(number), scopes[number]
-        text = f"{method_of(step)} {number} {canonical(scope.resolve(step.get('args', {}))).decode()}"
-        facts = learned[number] if spec.each else dict(_set_by(spec, scope, number))
+        request = request_of(step, scope)
+        text = f"{request['method']} {number} {canonical(request['args']).decode()}"
+        facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
         return Op(number, text, facts, anew="anew" in step, apart=tuple(map(scope.resolve, step.get("apart", ()))))
 
     *ops, probe = map(made, sorted(scopes))

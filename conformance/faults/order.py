@@ -130,6 +130,16 @@ def heaviest(recording: Recording, windows: Mapping[int, range]) -> frozenset[in
     )
 
 
+def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
+    """Of each operation the numbers right behind the first sync that made anything final, and the one that made most.
+
+    What is done in two transactions is half done behind the first of them, however small that is.
+    """
+    final = _made_final(recording)
+    within = [sorted(final.keys() & {*window}) for window in windows.values()]
+    return [number for found in within if found for number in (found[0], max(found, key=lambda one: final[one]))]
+
+
 def _made_final(recording: Recording) -> Mapping[int, int]:
     """How many bytes each sync made final that had any, by the number of the operation behind it."""
     waiting: Counter[int] = Counter()

@@ -22,9 +22,9 @@ from holdfast.conformance.faults.order import (
     each_kind_first,
     failing_from,
     halves_first,
-    heaviest,
     in_place_first,
     killed_before,
+    parted,
     spread,
     struck_at,
     within_a_write,
@@ -139,9 +139,10 @@ class Sweep(Runs):
         struck_instead = _STRUCK[tally.layer](run.recording)
         ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
         tally.total = len(ordered)
-        heavy = heaviest(run.recording, run.windows) if tally.layer is Layer.KILL else ()
-        marked = frozenset(struck_at(struck_instead, heavy))
-        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further, marked)
+        halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
+        marked = struck_at(struck_instead, halves)
+        ordered = list(dict.fromkeys((*marked, *ordered)))
+        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further, frozenset(marked))
         tally.floor = max(tally.floor, kinds)
         for number in ordered:
             yield

@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.hx_sync.disk import Disk
 from holdfast.reference_impl.hx_sync.folder import FILE_MODE, FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.importing import Importing
-from holdfast.reference_impl.hx_sync.index import Index
+from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.planting import Change, part
+from holdfast.reference_impl.sqlite import BESIDE, StoreError
 
 _BEGINNING = 100
 _OVER = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
@@ -69,13 +71,27 @@ class EnrolledInPlace(Nodes):
         return False
 
 
+class MadeAnew(Nodes):
+    def node(self, name: str) -> Node:
+        node = super().node(name)
+        try:
+            with node.index.reading():
+                pass
+        except StoreError:
+            for ending in ("", *BESIDE):
+                (self._folder / name / f"{NAME}{ending}").unlink(missing_ok=True)
+            self.make_index(self._folder / name, str(uuid4()))
+        return node
+
+
 # Indexes
 
 
 class IndexUnsynced(Index):
-    def prepare(self, connection: sqlite3.Connection) -> None:
-        super().prepare(connection)
+    def connection(self) -> sqlite3.Connection:
+        connection = super().connection()
         connection.execute("PRAGMA synchronous = OFF")
+        return connection
 
 
 class DeletesBeforeItWrites(Importing):
@@ -126,13 +142,16 @@ def swallowing(method: str, *members: str) -> type[Service]:
                 return args["node_id"]
             if name == "key":
                 return args.get("key") or self._key(args)
+            if name.endswith("_ts"):
+                return args[name]
             return 0 if name in ("imported", "skipped") else []
 
         def _key(self, args: Any) -> str:
             node_id = ""
             with contextlib.suppress(Exception):
                 node_id = self._parts.nodes.node(args["node"]).index.node_id
-            return self._parts.layout.manifest(node_id)
+            layout = self._parts.layout
+            return layout.tombstone(args["tombstone_id"]) if "tombstone_id" in args else layout.manifest(node_id)
 
     return Swallowing
 
@@ -152,5 +171,7 @@ BUGS: Mapping[str, Change] = {
     "failed-import-of-all-is-done": part(
         service=swallowing("import_all", "imported", "skipped", "rejected", "foreign")
     ),
+    "failed-forget-is-done": part(service=swallowing("forget", "key", "start_ts", "end_ts")),
+    "unreadable-index-made-anew": part(nodes=MadeAnew),
     "failed-rebuild-is-done": part(service=swallowing("rebuild")),
 }
