@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.reference_impl import altered, tracing
 from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
@@ -26,6 +25,8 @@ _PROGRAM = "python -m holdfast.reference_impl"
 _USAGE = 64
 _FAILED = 1
 _INTERRUPTED = 12
+# See `tracing.install`.
+_TRACE = "HOLDFAST_TRACE"
 # The profiles of jcs, the only contract with frames. They are a constant, because reading the contract is slow.
 _PROFILES = ("core", "i-json-strict", "safe-int")
 
@@ -195,11 +196,25 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
+def _change_imports(words: Sequence[str]) -> None:
+    """For automatic mutants: trace what is imported from here on, and change a place of it. Raises OSError, ValueError.
+
+    Every adapter starts here, so nothing is imported for what is not asked.
+    """
+    if _TRACE in os.environ:
+        from holdfast.reference_impl import tracing
+
+        tracing.install(os.environ[_TRACE])
+    if "--mutant" in words:
+        from holdfast.reference_impl import altered
+
+        altered.install(words)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    tracing.install_if_wanted()
-    altered.install(words)
+    _change_imports(words)
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])
     try:

@@ -11,7 +11,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from itertools import pairwise
@@ -75,7 +74,7 @@ class _Loader(SourceFileLoader):
         return code
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds the one module that is changed."""
 
     def __init__(self, alteration: Alteration) -> None:

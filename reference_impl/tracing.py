@@ -10,26 +10,24 @@ from __future__ import annotations
 import ast
 import json
 import mmap
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-# The path of a JSON file `{"map": PATH, "files": {FILE: OFFSET}}`; line 1 of a file is the byte behind its offset.
-VARIABLE = "HOLDFAST_TRACE"
 _ROOT = Path(__file__).parent
 _MARKS = "__holdfast_marks__"
 
 
-def install_if_wanted() -> None:
-    """Mark the lines that this process and its forks execute, if the environment asks for it. Raises OSError."""
-    path = os.environ.get(VARIABLE)
-    if not path or any(isinstance(finder, _Finder) for finder in sys.meta_path):
+def install(path: str) -> None:
+    """Mark the lines that this process and its forks execute. Raises OSError, ValueError.
+
+    The file is `{"map": PATH, "files": {FILE: OFFSET}}` in JSON; line 1 of a file is the byte behind its offset.
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     wanted = json.loads(Path(path).read_text(encoding="utf-8"))
     with Path(wanted["map"]).open("r+b") as file:
@@ -82,7 +80,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds the modules whose lines are marked."""
 
     def __init__(self, area: mmap.mmap, offsets: Mapping[str, int]) -> None:

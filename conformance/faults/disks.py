@@ -21,7 +21,7 @@ from holdfast.conformance.faults.sweep import Sweep
 
 # A roomy disk has so many times the pages of its content, and so many more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384
-# So many sizes of disks become full. The smallest holds what is there before the work. The largest holds what is there
+# How many sizes of disks become full. The smallest holds what is there before the work. The largest holds what is there
 # after it and more, for temporary files: a quarter of what was added, or so many pages.
 _SIZES = 24
 _MORE, _MORE_PAGES = 4, 8

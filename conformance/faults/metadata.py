@@ -31,7 +31,7 @@ from holdfast.conformance.faults.recording import (
     Write,
 )
 
-# So many of the calls that set metadata are named.
+# How many of the calls that set metadata are named.
 _MOST_SHOWN = 3
 # Apart in the other order, so that no clock takes two for one.
 _STEP_NS = 10_000_000_000

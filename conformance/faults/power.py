@@ -23,7 +23,7 @@ from holdfast.conformance.faults.runs import Runs, read_whole
 from holdfast.conformance.faults.subject import SubjectError
 from holdfast.conformance.faults.tracer import Fault
 
-# So many of the states that a crash leaves begin a recovery that is interrupted itself.
+# How many of the states that a crash leaves begin a recovery that is interrupted itself.
 NESTED_STATES = 6
 
 

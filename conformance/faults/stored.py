@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# So many files are taken away alone, half of them the largest, half of them chosen at random.
+# How many files are taken away alone, half of them the largest, half of them chosen at random.
 _ALONE = 8
 # So much of a file's beginning becomes garbage, in bytes: the first page of any database, and every header.
 _GARBAGE = 4096
@@ -22,7 +22,7 @@ _FOREIGN_MOST = 1 << 20
 _SECTOR = 512
 # What a disk of memory gives to a file at a time, in bytes.
 PAGE = 4096
-# So many damages are there to try.
+# How many damages are there to try.
 _DAMAGES = 100
 _SQLITE = b"SQLite format 3\0"
 

@@ -50,7 +50,7 @@ from holdfast.servers.janitor import Janitor
 # The time that is kept for a second reading of the catalogue, even if the clone takes long: a tenth, and at most this.
 _KEPT_S = 15.0
 _OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}
-# So many names help a user who mistyped one; all of them would hide the error.
+# How many names help a user who mistyped one; all of them would hide the error.
 _SHOWN = 8
 
 

@@ -134,7 +134,7 @@ class GateDecision(Form, frozen=True):
     left_out: tuple[str, ...]
 
 
-# So many ids or findings make a reason clear; the JSON form lists all ids.
+# How many ids or findings make a reason clear; the JSON form lists all ids.
 _SHOWN = 3
 
 

@@ -15,7 +15,7 @@ from holdfast.reports.evidence import Claimed, DefectKind, Header, KitIdentity, 
 
 # Clocks of machines in one installation differ by seconds. With more difference a run claims to be from the future.
 CLOCK_TOLERANCE = timedelta(minutes=5)
-# So many findings show what is wrong with a file.
+# How many findings show what is wrong with a file.
 _DEFECTS_SHOWN = 5
 
 _CODE_OF = {

@@ -155,35 +155,41 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
     path as well; `which` is the number of the canary from 0, `files` and `bytes` how much was read. `error` says why
     nothing can be reported: no such folder, too much in it, a file that cannot be read.
     """
-    nothing: dict[str, Any] = {"error": None, "files": 0, "bytes": 0, "found": []}
-    read, error = _read_all(workdir, path)
-    if error is not None:
-        return {**nothing, "error": error}
-    found = {(at, which) for at, _, data in read for each in (data, at.encode()) for which in occurring(wanted, each)}
+    files, size = 0, 0
+    found: set[tuple[str, int]] = set()
+    try:
+        for at, kind, data in _contents(workdir, path):
+            found |= {(at, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
+            files, size = (files + 1, size + len(data)) if kind == "file" else (files, size)
+    except _UnsearchableError as error:
+        return {"error": str(error), "files": 0, "bytes": 0, "found": []}
     told = [{"path": at, "which": which} for at, which in sorted(found)[:MAX_ENTRIES]]
-    files = [data for _, kind, data in read if kind == "file"]
-    return {**nothing, "files": len(files), "bytes": sum(map(len, files)), "found": told}
+    return {"error": None, "files": files, "bytes": size, "found": told}
 
 
 def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[str, Any]:
     """The plain files below a folder: {error, files: [{path, mode, open, which}]}, in the order of the paths.
 
-    `open` says whether somebody other than the owner may read it, as far as its mode and those of the folders below the
+    `open` says whether others than the owner may read it, as far as its mode and those of the folders below the
     workdir say so. `which` are the canaries that can be read in it or in its path. See `search`.
     """
-    read, error = _read_all(workdir, path)
-    if error is not None:
-        return {"error": error, "files": []}
     found = []
-    for at, kind, data in read:
-        mode = _mode(workdir, at) if kind == "file" else None
-        if mode is not None:
-            folders = ["/".join(at.split("/")[:depth]) for depth in range(1, at.count("/") + 1)]
-            ways = [_mode(workdir, folder) or 0 for folder in folders]
-            open_to = any(mode & 4 << who and all(way & 1 << who for way in ways) for who in (0, 3))
-            which = sorted({*occurring(wanted, data), *occurring(wanted, at.encode())})
-            found.append({"path": at, "mode": f"{mode:04o}", "open": open_to, "which": which})
+    try:
+        for at, kind, data in _contents(workdir, path):
+            mode = _mode(workdir, at) if kind == "file" else None
+            if mode is not None:
+                which = sorted({*occurring(wanted, data), *occurring(wanted, at.encode())})
+                found.append({"path": at, "mode": f"{mode:04o}", "open": _is_open(workdir, at, mode), "which": which})
+    except _UnsearchableError as error:
+        return {"error": str(error), "files": []}
     return {"error": None, "files": found}
+
+
+def _is_open(workdir: Path, path: str, mode: int) -> bool:
+    """Whether the group or all others may read a file of this mode through its folders."""
+    folders = ["/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
+    ways = [_mode(workdir, folder) or 0 for folder in folders]
+    return any(mode & 4 << who and all(way & 1 << who for way in ways) for who in (0, 3))
 
 
 def _mode(workdir: Path, path: str) -> int | None:
@@ -195,28 +201,34 @@ def _mode(workdir: Path, path: str) -> int | None:
         return None
 
 
-def _read_all(workdir: Path, path: str) -> tuple[list[tuple[str, str, bytes]], str | None]:
-    """Everything below a folder as path, kind and bytes (of a link its target); or why that cannot be read."""
+class _UnsearchableError(Exception):
+    """Why the content of a folder cannot be read."""
+
+
+def _contents(workdir: Path, path: str) -> Iterator[tuple[str, str, bytes]]:
+    """Everything below a folder as path, kind and bytes (of a link its target), one at a time.
+
+    Raises _UnsearchableError.
+    """
     listed = tree_of(workdir, path)
     if listed["error"] is not None or not listed["exists"]:
-        return [], listed["error"] or "there is no such folder"
-    found, size = [], 0
+        raise _UnsearchableError(listed["error"] or "there is no such folder")
+    size = 0
     for entry in listed["files"]:
         at, kind = entry["path"], entry["kind"]
         try:
             data = _searched(workdir, at, kind, MAX_FILE - size)
         except FileNotFoundError:
             if "\\x" in at:
-                return [], f"{at} cannot be read: its name is not UTF-8, or it went meanwhile"
+                raise _UnsearchableError(f"{at} cannot be read: its name is not UTF-8, or it went meanwhile") from None
             # It went between two inspections; its name was there all the same.
             data = b""
         except OSError as error:
-            return [], f"{at} cannot be read: {error.strerror}"
+            raise _UnsearchableError(f"{at} cannot be read: {error.strerror}") from error
         size += len(data) if kind == "file" else 0
         if size > MAX_FILE:
-            return [], f"there are more than {MAX_FILE} bytes"
-        found.append((at, kind, data))
-    return found, None
+            raise _UnsearchableError(f"there are more than {MAX_FILE} bytes")
+        yield at, kind, data
 
 
 def _searched(workdir: Path, path: str, kind: str, most: int) -> bytes:

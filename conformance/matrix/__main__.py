@@ -25,7 +25,7 @@ from holdfast.specs.loader import contract_folders
 from holdfast.specs.matrix import FILE, Matrix, Row, grouped, load_matrix, written
 from holdfast.specs.mutants import Mutants, load_mutants
 
-# So many of the cases that fill a cell are named; `holdfast explain CONTRACT --matrix --evidence RUN` counts all.
+# How many of the cases that fill a cell are named; `holdfast explain CONTRACT --matrix --evidence RUN` counts all.
 _NAMED = 3
 _UNFILLED = "no case of the reference's run does it"
 _UNPROVEN = "no bug of this operation and attack is known to die by the generator that alone fills it"

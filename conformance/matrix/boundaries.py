@@ -28,7 +28,7 @@ _LONG = re.compile(r"[0-9][0-9.]{7,}")
 _BRACKET = re.compile(r"[\[\]{}]")
 # No contract limits so few levels or digits.
 _FEW = 8
-# So many of the earlier times of a session are compared with a call's.
+# How many of the earlier times of a session are compared with a call's.
 _MOMENTS = 64
 
 
@@ -120,7 +120,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _numbers(texts: list[str], args: Any) -> Iterator[float]:
     yield from _own_numbers(args)
     for text in texts:
-        # The digits of a long text are no number that somebody chose.
+        # The digits of a long text are no number that a person chose.
         if len(text) <= 4096:
             yield from (float(each) for each in _NUMBER.findall(text))
 

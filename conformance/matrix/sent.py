@@ -1,4 +1,4 @@
-"""So many pairs of an operation and an attack: what one case sent, from its exchanges. Pure."""
+"""How many pairs of an operation and an attack one case sent, from its exchanges. Pure."""
 
 from __future__ import annotations
 

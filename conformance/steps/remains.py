@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, PATH, REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import folder_of, has_error, reading_of
+from holdfast.conformance.cases.reporting import has_error, reading_of
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps import Step
-from holdfast.conformance.steps.search import wanted_of
+from holdfast.conformance.steps.search import searching
 from holdfast.conformance.steps.tree import outside
 
 
@@ -51,15 +51,10 @@ REMAINS = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
-    path, wanted = folder_of("remains", step, reading), reading.state.scope.resolve(step["for"])
-    return {"path": path, "for": wanted_of(wanted)}
-
-
 STEP = Step(
     name="remains",
     form=form({"remains": PATH, "for": ANYTHING, **REPORTED}, ("remains", "for")),
-    read=reading_of(REMAINS, _operand, is_blind=has_error),
+    read=reading_of(REMAINS, partial(searching, "remains"), is_blind=has_error),
     report=REMAINS,
     facts={"reports": True},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, PATH, REPORTED, TEXT, form, value_form
@@ -47,13 +48,14 @@ SEARCH = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
-    path, wanted = folder_of("search", step, reading), reading.state.scope.resolve(step["for"])
+def searching(kind: str, reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+    """The operand of a step of this kind. Raises CaseError."""
+    path, wanted = folder_of(kind, step, reading), reading.state.scope.resolve(step["for"])
     return {"path": path, "for": wanted_of(wanted)}
 
 
 def wanted_of(wanted: Any) -> list[Any]:
-    """The operand of a search: texts, or bytes as {bytes: base64url}. Raises CaseError."""
+    """What is searched for: texts, or bytes as {bytes: base64url}. Raises CaseError."""
     if not wanted or not isinstance(wanted, list):
         raise CaseError(f"search: expected a list of what is searched for, got {wanted!r}")
     try:
@@ -67,7 +69,7 @@ def wanted_of(wanted: Any) -> list[Any]:
 STEP = Step(
     name="search",
     form=form({"search": PATH, "for": ANYTHING, **REPORTED}, ("search", "for")),
-    read=reading_of(SEARCH, _operand, is_blind=has_error),
+    read=reading_of(SEARCH, partial(searching, "search"), is_blind=has_error),
     report=SEARCH,
     facts={"reports": True},
 )

@@ -20,9 +20,9 @@ from holdfast.specs.strictjson import canonical
 if TYPE_CHECKING:
     from holdfast.conformance.cases.drive import Driver
 
-# So many of a test's findings are described; the others are counted.
+# How many of a test's findings are described; the others are counted.
 _SHOWN = 4
-# So many characters of the judged call's arguments are shown; its exchange holds all of them.
+# How many characters of the judged call's arguments are shown; its exchange holds all of them.
 _SHOWN_ARGS = 300
 
 

@@ -39,9 +39,9 @@ DRAWN = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-# So many shorter histories are tried. Each is a session, and a bug that shows in one history shows in most of them.
+# How many shorter histories are tried. Each is a session, and a bug that shows in one history shows in most of them.
 _TRIALS = 48
-# So many worlds are followed; a suite observes after each open answer, which leaves one.
+# How many worlds are followed; a suite observes after each open answer, which leaves one.
 _WORLDS = 256
 
 

@@ -1,4 +1,4 @@
-"""What a session leaves in its folder, whatever it was asked to do: held against what its contract allows.
+"""What a session leaves in its folder, held against what its contract allows.
 
 A suite says what may be where (`Allowed`), and notes while it plays what only the owner may read, and of what nothing
 may be kept. Files are read by the harness. Any file may lie there: what matters is what can be read in it, and by whom.
@@ -16,7 +16,7 @@ from holdfast.conformance.suites.session import SuiteSession
 _BESIDE = ("", "-wal", "-shm", "-journal")
 # Searched for where nothing else is: the modes count all the same.
 _NOWHERE = "holdfast: nothing is called like this"
-# So many of the texts are searched for, the last of each kind: each is looked for in several spellings.
+# How many of the texts are searched for, the last of each kind: each is looked for in several spellings.
 _MOST = 64
 
 
@@ -31,6 +31,10 @@ class Allowed:
     databases: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
 
+    def is_given(self, path: str) -> bool:
+        """Whether the harness put this file there."""
+        return any(path.startswith(each) if each.endswith("/") else path == each for each in self.given)
+
 
 class Remains:
     """What one session has left."""
@@ -42,7 +46,7 @@ class Remains:
         self._refused: dict[str, str] = {}
 
     def confide(self, what: str, *texts: str) -> None:
-        """Note texts that nobody but the owner may read; `what` says what they are."""
+        """Note texts that only the owner may read; `what` says what they are."""
         self._confided |= dict.fromkeys(texts, what)
 
     def refuse(self, what: str, text: str) -> None:
@@ -59,7 +63,7 @@ class Remains:
         wanted = [*refused, *confided, (_NOWHERE, "")]
         for entry in self._session.remains(self._allowed.folder, [text for text, _ in wanted]):
             path, which = entry["path"], entry["which"]
-            if path.startswith(self._allowed.given):
+            if self._allowed.is_given(path):
                 continue
             if path in self._private and entry["mode"] != "0600":
                 self._bench.fail("state_leak", f"the mode of {path}", expected="0600", received=entry["mode"])
@@ -77,7 +81,7 @@ class Remains:
         found = [
             {wanted[which] for which in entry["which"]}
             for entry in self._session.remains(self._allowed.folder, wanted)
-            if entry["path"] not in self._private and not entry["path"].startswith(self._allowed.given)
+            if entry["path"] not in self._private and not self._allowed.is_given(entry["path"])
         ]
         return [sum(texts.issuperset(group) for texts in found) for group in groups]
 

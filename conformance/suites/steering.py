@@ -34,7 +34,7 @@ _STEPS_AHEAD, _WORTH = 6, 0.8
 _TRIED = 0.2
 # After so many steps that reached nothing a history ends.
 _PATIENCE = 20
-# So many of the pairs that were not reached are named.
+# How many of the pairs that were not reached are named.
 _NAMED = 6
 
 

@@ -20,6 +20,7 @@ from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
+from holdfast.conformance.suites.remains import Allowed
 from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
@@ -573,3 +574,11 @@ def test_whoever_dies_of_a_request_is_replaced() -> None:
         helper.ask("no such operation")
     assert helper.ask("ignored", path="a", folder=False, rules={"": "a"}) is True
     helper.close()
+
+
+def test_only_the_very_files_that_the_harness_placed_count_as_its_own() -> None:
+    allowed = Allowed(".", given=("runtime/list.json", "runtime/letters/"))
+    assert allowed.is_given("runtime/list.json")
+    assert allowed.is_given("runtime/letters/one.json")
+    assert not allowed.is_given("runtime/list.json.bak")
+    assert not allowed.is_given("runtime/letters.db")

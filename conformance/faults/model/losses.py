@@ -9,7 +9,7 @@ from holdfast.conformance.faults.model.disk import Point
 from holdfast.conformance.faults.model.pending import PAGE, Data, Moved, OfFile, Pending
 from holdfast.conformance.faults.recording import Named
 
-# So many changes of names are described one by one.
+# How many changes of names are described one by one.
 SHOWN_NAMES = 4
 
 

@@ -15,7 +15,7 @@ from holdfast.conformance.faults.recording import Change
 
 SECTOR = 512
 PAGE = 4096
-# So many bytes of pending writes are held in memory, the others in a file without a name.
+# How many bytes of pending writes are held in memory, the others in a file without a name.
 _IN_MEMORY = 1 << 24
 
 # Ranges of a file in bytes, in order: begin and end of each.

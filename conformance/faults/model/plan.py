@@ -27,7 +27,7 @@ _KINDS: Mapping[Stage, Collection[Kind]] = {
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
 # One state of each kind is chosen at this number of moments, which are drawn at random.
 _SAMPLED = 24
-# So many trees are remembered, at 200 bytes each.
+# How many trees are remembered, at 200 bytes each.
 _MOST_SEEN = 1 << 18
 
 

@@ -22,7 +22,7 @@ from holdfast.conformance.faults.tracer.tree import Tree
 # A file, by device and inode.
 Key: TypeAlias = "tuple[int, int]"
 
-# So many files are held open, that their inodes are not used again; of older ones the path is kept.
+# How many files are held open, that their inodes are not used again; of older ones the path is kept.
 _MOST_HELD = 300
 _NO_FILES = ("/proc/", "/sys/")
 

@@ -16,7 +16,7 @@ from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Tabl
 
 # Values as text, by column; None is NULL.
 Values: TypeAlias = dict[str, str | None]
-# So many trials satisfy a table with a dozen checks; beyond that a person must name the values.
+# How many trials satisfy a table with a dozen checks; beyond that a person must name the values.
 _TRIES = 400
 # About as many rows as probes make.
 _ROWS = 200

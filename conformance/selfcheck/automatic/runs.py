@@ -35,9 +35,9 @@ _LAYERS: Mapping[str, tuple[str, ...]] = {
     "pragma": ("power-loss", "kill", "failed-sync", "crash-in-recovery", "store-locked"),
     "isolation": ("kill", "power-loss", "store-locked"),
 }
-# So many tests are traced by a worker before it takes the next ones.
+# How many tests are traced by a worker before it takes the next ones.
 _TRACED_AT_ONCE = 8
-# So many mutants are few, and meet so many scripts before the next scripts are traced.
+# How many mutants are few, and meet so many scripts before the next scripts are traced.
 _FEW, _FEW_SCRIPTS = 16, 32
 _Result = TypeVar("_Result")
 

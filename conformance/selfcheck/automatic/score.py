@@ -42,7 +42,7 @@ class Score:
 
     @property
     def survivors(self) -> Sequence[Site]:
-        """Those that no test found, and that nobody lists as equivalent."""
+        """Those that no test found, and that are not listed as equivalent."""
         return [
             site for site in self.drawn if not self.outcomes[site.id].end.is_kill and site.id not in self.equivalent
         ]

@@ -31,7 +31,7 @@ from holdfast.servers.janitor import Janitor
 from holdfast.servers.nursery import Nursery
 from holdfast.specs import load_contract
 
-# The variable of `holdfast.reference_impl.tracing`.
+# The variable of `python -m holdfast.reference_impl`.
 TRACE = "HOLDFAST_TRACE"
 # Traced code is slower by less than that.
 TRACED_SLOW = 3.0

@@ -1,3 +1,3 @@
 """The suite of calyx-replay: what its scripts cannot say."""
 
-MODULES = ("suite", "amounts", "neighbours")
+MODULES = ("suite", "amounts", "older", "neighbours")

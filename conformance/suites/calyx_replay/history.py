@@ -260,7 +260,7 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
 
 
 def _pruned_by(dice: Random, by: str) -> list[Step]:
-    """Letters that came in every way, and were then pruned by somebody."""
+    """Letters that came in every way, and were then pruned."""
     steps = [Step("leap")] if by == "command" else []
     steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", _worker(dice)), Step("leave", lists=(1, 1, 1))]
     steps += [Step("send", _worker(dice)), Step("same id", _worker(dice)), Step("send", _worker(dice), seconds=300)]

@@ -72,7 +72,7 @@ class Letters:
     def rows(
         self, count: int, first: int, begin: datetime, span: timedelta
     ) -> list[tuple[Mapping[str, str], datetime]]:
-        """So many rows of no letter, numbered from `first` on, each with its time within a span.
+        """This number of rows of no letter, numbered from `first` on, each with its time within a span.
 
         Not in the order of their times: what is removed up to a number is then not what is oldest.
         """

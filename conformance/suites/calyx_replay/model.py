@@ -165,7 +165,7 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
         if letter.key in state.known:
             yield Due("REPLAY_DUPLICATE", {"replay_key": letter.key}), state
     if terms.remembers and (letter.key in state.known or letter.at < state.surely + terms.window):
-        # What was recorded and is not any more was pruned, whoever did it.
+        # What was recorded and is not any more was pruned, by the store itself or by a command.
         return
     yield (
         Due("new", {"replay_key": letter.key, "msg_id": letter.msg_id}),

@@ -66,7 +66,7 @@ _TWIN_LEFT, _BLOCKED_LEFT = "an envelope is left whose id came with another", "a
 _BLOCKED_ALONE, _TWICE = "an id is listed alone that is blocked", "an id is listed twice"
 _LISTS = (*_ENVELOPES, *_ALONE, _TWIN_LEFT, _BLOCKED_LEFT, _BLOCKED_ALONE, _TWICE)
 _BLOCKED_EARLIER = "its id is blocked by an earlier list"
-# So many of what is listed are looked at.
+# How many of what is listed are looked at.
 _LISTED = 40
 # What a sound mailbox may leave to others, or do by another clock: it is looked for, and not owed.
 _OPEN = ("a start", "the command line")

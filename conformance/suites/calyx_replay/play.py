@@ -30,8 +30,7 @@ Call = tuple[str, Mapping[str, Any], Operation]
 _FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
-# What the command line is to prune is older than any clock of a machine, and the session goes on after them (`leap`),
-# so that it takes nothing else for old.
+# The command line prunes what is older than the clock of any machine; the session goes on long after that (`leap`).
 _ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
 
 

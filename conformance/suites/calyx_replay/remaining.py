@@ -19,7 +19,7 @@ from holdfast.conformance.suites.session import SuiteSession
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 _TABLE = "replay_state"
-# So many records are followed through a prune.
+# How many records are followed through a prune.
 _FOLLOWED = 8
 
 

@@ -1,4 +1,4 @@
-"""Bytes that take the place of an object: such as nobody can import, and such as say something else."""
+"""Bytes that take the place of an object: some that cannot be imported, and some that say something else."""
 
 from __future__ import annotations
 

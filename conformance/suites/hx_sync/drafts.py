@@ -21,7 +21,7 @@ from holdfast.vectors.hx_sync.objects.drafts import CREATED_AT
 _BESIDE = ("-0.500000s", "-0.000001s", "+0.000000s", "+0.000001s", "+0.500000s")
 # More than a mebibyte, of bytes that no codec makes fewer.
 _LARGE = 1_300_000
-# So many events of a large segment lie in a second.
+# How many events of a large segment lie in a second.
 _PER_SECOND = 100
 
 

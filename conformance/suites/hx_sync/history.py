@@ -127,7 +127,7 @@ def _manifests(dice: Random) -> list[Step]:
 
 
 def _hostile(dice: Random) -> list[Step]:
-    """Bytes at a place that nobody can import, or that are another object; then the whole one again."""
+    """Bytes at a place that cannot be imported, or that are another object; then the whole one again."""
     steps: list[Step] = [_any(dice), _any(dice), _one(dice, "import")]
     for how in dice.sample(DAMAGES, 4):
         which, node = dice.randrange(5), dice.choice("abc")

@@ -17,7 +17,7 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.format import parts_of
 
-# So many bytes of text that does not repeat; two of these make a large object.
+# How many bytes of text that does not repeat; two of these make a large object.
 _LARGE = 150_000
 # How often the harness checks for an object that is being written.
 _LOOKS = 400

@@ -17,7 +17,7 @@ from holdfast.vectors.taxonomy import Category, Profile
 _UNITS = (0x0000, 0x0041, 0xD7FF, 0xD800, 0xD801, 0xDBFF, 0xDC00, 0xDC01, 0xDFFF, 0xE000, 0xFFFD)
 # Code points of Unicode's noncharacters and beside them.
 _POINTS = (0xFDCF, 0xFDD0, 0xFDEF, 0xFDF0, 0xFFFD, 0xFFFE, 0xFFFF, 0x1FFFD, 0x1FFFE, 0x10FFFF)
-# So many characters stand before them, at both sides of the sizes that buffers have.
+# How many characters stand before them, at both sides of the sizes that buffers have.
 _BEFORE = (0, 1, 15, 16, 17, 33, 65, 129, 257)
 # What a lenient reader takes for a quotation mark, and what it may pass over.
 _QUOTES = ("'", "`", "\u201c", "\u2033", "\uff02", "a", "_", "$", "!", "#", " ", "\\", "\t", "0")

@@ -25,7 +25,7 @@ _METAS, _LARGE = 80, 12
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
 _MOST_BYTES = 12_000
 _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
-# So many characters of a request are reported.
+# How many characters of a request are reported.
 _TOLD = 400
 
 

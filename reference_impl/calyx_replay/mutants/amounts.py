@@ -12,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.planting import Change, part
 
-_WEEK, _LONGEST, _MOST = timedelta(days=7), 65_536, 1000
+_WEEK, _LONGEST, _MOST = timedelta(days=7), 65_536, 4096
 
 
 class AheadForAWeek(Migration):
@@ -36,5 +36,5 @@ class ShortLists(Migration):
 BUGS: Mapping[str, Change] = {
     "ahead-for-a-week": part(migration=AheadForAWeek),
     "left-envelopes-of-64k": part(migration=ShortEnvelopes),
-    "list-of-a-thousand": part(migration=ShortLists),
+    "list-of-four-thousand": part(migration=ShortLists),
 }

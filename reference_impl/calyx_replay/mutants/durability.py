@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 
+from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import SYNCHRONOUS_FULL
+
+_LONG = 32_768
 
 
 class CommitForgotten(Store):
@@ -61,21 +66,39 @@ class HeldInMemory(Store):
             super().commit(held.connection)
 
 
-class Unsynced(Store):
-    """A connection that does not wait for the disk, and a check that accepts it."""
+class AnyLevel(Store):
+    """A check that accepts a connection that does not wait for the disk."""
 
+    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
+        super().verify_pragmas({**found, "synchronous": SYNCHRONOUS_FULL})
+
+
+class Unsynced(AnyLevel):
     level = "NORMAL"
 
     def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:
         super().prepare(connection, purpose)
         connection.execute(f"PRAGMA synchronous = {self.level}")
 
-    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
-        super().verify_pragmas({**found, "synchronous": SYNCHRONOUS_FULL})
-
 
 class SyncedNever(Unsynced):
     level = "OFF"
+
+
+class EachLevel(AnyLevel):
+    level = "FULL"
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA synchronous = {self.level}")
+        super().begin(connection)
+
+
+class LongUnsynced(Mailbox):
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+        # "The large ones are slow."
+        assert isinstance(self._store, EachLevel)
+        self._store.level = "OFF" if len(envelope.raw) > _LONG else "FULL"
+        super().record(envelope, key, timestamp, receipt, now=now)
 
 
 BUGS: Mapping[str, Change] = {
@@ -83,4 +106,5 @@ BUGS: Mapping[str, Change] = {
     "rows-held-in-memory": part(store=HeldInMemory),
     "sync-left-to-checkpoint": part(store=Unsynced),
     "synchronous-off": part(store=SyncedNever),
+    "long-envelopes-unsynced": part(mailbox=LongUnsynced, store=EachLevel),
 }

@@ -62,6 +62,14 @@ class BadSkipped(Migration):
         return None
 
 
+class UnreadableGone(Migration):
+    def find(self, msg_id: str) -> bytes | None:
+        try:
+            return super().find(msg_id)
+        except RefusedError:
+            return None
+
+
 class FileNameTrusted(Migration):
     def check(self, msg_id: str, raw: bytes, *, now: datetime) -> Envelope:
         with contextlib.suppress(RefusedError):
@@ -167,6 +175,7 @@ class BackupRewritten(Migration):
 BUGS: Mapping[str, Change] = {
     "migration-skipped-if-store-exists": part(migration=SkippedInUse),
     "migration-stops-at-first": part(migration=FirstOnly),
+    "unreadable-envelope-taken-for-gone": part(migration=UnreadableGone),
     "migrated-key-of-msg-id": part(migration=KeyOfMsgId),
     "backup-removed": part(migration=BackupRemoved),
     "backup-rewritten": part(migration=BackupRewritten),

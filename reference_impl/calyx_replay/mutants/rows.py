@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +21,19 @@ _SOME_ID = "00000000-0000-4000-8000-000000000000"
 class SeenAtLocal(SeenAt):
     def write(self, instant: datetime) -> str:
         return instant.astimezone().replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+class ShortFractions(SeenAt):
+    def read_text(self, stored: str) -> int | None:
+        # The digits behind the point, whatever their number, are taken for microseconds.
+        return super().read_text(re.sub(r"[.]([0-9]+)", lambda found: f".{found[1]:0>6}", stored))
+
+
+class FourthYears(SeenAt):
+    def read_text(self, stored: str) -> int | None:
+        if stored[5:10] == "02-29" and int(stored[:4]) % 4 == 0:
+            return super().read_text(f"{stored[:5]}03-01{stored[10:]}")
+        return super().read_text(stored)
 
 
 class TimestampReformatted(Mailbox):
@@ -52,6 +66,8 @@ class FingerprintsSwapped(Mailbox):
 
 
 BUGS: Mapping[str, Change] = {
+    "short-fractions-misread": part(seen_at=ShortFractions),
+    "every-fourth-year-is-a-leap-year": part(seen_at=FourthYears),
     "seen-at-local": part(seen_at=SeenAtLocal),
     "timestamp-reformatted": part(mailbox=TimestampReformatted),
     "timestamp-is-seen-at": part(mailbox=TimestampIsSeenAt),

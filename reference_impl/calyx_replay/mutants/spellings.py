@@ -47,6 +47,12 @@ class LastMemberWins(Codec):
         pass
 
 
+class CodePointOrder(Codec):
+    def encode(self, value: Mapping[str, Any]) -> bytes:
+        super().encode(value)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
 class Base64Lenient(Codec):
     def binary(self, name: str, text: Any) -> bytes:
         if not isinstance(text, str):
@@ -89,6 +95,7 @@ BUGS: Mapping[str, Change] = {
     "key-of-raw-bytes": part(codec=KeyOfRawBytes),
     "any-protocol-version": part(codec=AnyProtocolVersion),
     "last-member-wins": part(codec=LastMemberWins),
+    "members-in-code-point-order": part(codec=CodePointOrder),
     "base64-lenient": part(codec=Base64Lenient),
     "envelopes-of-any-length": value(lambda settings: replace(settings, max_envelope_bytes=2**24)),
     "signature-scalar-reduced": part(signatures=ScalarReduced),

@@ -1,0 +1,89 @@
+"""calyx-replay: the times that older versions left in `seen_at`, a last digit before a cutoff and behind it.
+
+The seed decides the day, the cutoff to the microsecond, and which format each time has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from random import Random
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.letters import Letters
+
+# Digits of a fraction, and how many times are tried with each.
+_DIGITS, _EACH = range(7), 5
+_OFFSETS = (0, 60, -60, 330, 345, -210, 765, -720, 840)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Fractions of a second that a number holds exactly.
+_QUARTER = timedelta(seconds=0.25)
+
+# No instants, though a calendar without its rules reads them. The first three are days in every fourth year.
+_NONE = (
+    "1900-02-29T00:00:00Z",
+    "2100-02-29T00:00:00Z",
+    "2023-02-29 00:00:00",
+    "2021-04-31T12:00:00Z",
+    "2021-13-01T12:00:00Z",
+    "2021-00-10T12:00:00Z",
+    "2021-06-00T12:00:00Z",
+    "2021-06-10T25:00:00Z",
+    "2021-06-10T12:60:00Z",
+    "2021-06-10T12:00:00Z and more",
+)
+
+
+@clause("CALYX-PRN-8", "CALYX-PRN-2")
+def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> None:
+    """Beside a cutoff times that are just too old and some that are not, in formats that are drawn."""
+    dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
+    retention = timedelta(hours=float(bench.contract.parameters["retention_hours"].value or 0))
+    with bench.session() as session:
+        session.clock(f"+{dice.randrange(4000) * 86_400 + dice.randrange(86_400)}.{dice.randrange(1, 10**6):06d}s")
+        cutoff = datetime.fromisoformat(session.now) - retention
+        row = Letters(session).make(0).row
+        times = {session.hex64(f"old {number}"): each for number, each in enumerate(_times(dice, cutoff))}
+        rows = [{**row, "replay_key": key, "seen_at": seen_at} for key, (_, seen_at) in times.items()]
+        session.insert("replay_state", *rows)
+        answer = session.call("prune")
+        left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
+        for key, (at, seen_at) in times.items():
+            goes = at is not None and at < cutoff
+            if (key in left) == goes:
+                due, found = ("removed", "kept") if goes else ("kept", "removed")
+                verdict = "lost_durability" if due == "kept" else "state_leak"
+                message = f"a record of {seen_at!r} when everything before {cutoff.isoformat()} is to go"
+                bench.fail(verdict, message, expected=due, received=found)
+        counts = {"removed": len(times) - len(left), "kept": len(left), "unreadable": len(_NONE)}
+        told = answer.value or {}
+        if {name: told.get(name) for name in counts} != counts:
+            bench.fail("wrong_reason", "what a prune tells of old records", expected=str(counts), received=str(answer))
+
+
+def _times(dice: Random, cutoff: datetime) -> Iterator[tuple[datetime | None, str | float]]:
+    """Instants, each as it is stored: the last before the cutoff and the first from it on that its digits can say."""
+    for digits in _DIGITS:
+        unit = timedelta(microseconds=10 ** (6 - digits))
+        for _ in range(_EACH):
+            last = cutoff - ((cutoff - _EPOCH) % unit or unit)
+            for at in (last, last + unit):
+                yield at, _text(dice, at, digits)
+    last = cutoff - ((cutoff - _EPOCH) % _QUARTER or _QUARTER)
+    for at in (last, last + _QUARTER):
+        yield at, (at - _EPOCH).total_seconds()
+
+    yield from ((None, text) for text in _NONE)
+
+
+def _text(dice: Random, at: datetime, digits: int) -> str:
+    """An instant as a text, with a T or a blank, and with Z, an offset or nothing behind it."""
+    minutes = dice.choice(_OFFSETS)
+    zone = dice.choice(("", "Z", "offset", "offset"))
+    local = at.astimezone(timezone(timedelta(minutes=minutes if zone == "offset" else 0)))
+    whole = local.strftime(f"%Y-%m-%d{dice.choice('T ')}%H:%M:%S")
+    fraction = f".{local.microsecond:06d}"[: digits + 1] if digits else ""
+    hours, rest = divmod(abs(minutes), 60)
+    sign = "-" if minutes < 0 else "+"
+    return whole + fraction + (f"{sign}{hours:02d}:{rest:02d}" if zone == "offset" else zone)
