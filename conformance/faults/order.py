@@ -13,6 +13,8 @@ from holdfast.conformance.faults.recording import Action, Event, Names, Recordin
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
 _IN_PLACE, _HEAVIEST = 2, 2
+# Of each operation so many of the first syncs may each end a transaction.
+_FIRST = 3
 
 
 def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
@@ -109,8 +111,8 @@ def halves_first(
     weighty = [
         number
         for op in sorted(windows, key=lambda op: op != chosen)
-        for number in ordered
-        if number in heavy and number in windows[op]
+        for number in sorted(heavy)
+        if number in windows[op]
     ]
     left = [number for number in ordered if number not in heavy]
     first = [number for number in left if number in within and number in windows.get(chosen, ())]
@@ -131,13 +133,14 @@ def heaviest(recording: Recording, windows: Mapping[int, range]) -> frozenset[in
 
 
 def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
-    """Of each operation the numbers right behind the first sync that made anything final, and the one that made most.
+    """Of each operation the numbers right behind the first syncs that made anything final, and the one that made most.
 
-    What is done in two transactions is half done behind the first of them, however small that is.
+    What is done in two transactions is half done behind the first of them, however small that is. In front of it there
+    may be the head of a log.
     """
     final = _made_final(recording)
     within = [sorted(final.keys() & {*window}) for window in windows.values()]
-    return [number for found in within if found for number in (found[0], max(found, key=lambda one: final[one]))]
+    return [number for found in within if found for number in (*found[:_FIRST], max(found, key=lambda one: final[one]))]
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:

@@ -142,7 +142,8 @@ class Sweep(Runs):
         halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
         marked = struck_at(struck_instead, halves)
         ordered = list(dict.fromkeys((*marked, *ordered)))
-        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further, frozenset(marked))
+        most = max(self.further, len(marked)) if self.further else 0
+        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, most, frozenset(marked))
         tally.floor = max(tally.floor, kinds)
         for number in ordered:
             yield
