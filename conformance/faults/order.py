@@ -14,7 +14,7 @@ from holdfast.conformance.faults.recording import Action, Event, Names, Recordin
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
 _IN_PLACE, _HEAVIEST = 2, 2
 # Of each operation so many of the first syncs may each end a transaction.
-_FIRST = 3
+_FIRST = 4
 
 
 def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.durability.workload import facts_of_rows, request_of, scopes_of, workload_of
+from holdfast.conformance.durability.workload import (
+    GONE,
+    facts_of_rows,
+    request_of,
+    scopes_of,
+    with_gone,
+    workload_of,
+)
+from holdfast.conformance.durability.workload import changed as changed_facts
 from holdfast.conformance.faults.subject import Workload
 from holdfast.specs import Contract, SpecError
 from holdfast.specs.loader import read_contract
@@ -131,3 +139,12 @@ def test_one_fact_for_an_operation_is_too_few(tmp_path: Path) -> None:
     copy = changed(LEDGER, tmp_path, "faults.yaml", told, one + told[end:])
     with pytest.raises(SpecError, match="shows 1 fact"):
         read_contract(copy)
+
+
+def test_what_an_operation_changes_is_what_is_new_other_or_gone() -> None:
+    assert changed_facts({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4", "d": "5"}) == {
+        "b": "4",
+        "c": GONE,
+        "d": "5",
+    }
+    assert with_gone({"a": "1"}, ["a", "b"]) == {"a": "1", "b": GONE}
