@@ -64,12 +64,12 @@ def ledger() -> Contract:
 def test_operations_differ_in_their_values_and_the_same_seed_gives_the_same(ledger: Contract) -> None:
     spec = ledger.workloads["entries"]
     scopes = scopes_of(spec, contract="ledger", seed="a")
-    asked = [request_of(spec.operation, scope)["args"]["key"] for scope in scopes.values()]
+    asked = [request_of(spec.step(1), scope)["args"]["key"] for scope in scopes.values()]
     assert len(set(asked)) == spec.operations + 1
     again = scopes_of(spec, contract="ledger", seed="a")
-    assert [request_of(spec.operation, scope)["args"]["key"] for scope in again.values()] == asked
+    assert [request_of(spec.step(1), scope)["args"]["key"] for scope in again.values()] == asked
     other = scopes_of(spec, contract="ledger", seed="b")
-    assert not {request_of(spec.operation, scope)["args"]["key"] for scope in other.values()} & set(asked)
+    assert not {request_of(spec.step(1), scope)["args"]["key"] for scope in other.values()} & set(asked)
 
 
 def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Contract) -> None:
