@@ -208,7 +208,10 @@ def _closing(dice: _Dice, keys: list[int]) -> Iterator[Step]:
 
 def _faulty(dice: _Dice) -> Iterator[Step]:
     """A registration that meets a failpoint or a kill, and is sent again."""
-    yield dice.one(dice.roll.choice(("abort", "lose", "interrupt")), dice.key, how="register")
+    what = dice.roll.choice(("abort", "lose", "interrupt"))
+    # At any moment: those that are steered are killed at a failpoint too.
+    number = 4 * dice.roll.randrange(2) if what == "interrupt" else dice.roll.randrange(60)
+    yield Step(what, dice.key, dice.worker, how="register", number=number)
     yield dice.retry(dice.key)
     yield from dice.misses("register", dice.key, 1)
     yield dice.one("look")
