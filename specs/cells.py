@@ -15,6 +15,7 @@ for each of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any
 
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.leaves import leaves
@@ -22,6 +23,8 @@ from holdfast.specs.matrix import LATER, WHILE, Attack, Matrix, Row, attack_of, 
 from holdfast.specs.model import Case, Contract, Group, Method
 from holdfast.specs.mutants import Mutants
 
+# Of an attack in a second session, or while it runs, the one in a first session, or before it starts.
+_FIRST = {second: first for first, second in (*LATER.items(), *WHILE.items())}
 # The subject of `inert` and `disclosure` for a command, which has an exit status in place of a reason.
 FAILED = "failed"
 
@@ -77,17 +80,22 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     for fault in contract.faults:
         load = contract.workloads[fault.workload]
         asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
-        found[fault.id] = asked | {step["call"] for step in (*load.prepare, load.operation) if "call" in step}
+        steps = (*load.steps, *(step for number in range(1, load.asked) for step in load.prepared(number)))
+        found[fault.id] = asked | set(filter(None, (row_of(step, matrix) for step in steps)))
     return found
 
 
 def _called(case: Case, matrix: Matrix) -> Iterator[str]:
+    yield from filter(None, (row_of(step, matrix) for step in (*case.given, *case.when, *case.then)))
+
+
+def row_of(step: Mapping[str, Any], matrix: Matrix) -> str | None:
+    """The row that a step calls: its operation, or the command that a provocation runs; None for any other step."""
     calling = [kind for kind, group in step_facts("method").items() if group == Group.OPERATION.value]
-    for step in (*case.given, *case.when, *case.then):
-        yield from (step[kind] for kind in calling if kind in step)
-        argument = matrix.commands.get(step.get("provoke", ""))
-        if argument is not None:
-            yield f"{step['provoke']} {step.get('args', {}).get(argument, ['?'])[0]}"
+    argument = matrix.commands.get(step.get("provoke", ""))
+    if argument is not None:
+        return f"{step['provoke']} {step.get('args', {}).get(argument, ['?'])[0]}"
+    return next((step[kind] for kind in calling if kind in step), None)
 
 
 def matrix_problems(
@@ -102,6 +110,7 @@ def matrix_problems(
     rows = rows_of(contract, matrix)
     yield from _names(contract, matrix, rows)
     calls = called_by(contract, matrix)
+    shared = shared_faults(contract)
     clauses = {**suite, **{fault.id: fault.clauses for fault in contract.faults}}
     for name in rows.keys() - matrix.operations.keys():
         yield f"matrix: operation {name} has no row; `python -m holdfast.conformance.matrix RUN…` writes it"
@@ -117,7 +126,11 @@ def matrix_problems(
                     yield f"matrix: {name}, {cell_name}: {each} does not exist"
                 elif each in calls and name not in calls[each]:
                     yield f"matrix: {name}, {cell_name}: {each} does not call it"
-            if cell_name in due and set(ids) <= generators and not proven(row, cell_name, ids, mutants, clauses):
+            if (
+                cell_name in due
+                and set(ids) <= generators
+                and not proven(row, cell_name, ids, mutants, clauses, shared)
+            ):
                 yield (
                     f"matrix: {name}, {cell_name}: only generators fill it ({', '.join(ids)}), and no bug shows that "
                     f"they find one; name it under `mutants`, or move the cell to `open`"
@@ -128,15 +141,29 @@ def matrix_problems(
             yield f"matrix: {name}: the mutant {bug} does not exist"
 
 
-def proven(row: Row, name: str, ids: Iterable[str], mutants: Mutants, clauses: Mapping[str, tuple[str, ...]]) -> bool:
+def shared_faults(contract: Contract) -> Set[str]:
+    """The faults that strike several operations."""
+    return {fault.id for fault in contract.faults if len(contract.workloads[fault.workload].steps) > 1}
+
+
+def proven(
+    row: Row,
+    name: str,
+    ids: Iterable[str],
+    mutants: Mutants,
+    clauses: Mapping[str, tuple[str, ...]],
+    shared: Set[str],
+) -> bool:
     """Whether a bug shows the teeth of these generators for this cell.
 
     It is one that is declared to die by a fault of them, or one that the row names for the attack, if it breaks a
-    clause that one of them proves.
+    clause that one of them proves. Of a fault that strikes several operations the row names those that are its own.
     """
-    named = row.mutants.get(attack_of(name).value, ())
+    attack = attack_of(name)
+    named = {bug for one in (attack, _FIRST.get(attack, attack)) for bug in row.mutants.get(one.value, ())}
     return any(
-        each in mutant.faults or (mutant.name in named and mutant.must_fail.keys() & set(clauses.get(each, ())))
+        (each in mutant.faults and (each not in shared or mutant.name in named))
+        or (each not in shared and mutant.name in named and mutant.must_fail.keys() & set(clauses.get(each, ())))
         for each in ids
         for mutant in mutants.mutants
     )

@@ -148,7 +148,9 @@ def _state_problems(contract: Contract) -> Iterable[str]:
 def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[str]:
     if contract.stateless is not None:
         yield "a stateless contract has nothing that a crash could take"
-    for step in (*workload.prepare, workload.operation):
+    if (workload.operation is None) is not bool(workload.each):
+        yield "expected either one `operation` or `each` of several"
+    for step in (*workload.steps, *(one for number in range(1, workload.asked) for one in workload.prepared(number))):
         if "provoke" in step:
             hook = contract.methods.get(step["provoke"])
             if hook is None or hook.group is not Group.PROVOCATION:
@@ -166,9 +168,12 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
         method = contract.methods.get(fact.get("observe", fact.get("ask", "")))
         if method is None or method.group is Group.PROVOCATION or ("observe" in fact and method.effects):
             yield f"fact {name}: expected an observation, or an operation that tells, got no such method"
-        if "rows" in fact and fact["key"] not in fact["columns"]:
+        is_learned = "rows" in fact and not isinstance(fact["columns"], Mapping)
+        if is_learned is not bool(workload.each):
+            yield f"fact {name}: expected {'names' if workload.each else 'values'} of columns, for what is asked for"
+        if "rows" in fact and not is_learned and fact["key"] not in fact["columns"]:
             yield f"fact {name}: its key {fact['key']} is none of its columns"
-        counted += len(fact["columns"]) - 1 if "rows" in fact else 1
+        counted += len(fact["columns"]) - (not is_learned) if "rows" in fact else 1
     if counted < _LEAST_FACTS:
         yield f"an operation shows {counted} fact; with {_LEAST_FACTS} or more it would show when half of it is there"
     if not any("rows" in fact for fact in workload.facts.values()):

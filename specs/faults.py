@@ -74,17 +74,45 @@ class FaultWorkload(Entry, frozen=True):
 
     name: Placed
     title: Title
+    facts: Annotated[Mapping[Name, Annotated[Mapping[str, Any], by_hand("fact")]], Meta(min_length=1)]
     operations: Annotated[
         int, Meta(ge=2, le=10, description="How many are asked for, one after the other; few find what many do.")
-    ]
-    operation: Annotated[Mapping[str, Any], by_hand("operation")]
-    facts: Annotated[Mapping[Name, Annotated[Mapping[str, Any], by_hand("fact")]], Meta(min_length=1)]
+    ] = 2
+    operation: Annotated[Mapping[str, Any] | None, by_hand("operation")] = None
+    each: Annotated[
+        tuple[Annotated[Mapping[str, Any], by_hand("operation")], ...],
+        Meta(description="In place of one operation: each of these once in a first session, and once in a second one."),
+    ] = ()
     config: Mapping[Name, str] = {}
     values: Mapping[ValueName, Any] = {}
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),
     ] = ()
+
+    @property
+    def steps(self) -> tuple[Mapping[str, Any], ...]:
+        """The different operations that are asked for."""
+        return self.each or tuple(filter(None, (self.operation,)))
+
+    @property
+    def asked(self) -> int:
+        """How many operations there are, those of a second session and the probe among them."""
+        return (2 * len(self.each) if self.each else self.operations) + 1
+
+    def step(self, number: int) -> Mapping[str, Any]:
+        """The operation of this number, from 1 on."""
+        return self.steps[(number - 1) % len(self.steps)]
+
+    @property
+    def provocations(self) -> set[str]:
+        """The provocations that it needs."""
+        steps = (*self.steps, *(one for number in range(1, self.asked) for one in self.prepared(number)))
+        return {step["provoke"] for step in steps if "provoke" in step}
+
+    def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
+        """What is asked for before anything goes wrong, for the operation of this number."""
+        return (*self.prepare, *self.step(number).get("prepare", ()))
 
 
 class FaultCase(Entry, frozen=True):

@@ -21,7 +21,7 @@ from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, re
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
-from holdfast.conformance.durability.workload import scopes_of, seed_of, workload_of
+from holdfast.conformance.durability.workload import changed, method_of, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
@@ -30,7 +30,7 @@ from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.probe import Probe, probe
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
-from holdfast.conformance.faults.subject import SubjectError
+from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import IN_ONE, Sweep, self_test
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.janitor import Janitor
@@ -42,6 +42,8 @@ from holdfast.specs.faults import Promise as Judged
 _SLOWER = 10.0
 # The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
+# Of each operation, where they differ.
+_KINDS_OF_EACH = 2
 
 # A try is a run and two restarts.
 _STARTS = 3
@@ -188,10 +190,10 @@ class Proving:
         self._prepare(base)
         # An observation may leave traces, above all an audit record of each question; so a copy is observed.
         copy(base, beside)
-        before = self._facts_in(beside)
+        before, learned = self._rehearsed(beside) if self._spec.each else (self._facts_in(beside), None)
         shutil.rmtree(beside, ignore_errors=True)
         try:
-            workload = workload_of(self._spec, self._terms.scopes, before)
+            workload = workload_of(self._spec, self._terms.scopes, before, learned)
         except ValueError as error:
             # An adapter that issues one nonce for all operations makes them alike.
             raise SubjectError(f"its answers leave the operations of the workload alike: {error}") from error
@@ -201,7 +203,7 @@ class Proving:
             traced=self._traced,
             base=base,
             seed=int(self._terms.digits, 16),
-            further=math.ceil(_KINDS * self._setting.thorough),
+            further=math.ceil(_kinds_of(self._spec) * self._setting.thorough),
             parent=self._folder,
             keep=self._setting.keep,
         )
@@ -213,7 +215,7 @@ class Proving:
             subject.open(base, "fresh")
             scopes = {}
             for number, scope in self._terms.scopes.items():
-                for step in self._spec.prepare:
+                for step in self._spec.prepared(number):
                     scope = subject.prepare(step, scope)
                 scopes[number] = scope
             self._terms = replace(self._terms, scopes=scopes)
@@ -230,6 +232,28 @@ class Proving:
         finally:
             with suppress(SubjectError):
                 subject.stop()
+
+    def _rehearsed(self, folder: Path) -> tuple[Facts, Mapping[int, Facts]]:
+        """All operations while nothing goes wrong: the facts before, and what each has changed of them."""
+        subject = AdapterSubject(self._worker, self._terms, log=self._made)
+        learned: dict[int, Facts] = {}
+        try:
+            subject.start(folder)
+            before = shown = subject.dump()
+            for number in sorted(self._terms.scopes):
+                op = Op(number, method_of(self._spec.step(number)), {})
+                answer = subject.submit(op)
+                if answer.outcome is not Outcome.OK:
+                    raise SubjectError(
+                        f"expected {op.text} {number} to be accepted, got: {answer.outcome} {answer.text}"
+                    )
+                found = subject.dump()
+                learned[number], shown = changed(shown, found), found
+        finally:
+            with suppress(SubjectError):
+                subject.stop()
+        self._terms = replace(self._terms, known=frozenset(name for facts in learned.values() for name in facts))
+        return with_gone(before, self._terms.known), learned
 
     def _traced(self) -> AdapterSubject:
         usual = self._setting.command.deadlines
@@ -266,11 +290,17 @@ def starts_at_floors(contract: Contract) -> int:
     """About how many starts of an adapter the faults of a contract take until every layer has reached its floor."""
     tries = 0
     for fault in contract.faults:
-        owed = max(fault.least, _KINDS) if is_recorded(fault.layer) else fault.least
-        # The second session owes half as much as the first.
+        spec = contract.workloads[fault.workload]
+        owed = max(fault.least, _kinds_of(spec)) if is_recorded(fault.layer) else fault.least
         in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
-        tries += owed * 3 // 2 if in_two else owed
+        # The second session owes half as much as the first, and with operations of its own as much.
+        tries += owed * (4 if spec.each else 3) // 2 if in_two else owed
     return tries * _STARTS
+
+
+def _kinds_of(spec: FaultWorkload) -> int:
+    """How many points or states that differ in kind the floor of a layer holds."""
+    return _KINDS_OF_EACH * len(spec.each) or _KINDS
 
 
 def stepped(
@@ -289,7 +319,7 @@ def stepped(
             verdict = without.verdict
             if verdict.kind is Kind.CLEAN:
                 there = begun.acknowledged | without.done
-                verdict = judge(subject("+0s"), folder, sweep.workload, there, there | {begun.late.number})
+                verdict = judge(subject("+0s"), folder, sweep.workload, there, there | {op.number for op in begun.late})
         tally.tried = 1
         if verdict.kind is not Kind.CLEAN:
             tally.findings.append(Finding(1, verdict, f"The clock had gone by {step}.", what="step"))

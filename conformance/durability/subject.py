@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, is_missing
-from holdfast.conformance.durability.workload import fact_name, facts_of_rows, rows_in
+from holdfast.conformance.durability.workload import fact_name, facts_of_rows, method_of, rows_in, with_gone
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -58,6 +59,8 @@ class Terms:
     epoch_us: int
     # Why the machine was too busy, as the subjects of a layer reported it; the layer's report is compared with it.
     busy: list[str] = field(default_factory=list, compare=False)
+    # The names of the facts that the operations set, where these were learned.
+    known: frozenset[str] = frozenset()
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
 
@@ -154,11 +157,12 @@ class AdapterSubject:
 
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
-        step = self._terms.spec.operation
-        asked = f"{step['call']} {op.number}"
+        step = self._terms.spec.step(op.number)
+        method = method_of(step)
+        asked = f"{method} {op.number}"
         args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
-            answer = self._run(self._session.call(0, step["call"], args, asked))
+            answer = self._run(self._session.call(0, method, args, asked))
         except SubjectError as error:
             return self._unanswered(asked, error)
         record = self._last()
@@ -167,6 +171,9 @@ class AdapterSubject:
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
+        if answer.outcome == "ok" and answer.value.get("status") == 0:
+            # A command, by its exit status. What it has done when it fails is open.
+            return Answer(Outcome.OK, sent_at, came_at)
         if answer.outcome == "refused":
             if answer.reason == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
@@ -190,9 +197,9 @@ class AdapterSubject:
         refusal: SubjectError | None = None
         # The facts of one observation belong to one moment.
         self._observed.clear()
-        for name, fact in self._terms.spec.facts.items():
+        for name, ask in self._asking():
             try:
-                facts |= self._rows(name, fact) if "rows" in fact else self._each(name, fact)
+                facts |= ask()
                 shown.add(name)
             except SubjectHangError:
                 raise
@@ -200,12 +207,25 @@ class AdapterSubject:
                 refusal = refusal or error
                 if not self._runs:
                     break
+        facts = with_gone(facts, (name for name in self._terms.known if name.split(" ", 1)[0] in shown))
         if refusal is None:
             return facts
         if shown:
             partly = SubjectPartlyError(str(refusal), facts, lambda one: one.split(" ", 1)[0] in shown)
             raise partly from refusal.__cause__
         raise refusal
+
+    def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
+        """Each fact by its name, and how it is asked for."""
+        for name, fact in self._terms.spec.facts.items():
+            yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
+        for number, scope in self._terms.scopes.items():
+            for name, told in self._terms.spec.step(number).get("told", {}).items():
+                yield fact_name(name, number).replace(" ", "-"), partial(self._told, name, number, told, scope)
+
+    def _told(self, name: str, number: int, told: Mapping[str, Any], scope: Scope) -> dict[str, str]:
+        value = at_path(self._value(told["ask"], scope.resolve(told["args"])), told["value"])
+        return {f"{fact_name(name, number).replace(' ', '-')} value": str(value)}
 
     @property
     def _runs(self) -> bool:

@@ -32,7 +32,7 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
             opened=START,
             now=START,
         ).bind("i", number)
-        for number in range(1, spec.operations + 2)
+        for number in range(1, spec.asked + 1)
     }
 
 
@@ -46,20 +46,57 @@ def seed_of(scopes: Mapping[int, Scope]) -> str:
 
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """A call as it is sent. Raises CaseError."""
-    return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}
+    return {"op": "call", "method": method_of(step), "args": scope.resolve(step.get("args", {}))}
 
 
-def workload_of(spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts) -> Workload:
-    """The operations with the facts that they set; `before` are the facts after the preparation."""
+def method_of(step: Mapping[str, Any]) -> str:
+    """The operation that a step calls, or the provocation that it needs."""
+    method: str = step.get("call") or step["provoke"]
+    return method
+
+
+def workload_of(
+    spec: FaultWorkload, scopes: Mapping[int, Scope], before: Facts, learned: Mapping[int, Facts] | None = None
+) -> Workload:
+    """The operations with the facts that they set; `before` are the facts after the preparation.
+
+    `learned` are the facts of each operation of a workload that does not say itself what they are.
+    """
 
     def made(number: int) -> Op:
-        request = request_of(spec.operation, scopes[number])
+        step, scope = spec.step(number), scopes[number]
+        request = request_of(step, scope)
         text = f"{request['method']} {number} {canonical(request['args']).decode()}"
-        return Op(number, text, dict(_set_by(spec, scopes[number], number)))
+        facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
+        return Op(number, text, facts, anew="anew" in step, apart=tuple(map(scope.resolve, step.get("apart", ()))))
 
     *ops, probe = map(made, sorted(scopes))
-    once = spec.operation.get("once")
-    return Workload(tuple(ops), probe, before=before, once=once is not None, prior=once == "prior")
+    first = len(spec.each) or len(ops)
+    once = [step.get("once") for step in spec.steps]
+    is_prior = all(one == "prior" or "anew" in step for one, step in zip(once, spec.steps, strict=True))
+    return Workload(
+        tuple(ops[:first]),
+        probe,
+        before=before,
+        once=any(once),
+        prior=is_prior and any(once),
+        later=tuple(ops[first:]),
+    )
+
+
+def changed(before: Facts, after: Facts) -> dict[str, str]:
+    """The facts that are not as before; one that is gone is a fact too."""
+    names = before.keys() | after.keys()
+    return {name: after.get(name, GONE) for name in sorted(names) if before.get(name, GONE) != after.get(name, GONE)}
+
+
+def with_gone(facts: Facts, names: Iterable[str]) -> dict[str, str]:
+    """The facts, and of these names those that are gone."""
+    return {**dict.fromkeys(names, GONE), **facts}
+
+
+# The value of a fact that is not there. No text and no JSON value is equal to it.
+GONE = "=gone"
 
 
 def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[str, str]]:
@@ -80,7 +117,8 @@ def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str
     facts: dict[str, str] = {}
     seen: Counter[str] = Counter()
     for row in rows:
-        key = _text(row.get(fact["key"]))
+        parts = [fact["key"]] if isinstance(fact["key"], str) else fact["key"]
+        key = "/".join(_text(row.get(part)) for part in parts)
         told = {column: _text(row.get(column)) for column in fact["columns"] if column != fact["key"]}
         if fact.get("repeats") and seen[key] and all(facts[f"{name} {key} {c}"] == v for c, v in told.items()):
             continue

@@ -18,7 +18,7 @@ from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, older
 from holdfast.conformance.faults.disks import full, mountable
 from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
-from holdfast.conformance.faults.locks import locked
+from holdfast.conformance.faults.locks import Hold, locked
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
@@ -52,7 +52,7 @@ class Made(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run of the workload without its last operation, which is kept for the time while a part is away.
+    """A run of the workload without what is kept for the time while a part is away: its last operation, or `later`.
 
     `served`: processes that it started keep the files, as a database server does. A single file is then that server's
     business, which may have no checksum for it; so only all of them at once are taken away.
@@ -60,7 +60,7 @@ class Finished:
 
     folder: Path
     acknowledged: frozenset[int]
-    late: Op
+    late: tuple[Op, ...]
     stored: Stored
     served: bool
 
@@ -146,7 +146,8 @@ class Dependencies:
     def finished(self) -> Finished:
         """The start state of all layers but the last three; made once. Raises RunError."""
         if self._finished is None:
-            *first, late = self._workload.ops
+            ops, later = self._workload.ops, self._workload.later
+            first, late = (ops, later) if later else (ops[:-1], ops[-1:])
             if not first:
                 raise RunError("expected a workload of two operations or more: one before something is away, one while")
             folder, _ = self._workspace.begun()
@@ -154,7 +155,7 @@ class Dependencies:
             with in_order(subject, "while nothing is away"):
                 subject.start(folder, marked.under())
                 served = marked.keep_files()
-                history = perform(subject, Workload(tuple(first), late, self._workload.before))
+                history = perform(subject, Workload(first, late[0], self._workload.before))
                 accepted(history)
                 subject.stop()
             self._sweep.confined()
@@ -230,13 +231,13 @@ class Dependencies:
         seen = judge_deprived(subject, folder, self._workload, owed, begun.acknowledged, begun.late)
         if seen.verdict.kind is not Kind.CLEAN:
             return seen.verdict
-        if begun.late.number in seen.done:
+        if seen.done & {op.number for op in begun.late}:
             if seen.shown is not None:
                 # It worked without the files, and continues to do so.
                 left = older(self._workload, seen.shown, owed)
                 must = owed | seen.told
                 return during("going on without them", judge(self._sweep.subject(), folder, left, must, must))
-            if layer is not Layer.MISSING:
+            if layer is not Layer.MISSING and not variant.is_as_left(folder, begun.folder):
                 # It wrote on damaged files that it does not show: the restored files would lie beside that.
                 return seen.verdict
         if seen.shown is not None and not owed:
@@ -285,14 +286,18 @@ class Dependencies:
         return bool(struck), seen
 
     def _locked(self, tally: Tally) -> Iterator[None]:
-        """Take the locks in both ways. A way counts only if a lock was taken on at least one file."""
+        """Take the locks in all ways. A way counts only if a lock was taken on at least one file."""
         begun = self.finished()
-        ways = ("before it started", "while it ran")
+        ways = (
+            ("took locks on all files of the store before it started", Hold.ALL),
+            ("took locks on all files of the store while it ran", Hold.ALL),
+            ("was about to write to the databases of the store while it ran", Hold.WRITER),
+        )
         tally.total, tally.noun = len(ways), "ways"
-        for number, way in enumerate(ways, start=1):
+        for number, (way, hold) in enumerate(ways, start=1):
             yield
             with self._workspace.folder(begun.folder) as folder:
-                held, seen = self._deprived_of_locks(folder, first=number == 1)
+                held, seen = self._deprived_of_locks(folder, hold, first=number == 1)
                 if not held:
                     # It did not start, or holds all locks itself.
                     continue
@@ -300,12 +305,12 @@ class Dependencies:
                 if verdict.kind is Kind.CLEAN:
                     verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
                 tally.tried += 1
-            story = f"Another process took locks on all files of the store {way}, and let go of them later."
+            story = f"Another process {way}, and let go of them later."
             self._workspace.note(tally, number, verdict, story, partial(copy, begun.folder))
         if not tally.tried:
             raise RunError("no lock could be had on any file of the store")
 
-    def _deprived_of_locks(self, folder: Path, *, first: bool) -> tuple[int, Deprived]:
+    def _deprived_of_locks(self, folder: Path, hold: Hold, *, first: bool) -> tuple[int, Deprived]:
         """On how many files another process held locks, and the subject's behaviour meanwhile."""
         begun = self.finished()
         counts: list[int] = []
@@ -313,7 +318,7 @@ class Dependencies:
         @contextmanager
         def taking() -> Iterator[None]:
             # Only files that the run has left: a file that it makes while it runs is not locked.
-            with locked(folder / name for name in begun.stored.sizes if (folder / name).is_file()) as count:
+            with locked((folder / name for name in begun.stored.sizes if (folder / name).is_file()), hold) as count:
                 counts.append(count)
                 yield
 
@@ -338,7 +343,7 @@ class Dependencies:
         with self._workspace.folder(begun.folder) as folder:
             # The twin: in a namespace of its own, and with the right to write.
             seen = self._under(Disk.AS_IT_IS, folder, begun, begun.acknowledged)
-            if begun.late.number not in seen.done or seen.shown is None:
+            if {op.number for op in begun.late} - seen.done or seen.shown is None:
                 raise RunError("NOT TESTED: although it could write, it did not in a mount namespace of its own")
             verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.done)
             if verdict.kind is not Kind.CLEAN:

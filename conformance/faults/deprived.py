@@ -96,12 +96,11 @@ class _Session:
         """The facts that it reports while it refuses the rest. Raises _BrokenError: a denial is an answer."""
         expected = f"a loud refusal ({partly}), and nothing told that is not true"
         known = {*self.workload.before.items()}
-        known |= {fact for op in self.workload.ops if op.number in self.may for fact in op.facts.items()}
-        known |= {fact for fact in self.workload.probe.facts.items() if self.workload.probe.number in self.may}
+        known |= {fact for op in self.workload.every if op.number in self.may for fact in op.facts.items()}
         strange = sorted({*partly.told.items()} - known)
         if strange:
             raise _BrokenError(Verdict(Kind.INVENTED, expected, stranger(self.workload, strange[0])))
-        for op in self.workload.ops:
+        for op in self.workload.every:
             denied = [name for name, value in op.facts.items() if partly.about(name) and partly.told.get(name) != value]
             if op.number in self.owed and denied:
                 came = f"{denied[0]} is denied, which {named(op)} had set: not seen yet"
@@ -120,8 +119,8 @@ class _Session:
 
     def ask_all_again(self) -> None:
         """Send again what it must know. Raises _BrokenError for an answer that it was done now."""
-        for op in self.workload.ops if self.workload.once else ():
-            if op.number not in self.owed:
+        for op in self.workload.every if self.workload.once else ():
+            if op.number not in self.owed or op.anew:
                 continue
             what = f"{named(op)}, sent again,"
             answer = self.ask(op, what)
@@ -139,7 +138,7 @@ def judge_deprived(
     workload: Workload,
     owed: AbstractSet[int],
     acknowledged: AbstractSet[int],
-    late: Op,
+    late: Sequence[Op],
     *,
     under: Sequence[str] = (),
     taking: Callable[[], AbstractContextManager[object]] = nullcontext,
@@ -147,7 +146,7 @@ def judge_deprived(
     """Start a subject in a folder that lacks something, and compare its answers with the true state.
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
-    at all; nothing else. `late` is a new write. `under` goes before the command, `taking` begins once it has started.
+    at all; nothing else. `late` are new writes. `under` goes before the command, `taking` begins once it has started.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
     verdict = Verdict(Kind.CLEAN)
@@ -185,22 +184,25 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
     return True
 
 
-def _ask_all(session: _Session, late: Op) -> None:
+def _ask_all(session: _Session, late: Sequence[Op]) -> None:
     session.look()
     # A fact that it has shown must stay.
     session.owed |= session.told
     session.ask_all_again()
-    answer = session.ask(late, "a new write")
-    session.owed |= session.done
-    session.may |= session.done | session.open
-    if answer.outcome is not Outcome.SILENT:
+    for op in late:
+        if session.ask(op, "a new write").outcome is Outcome.SILENT:
+            # The line is no longer usable.
+            break
+    else:
+        session.owed |= session.done
+        session.may |= session.done | session.open
         session.look()
 
 
 def _told(workload: Workload, shown: Facts) -> frozenset[int]:
     """The operations that at least one fact reports."""
     return frozenset(
-        op.number for op in workload.ops if any(shown.get(name) == value for name, value in op.facts.items())
+        op.number for op in workload.every if any(shown.get(name) == value for name, value in op.facts.items())
     )
 
 

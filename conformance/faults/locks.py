@@ -1,7 +1,9 @@
-"""Another process that holds locks on files: `python -m conformance.faults.locks FILE...`, until its input ends.
+"""Another process that holds locks on files: `python -m conformance.faults.locks HOLD FILE...`, until its input ends.
 
-Both kinds of locks: of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). A lock that
-another process holds is left out: of a file in use, every other lock is taken.
+`all`: both kinds of locks, of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). A lock
+that another process holds is left out: of a file in use, every other lock is taken.
+
+`writer`: what a writer locks, in each file that is a database of SQLite. Others can read it, and cannot write.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sqlite3
 import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum, unique
 from pathlib import Path
 
 # struct flock of 64-bit Linux: type, whence, start, length, process.
@@ -22,13 +26,24 @@ _FLOCK = struct.Struct("hhqqi4x")
 _END = (1 << 63) - 1
 
 
+_SQLITE = b"SQLite format 3\0"
+
+
+@unique
+class Hold(StrEnum):
+    """Which locks another process takes."""
+
+    ALL = "all"
+    WRITER = "writer"
+
+
 @contextmanager
-def locked(files: Iterable[Path]) -> Iterator[int]:
+def locked(files: Iterable[Path], hold: Hold = Hold.ALL) -> Iterator[int]:
     """Let another process lock these files; returns how many of them it has locked. Raises OSError.
 
     Locks of ranges end when their process closes any descriptor of the file, so it must not be this one.
     """
-    argv = [sys.executable, "-P", "-m", "holdfast.conformance.faults.locks", *map(os.fspath, files)]
+    argv = [sys.executable, "-P", "-m", "holdfast.conformance.faults.locks", hold, *map(os.fspath, files)]
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as holder:
         try:
@@ -74,6 +89,24 @@ def _hold(path: str) -> bool:
     return held
 
 
-if __name__ == "__main__":
-    print(sum(map(_hold, sys.argv[1:])), flush=True)
+def _writes(path: str) -> sqlite3.Connection | None:
+    """A transaction that is about to write; None where the file is no database, or another one writes."""
+    with open(path, "rb") as file:
+        if file.read(len(_SQLITE)) != _SQLITE:
+            return None
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.Error:
+        return None
+    return connection
+
+
+def _main(hold: str, *files: str) -> None:
+    held = [_hold(path) or None if hold == Hold.ALL else _writes(path) for path in files]
+    print(sum(one is not None for one in held), flush=True)
     sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

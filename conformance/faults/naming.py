@@ -76,7 +76,7 @@ def stranger(workload: Workload, fact: tuple[str, str]) -> str:
     """A fact that must not be there: its operation, or the fact that it resembles."""
     name, value = fact
     text = f"{short(name)} is {short(value)!r}"
-    owner = next((op for op in _every(workload) if fact in op.facts.items()), None)
+    owner = next((op for op in workload.every if fact in op.facts.items()), None)
     if owner is not None:
         return f"{text}, of {named(owner)}, not sent yet or refused"
     meant = _setter(workload, name, value)
@@ -125,19 +125,15 @@ def _call(operation: Operation, names: dict[int, str]) -> str:
             return operation.call
 
 
-def _every(workload: Workload) -> tuple[Op, ...]:
-    return (*workload.ops, workload.probe)
-
-
 def _setter(workload: Workload, name: str, value: str) -> Op | None:
     """The operation that sets this fact; of several the one whose value has most of these first bytes."""
-    setters = (op for op in _every(workload) if name in op.facts)
+    setters = (op for op in workload.every if name in op.facts)
     return max(setters, key=lambda op: _same(_bytes(op.facts[name]), _bytes(value)), default=None)
 
 
 def _of(workload: Workload, name: str, wanted: Facts) -> str:
     """The operation of a fact, in a text for the place after the fact."""
-    owner = next((op for op in _every(workload) if op.facts.get(name, object()) == wanted.get(name)), None)
+    owner = next((op for op in workload.every if op.facts.get(name, object()) == wanted.get(name)), None)
     owner = owner or _setter(workload, name, wanted.get(name, ""))
     return "" if owner is None else f" (set by {named(owner)})"
 

@@ -120,7 +120,7 @@ _CLEAN = Verdict(Kind.CLEAN)
 
 def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
     """Judge the facts alone: all of `must` there, of the rest of `may` each one whole or not at all, nothing else."""
-    expected = _allowed(must, may)
+    expected, found = _allowed(must, may), _settled(workload, found, must, may)
     strange = [fact for fact in sorted(found.items()) if not _known(workload, fact, may)]
     invented = [fact for fact in strange if not _half(workload, fact, may)]
     if invented:
@@ -133,7 +133,7 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     if found == whole:
         return _CLEAN
     # A fact that later operations cover is not missing.
-    due = [op for op in _every(workload) if op.number in must and op.facts.items() & whole.items()]
+    due = [op for op in workload.every if op.number in must and op.facts.items() & whole.items()]
     missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):
         held = f"{len(due) - len(missing)} of {len(due)} acknowledged operations"
@@ -170,10 +170,14 @@ def _judge(
     verdict = compare(workload, found, must, may)
     if verdict.kind is not Kind.CLEAN:
         return verdict
-    there: AbstractSet[int] = _seen(workload, found) & may | must
-    known = [op for op in workload.ops if workload.once and op.number in must]
-    for op in (*known, *_in_flight(workload, must, may), workload.probe):
-        verdict, found, there = _again(subject, workload, op, there, down)
+    # What may be done in part may look whole, and have more to do.
+    parted = {op.number for op in workload.every if op.apart}
+    there: AbstractSet[int] = (_seen(workload, found) & may) - parted | must
+    known = [op for op in workload.every if workload.once and op.number in must and not op.anew]
+    asked = [*known, *_in_flight(workload, must, may), workload.probe]
+    for place, op in enumerate(asked, start=1):
+        half = frozenset(each.number for each in asked[place:-1] if each.apart)
+        verdict, found, there = _again(subject, workload, op, there, down, half)
         if verdict.kind is not Kind.CLEAN:
             return verdict
     try:
@@ -185,21 +189,24 @@ def _judge(
 
 def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> list[Op]:
     """The operations that a client would send again. Not a covered one: done late, it would cover a later one."""
+    asked = (*workload.ops, *workload.later)
     return [
         op
-        for op in workload.ops
+        for op in asked
         if op.number in may - must
         and not any(
-            later.number > op.number and later.number in may and later.facts.keys() & op.facts.keys()
-            for later in workload.ops
+            later.number > op.number and later.number in may and later.facts.keys() & op.facts.keys() for later in asked
         )
     ]
 
 
 def _again(
-    subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: Kind
+    subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: Kind, half: AbstractSet[int]
 ) -> tuple[Verdict, Facts, AbstractSet[int]]:
-    """Send again what was in flight, or the probe for the first time: the verdict, the facts, what is there."""
+    """Send again what was in flight, or the probe for the first time: the verdict, the facts, what is there.
+
+    Those of `half` may still be done in part.
+    """
     new = op is workload.probe
     what = f"a new write ({short(op.text)})" if new else f"the retry of {named(op)}"
     answer = subject.submit(op)
@@ -213,14 +220,14 @@ def _again(
     elif answer.outcome is not Outcome.OK:
         came = f"{answer.outcome}: {short(answer.text)}"
         return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
-    if answer.new and op.number in there:
+    if answer.new and op.number in there and not op.anew:
         return Verdict(Kind.INVENTED, f"{what} to be known from before", "an answer that it was done now"), {}, there
     there = there | {op.number}
     try:
         found = subject.dump()
     except SubjectError as error:
         return Verdict(down, f"its facts after {what}", str(error)), {}, there
-    verdict = compare(workload, found, there, there)
+    verdict = compare(workload, found, there, there | half)
     if verdict.kind is Kind.CLEAN:
         return verdict, found, there
     expected = f"after {what} {verdict.expected}" + ("" if new else ", each with one effect")
@@ -238,23 +245,25 @@ def _second_start(subject: Subject, folder: Path, workload: Workload, before: Fa
     return _CLEAN if found == before else Verdict(Kind.UNSTABLE, expected, differences(workload, before, found))
 
 
-def _every(workload: Workload) -> tuple[Op, ...]:
-    """All its operations, the probe as the last."""
-    return (*workload.ops, workload.probe)
+def _settled(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Facts:
+    """The facts, but as before an operation that may be done in part, where it is."""
+    for op in workload.every:
+        if op.apart and op.number in may - must and not op.facts.items() <= found.items():
+            rest = {name: value for name, value in found.items() if not name.startswith(op.apart)}
+            found = rest | {name: value for name, value in workload.before.items() if name.startswith(op.apart)}
+    return found
 
 
 def _seen(workload: Workload, found: Facts) -> frozenset[int]:
     """The operations that at least one fact reports."""
     return frozenset(
-        op.number for op in _every(workload) if any(found.get(name) == value for name, value in op.facts.items())
+        op.number for op in workload.every if any(found.get(name) == value for name, value in op.facts.items())
     )
 
 
 def _known(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> bool:
     """Whether something that may be there set this fact."""
-    return fact in workload.before.items() or any(
-        fact in op.facts.items() for op in _every(workload) if op.number in may
-    )
+    return fact in workload.before.items() or any(fact in op.facts.items() for op in workload.every if op.number in may)
 
 
 def _half(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> bool:
@@ -262,7 +271,7 @@ def _half(workload: Workload, fact: tuple[str, str], may: AbstractSet[int]) -> b
     name, value = (part.split("\0", 1)[0] for part in fact)
     return any(
         (known == name and whole.startswith(value)) or (not value and known.startswith(name))
-        for op in _every(workload)
+        for op in workload.every
         if op.number in may
         for known, whole in op.facts.items()
     )

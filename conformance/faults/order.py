@@ -3,21 +3,61 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 
-from holdfast.conformance.faults.recording import Action, Names, Recording, Sync, SyncAll, Unnamed, Write
+from holdfast.conformance.faults.recording import Action, Event, Names, Recording, Sync, SyncAll, Unnamed, Write
 
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
 _IN_PLACE, _HEAVIEST = 2, 2
+# Of each operation so many of the first syncs may each end a transaction.
+_FIRST = 4
 
 
 def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
     """All of them, in an order that covers the whole range early: wherever the time ends, it ended everywhere."""
     drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
     return drawn.sample(numbers, len(numbers))
+
+
+# From a number to the one that a layer strikes in its place, because it leaves the same there; None without one.
+Struck = Callable[[int], int | None]
+
+
+def struck_at(struck: Struck, ordered: Iterable[int]) -> list[int]:
+    """Each number that is struck, once, in the order in which they come first."""
+    return list(dict.fromkeys(number for number in map(struck, ordered) if number is not None))
+
+
+def killed_before(recording: Recording) -> Struck:
+    """A sync changes nothing that a kill leaves: behind it the state is as before it."""
+    changing = [0, *(one.number for one in recording.operations if not isinstance(one.action, Sync | SyncAll))]
+    return lambda number: changing[bisect_left(changing, number) - 1] + 1
+
+
+def within_a_write(recording: Recording) -> Struck:
+    """Only a write of two bytes or more has a half."""
+    writes = frozenset(_writes(recording))
+    return lambda number: number if number in writes else None
+
+
+def write_from(recording: Recording) -> Struck:
+    """The first write of two bytes or more at a number or behind it is the one that does half."""
+    writes = _writes(recording)
+    return lambda number: next(iter(writes[bisect_left(writes, number) :]), None)
+
+
+def failing_from(recording: Recording) -> Struck:
+    """What leaves for the outside does not fail: the first other call at a number or behind it is the one that does."""
+    calls = [one.number for one in recording.operations if not isinstance(one.action, Event)]
+    return lambda number: next(iter(calls[bisect_left(calls, number) :]), None)
+
+
+def _writes(recording: Recording) -> list[int]:
+    return [one.number for one in recording.operations if isinstance(one.action, Write) and len(one.action.data) > 1]
 
 
 def in_place_first(recording: Recording, ordered: Sequence[int]) -> Sequence[int]:
@@ -58,23 +98,49 @@ def halves_first(
     """Numbers in this order, but those first that come right behind a sync or a change of names within an operation.
 
     `windows` are the numbers at which each operation of the workload was under way; empty if that is not known.
-    There one of two transactions is final and the other is not. All such numbers of one operation come first, and of
-    these those behind the syncs that made most final, for a commit is heavier than the head of a log; those of the
-    others by turns with the rest, which has its own to show.
+    There one of two transactions is final and the other is not. Of each operation those behind the syncs that made most
+    final come first, for a commit is heavier than the head of a log. Then come all such numbers of one operation, and
+    those of the others by turns with the rest, which has its own to show.
     """
     drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
     # The first operation makes files that later ones find.
     chosen = drawn.choice([*windows][1:] or [*windows, 0])
     settled = {one.number + 1 for one in recording.operations if isinstance(one.action, Sync | SyncAll | Names)}
     within = {number for number in settled if any(number in window for window in windows.values())}
-    first = [number for number in ordered if number in within and number in windows.get(chosen, ())]
-    final = _made_final(recording)
-    heavy = sorted(sorted(final.keys() & {*first}, key=lambda number: -final[number])[:_HEAVIEST])
-    first = [*heavy, *(number for number in first if number not in heavy)]
-    others = [number for number in ordered if number in within and number not in windows.get(chosen, ())]
-    rest = [number for number in ordered if number not in within]
+    heavy = heaviest(recording, windows)
+    weighty = [
+        number
+        for op in sorted(windows, key=lambda op: op != chosen)
+        for number in sorted(heavy)
+        if number in windows[op]
+    ]
+    left = [number for number in ordered if number not in heavy]
+    first = [number for number in left if number in within and number in windows.get(chosen, ())]
+    others = [number for number in left if number in within and number not in windows.get(chosen, ())]
+    rest = [number for number in left if number not in within]
     turns = [number for pair in zip_longest(rest, others) for number in pair if number is not None]
-    return [*first, *turns]
+    return [*weighty, *first, *turns]
+
+
+def heaviest(recording: Recording, windows: Mapping[int, range]) -> frozenset[int]:
+    """Of each operation the numbers right behind the syncs that made most final."""
+    final = _made_final(recording)
+    return frozenset(
+        number
+        for window in windows.values()
+        for number in sorted(final.keys() & {*window}, key=lambda number: (-final[number], number))[:_HEAVIEST]
+    )
+
+
+def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
+    """Of each operation the numbers right behind the first syncs that made anything final, and the one that made most.
+
+    What is done in two transactions is half done behind the first of them, however small that is. In front of it there
+    may be the head of a log.
+    """
+    final = _made_final(recording)
+    within = [sorted(final.keys() & {*window}) for window in windows.values()]
+    return [number for found in within if found for number in (*found[:_FIRST], max(found, key=lambda one: final[one]))]
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:
@@ -94,19 +160,29 @@ def _made_final(recording: Recording) -> Mapping[int, int]:
 
 
 def each_kind_first(
-    recording: Recording, windows: Mapping[int, range], ordered: Sequence[int], most: int
+    recording: Recording,
+    windows: Mapping[int, range],
+    ordered: Sequence[int],
+    most: int,
+    marked: Set[int] = frozenset(),
 ) -> tuple[Sequence[int], int]:
     """Numbers in this order, but first one of each kind, and how many of these there are: `most` at most.
 
     A kind is what a call does, together with the operation of the workload that was under way then. So each operation
-    is struck at a write, at a sync and at each change of names, and not only where there are most calls.
+    is struck at a write, at a sync and at each change of names, and not only where there are most calls. Operations
+    take turns. Each number of `marked` is a kind of its own.
     """
     kinds: dict[tuple[object, ...], int] = {}
     actions = {one.number: one.action for one in recording.operations}
+    found: Counter[tuple[int, ...]] = Counter()
+    turns: list[tuple[int, int]] = []
     for number in ordered:
         under_way = tuple(op for op, window in windows.items() if number in window)
-        kinds.setdefault((*_kind(actions[number]), *under_way), number)
-    firsts = list(kinds.values())[:most]
+        kind = (number,) if number in marked else (*_kind(actions[number]), *under_way)
+        if kinds.setdefault(kind, number) == number:
+            found[under_way] += 1
+            turns.append((found[under_way], number))
+    firsts = [number for _, number in sorted(turns, key=lambda one: one[0])][:most]
     chosen = frozenset(firsts)
     return [*firsts, *(number for number in ordered if number not in chosen)], len(firsts)
 

@@ -17,7 +17,7 @@ from holdfast.conformance.faults.model import Candidate, Plan, Stage
 from holdfast.conformance.faults.model import Kind as StateKind
 from holdfast.conformance.faults.oracle import Kind, Promises, Verdict, judge
 from holdfast.conformance.faults.order import spread
-from holdfast.conformance.faults.recording import Recording, Sync
+from holdfast.conformance.faults.recording import Event, Recording, Sync
 from holdfast.conformance.faults.report import Finding, Tally
 from holdfast.conformance.faults.runs import Runs, read_whole
 from holdfast.conformance.faults.subject import SubjectError
@@ -135,17 +135,28 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
             recorded = _Recorded(Metadata(struck.recording), struck.out, struck.promises)
             what = f"Operation {number} of the recording ({naming.call(run.recording, number)}) had failed. "
             before = len(tally.findings)
-            for candidate in _plan(runs, struck.recording, recorded.promises).before(Stage.ORDERED):
-                if candidate.state.kind is StateKind.MINIMUM:
-                    _restarted(runs, tally, candidate, recorded, what)
-                    if len(tally.findings) > before:
-                        break
+            for candidate in _after_failure(runs, recorded, struck.recording, number):
+                _restarted(runs, tally, candidate, recorded, what)
+                if len(tally.findings) > before:
+                    break
             tally.tried += 1
         struck.remove()
 
 
-def _plan(runs: Runs, recording: Recording, promises: Promises) -> Plan:
-    acknowledged = promises.acknowledged.values()
+def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed: int) -> Iterator[Candidate]:
+    """The least that is left behind each acknowledgement, and all that was written when the failure was answered.
+
+    In the second state an operation that was refused has not happened, though its bytes may be there.
+    """
+    events = (one.number for one in recording.operations if isinstance(one.action, Event))
+    answered = [next((number for number in events if number > failed), 0)]
+    states = _plan(runs, recording, recorded.promises, *filter(None, answered))
+    yield from (one for one in states.before(Stage.ORDERED) if one.state.kind is StateKind.MINIMUM)
+    yield from (states.everything(event) for event in answered if event)
+
+
+def _plan(runs: Runs, recording: Recording, promises: Promises, *events: int) -> Plan:
+    acknowledged = {*promises.acknowledged.values(), *events}
     return Plan(recording, seed=runs.seed, acknowledgements=acknowledged, idle=promises.idle, check=runs.deadline.check)
 
 

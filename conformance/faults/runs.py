@@ -129,17 +129,20 @@ class Runs:
     def later(self) -> Self | None:
         """The same implementation in its second session; None for a workload of one operation. Raises RunError.
 
-        A first session, in which nothing goes wrong, has done the first half of the workload and has ended in order.
+        A first session, in which nothing goes wrong, has done the first half of the workload, or all before its
+        `later` operations, and has ended in order.
         What a store arranges only when it makes its files is not arranged for the second one.
         """
-        half = len(self.workload.ops) // 2
+        ops = self.workload.ops
+        half = len(ops) // 2
         if self._later is None and half:
             folder, _ = self.workspace.begun()
-            first, rest = self.workload.ops[:half], self.workload.ops[half:]
+            # Where it has operations of its own, each of them owes what each of the first has owed.
+            first, rest = (ops, self.workload.later) if self.workload.later else (ops[:half], ops[half:])
             subject = self.subject()
             with in_order(subject, "in a first session"):
                 subject.start(folder)
-                accepted(perform(subject, replace(self.workload, ops=first, probe=rest[0])))
+                accepted(perform(subject, replace(self.workload, ops=first, later=(), probe=rest[0])))
                 subject.stop()
                 # An observation may leave traces, so a copy is observed.
                 with self.workspace.folder(folder) as beside:
@@ -148,12 +151,12 @@ class Runs:
                     subject.stop()
             self._later = type(self)(
                 self.subject,
-                replace(self.workload, ops=rest, before=before),
+                replace(self.workload, ops=rest, later=(), before=before),
                 traced=self.traced,
                 base=folder,
                 seed=self.seed,
                 least=self._least,
-                further=self.further // 2,
+                further=self.further if self.workload.later else self.further // 2,
                 scratch=self.scratch,
                 parent=folder.parent,
                 keep=None if self.workspace.keep is None else self.workspace.keep / "second-session",

@@ -53,6 +53,13 @@ class Variant:
         """Whether the folder has all of these files."""
         return all((folder / name).is_file() for name in self.files)
 
+    def is_as_left(self, folder: Path, original: Path) -> bool:
+        """Whether the files in the folder are as this has left them: nothing was written to them since."""
+        return all(
+            (folder / name).is_file() and (folder / name).read_bytes() == self.change((original / name).read_bytes())
+            for name in self.files
+        )
+
     def undo(self, folder: Path, original: Path) -> None:
         """Put the files back as they were. Raises OSError."""
         for name in self.files:
@@ -127,15 +134,22 @@ def _names(folder: Path, scratch: Sequence[str]) -> Iterator[str]:
 
 
 def _groups(of: Stored) -> Iterator[tuple[str, ...]]:
-    """All files at once, then each alone."""
+    """All files at once, then all that have one name, as one database of each user has, then each alone."""
     every = tuple(name for name, size in of.sizes.items() if size)
     yield every
+    for alike in sorted({Path(name).name for name in of.chosen}):
+        group = tuple(name for name in every if Path(name).name == alike)
+        if 1 < len(group) < len(every):
+            yield group
     if len(every) > 1:
         yield from ((name,) for name in of.chosen)
 
 
 def _were(files: Sequence[str]) -> str:
-    return f"{files[0]} was" if len(files) == 1 else f"all {len(files)} files of the store were"
+    if len(files) == 1:
+        return f"{files[0]} was"
+    alike = {Path(name).name for name in files}
+    return f"all {len(files)} files {f'{alike.pop()} ' if len(alike) == 1 else ''}of the store were"
 
 
 def missing(of: Stored) -> Iterator[Variant]:

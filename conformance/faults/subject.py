@@ -71,11 +71,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operation: its number from 1 on, how the subject is asked for it, and the facts that it sets as one."""
+    """One operation: its number from 1 on, how the subject is asked for it, and the facts that it sets as one.
+
+    `anew`: sent again it is done again, as a rebuild is, and says so. `apart` are beginnings of names: until it is
+    acknowledged, these facts may be as before it, gone, or as behind it, each for itself.
+    """
 
     number: int
     text: str
     facts: Facts
+    anew: bool = False
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ class Workload:
 
     A value is set by one operation only, so that a fact identifies it. `probe` is a new write for after the crash.
     `once`: what was acknowledged may be sent again, and must then be known from before, or be refused. `prior`: no
-    refusal will do, for what is whole can be known from before.
+    refusal will do, for what is whole can be known from before. `later` are the operations of a second session, and
+    what is asked while something is away; without them `ops` are shared out.
     """
 
     ops: tuple[Op, ...]
@@ -92,14 +99,19 @@ class Workload:
     before: Facts = field(default_factory=dict)
     once: bool = False
     prior: bool = False
+    later: tuple[Op, ...] = ()
+
+    @property
+    def every(self) -> tuple[Op, ...]:
+        """All its operations, the probe as the last."""
+        return (*self.ops, *self.later, self.probe)
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers with a gap, too few facts, a value set twice, or prior not once."""
         if self.prior and not self.once:
             raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
-        every = (*self.ops, self.probe)
-        for number, op in enumerate(every, start=every[0].number):
+        for number, op in enumerate(self.every, start=self.every[0].number):
             if op.number != number:
                 raise ValueError(f"expected operation {number} to have this number, got {op.number}")
             if len(op.facts) < MIN_FACTS:
@@ -113,7 +125,7 @@ class Workload:
         """The facts after these operations, the probe's number among them or not; in order of number, each once."""
         facts = dict(self.before)
         wanted = frozenset(numbers)
-        for op in (*self.ops, self.probe):
+        for op in self.every:
             if op.number in wanted:
                 facts |= op.facts
         return facts

@@ -18,8 +18,18 @@ from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge
-from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
-from holdfast.conformance.faults.recording import Recording, Write
+from holdfast.conformance.faults.order import (
+    each_kind_first,
+    failing_from,
+    halves_first,
+    in_place_first,
+    killed_before,
+    parted,
+    spread,
+    struck_at,
+    within_a_write,
+    write_from,
+)
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs
 from holdfast.conformance.faults.timeline import Marks
@@ -31,6 +41,13 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 MOST_FINDINGS = 5
 # Layers with many restarts for each try: they strike in the first session alone.
 IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
+# Which point of a run a layer strikes in the place of others.
+_STRUCK = {
+    Layer.KILL: killed_before,
+    Layer.TORN_KILL: within_a_write,
+    Layer.ERRORS: failing_from,
+    Layer.SHORT: write_from,
+}
 # What is refused so that a program falls back to calls that can be observed, and its name in a report.
 _REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 
@@ -82,7 +99,7 @@ class Sweep(Runs):
         def later(part: Tally) -> Iterator[None]:
             second = self.later()
             # What differs from the first one is only what that arranged.
-            part.floor = 0 if second is None else math.ceil(part.floor / 2)
+            part.floor = 0 if second is None else part.floor if self.workload.later else math.ceil(part.floor / 2)
             if second is not None:
                 yield from second._once(layer)(part)
 
@@ -116,12 +133,17 @@ class Sweep(Runs):
         """Runs with one fault each, at numbers spread over the baseline's."""
         run = self.baseline()
         numbers = range(1, len(run.recording.operations) + 1)
-        tally.total, tally.noun = len(numbers), "points"
-        ordered = spread(numbers, self.seed)
+        tally.noun, ordered = "points", spread(numbers, self.seed)
         if tally.layer is Layer.KILL:
             ordered = halves_first(run.recording, run.windows, ordered, self.seed)
-        ordered = in_place_first(run.recording, ordered)
-        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, self.further)
+        struck_instead = _STRUCK[tally.layer](run.recording)
+        ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
+        tally.total = len(ordered)
+        halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
+        marked = struck_at(struck_instead, halves)
+        ordered = list(dict.fromkeys((*marked, *ordered)))
+        most = max(self.further, len(marked)) if self.further else 0
+        ordered, kinds = each_kind_first(run.recording, run.windows, ordered, most, frozenset(marked))
         tally.floor = max(tally.floor, kinds)
         for number in ordered:
             yield
@@ -135,10 +157,10 @@ class Sweep(Runs):
                     kept, lost = None, ""
                     if before is not None:
                         kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
-                    at = _halved(run.recording, number) if tally.layer is Layer.SHORT else number
-                    said = f"It was {words} operation {at} of the recording ({naming.call(run.recording, at)}).{lost}"
+                    what = naming.call(run.recording, number)
+                    said = f"It was {words} operation {number} of the recording ({what}).{lost}"
                     marks = _struck_marks(struck, fault(number))
-                    tally.findings.append(Finding(at, verdict, said, kept, marks=marks))
+                    tally.findings.append(Finding(number, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
         tally.must_be_reached("work that makes the same calls when it is done again")
@@ -156,12 +178,6 @@ def self_test() -> str:
             said = [*report.unproven, *map(str, report.findings)] or [report.tally]
             return f"the self-test's {kind} writer was not known for what it is: {said[0]}"
     return ""
-
-
-def _halved(recording: Recording, number: int) -> int:
-    """The operation whose write does half of what it was asked, if a write at `number` or later is to do so."""
-    writes = (one.number for one in recording.operations if isinstance(one.action, Write) and len(one.action.data) > 1)
-    return next((write for write in writes if write >= number), number)
 
 
 def _struck_marks(struck: Run, fault: Fault) -> Marks:

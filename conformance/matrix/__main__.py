@@ -20,7 +20,7 @@ from holdfast.conformance.matrix.sent import Pairs, keys_of
 from holdfast.conformance.run.plan import generators_of, plan_of
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import Contract, contract_names, load_contract
-from holdfast.specs.cells import cells_of, proven, rows_of
+from holdfast.specs.cells import cells_of, proven, rows_of, shared_faults
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.matrix import FILE, Matrix, Row, grouped, load_matrix, written
 from holdfast.specs.mutants import Mutants, load_mutants
@@ -56,12 +56,12 @@ def _row(
 ) -> Row:
     cells: dict[str, tuple[str, ...]] = {}
     left: list[tuple[str, str]] = []
-    excepted = row.excepted()
+    excepted, shared = row.excepted(), shared_faults(contract)
     for each in cells_of(contract, name, row, horizon=matrix.horizon):
         found = filling.get((name, each), {})
         ids = _named(found, row.cells.get(each, ()), generators)
         if set(ids) & generators == set(ids) and ids:
-            ids = tuple(one for one in ids if proven(row, each, [one], mutants, planned))[:_NAMED]
+            ids = tuple(one for one in ids if proven(row, each, [one], mutants, planned, shared))[:_NAMED]
         if ids:
             cells[each] = ids
         elif each not in excepted:
@@ -91,10 +91,10 @@ def filling_of(runs: Iterable[Mapping[str, Pairs]]) -> Filling:
     return found
 
 
-def _undone(contract: Contract, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[str, Pairs]:
+def _undone(contract: Contract, matrix: Matrix, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[str, Pairs]:
     """What the faults fill that no run has tried."""
     tried = {case for run in runs for case in run}
-    left = {fault.id: keys_of(contract, fault) for fault in contract.faults if fault.id not in tried}
+    left = {fault.id: keys_of(contract, matrix, fault) for fault in contract.faults if fault.id not in tried}
     return {case: Counter([*first, *later]) for case, (first, later) in left.items()}
 
 
@@ -123,9 +123,9 @@ def main(words: Iterable[str]) -> None:
             contract = load_contract(pin.contract)
             by_contract[pin.contract].append(by_case(contract, load_matrix(pin.contract) or Matrix(pin.contract), run))
     for name, runs in by_contract.items():
-        contract = load_contract(name)
-        filling = filling_of([*runs, _undone(contract, runs)])
-        matrix = updated(contract, load_matrix(name) or Matrix(name), filling, load_mutants(name))
+        contract, written_one = load_contract(name), load_matrix(name) or Matrix(name)
+        filling = filling_of([*runs, _undone(contract, written_one, runs)])
+        matrix = updated(contract, written_one, filling, load_mutants(name))
         (contract_folders()[name] / FILE).write_text(written(matrix), encoding="utf-8")
         cells = [each for row in matrix.operations.values() for each in (*row.cells, *row.left(), *row.excepted())]
         left = sum(len(row.left()) for row in matrix.operations.values())

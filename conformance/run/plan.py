@@ -118,7 +118,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             Form.SUITE,
             frozenset(mark.provocations),
             mark.whole,
-            mark.whole or mark.drawn or function.__module__.endswith(_SWEEPS),
+            (mark.whole and not mark.written) or mark.drawn or function.__module__.endswith(_SWEEPS),
             function.__module__.endswith(_SWEEPS),
         )
         for function, mark in suite_tests(contract.name)
@@ -130,7 +130,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             fault.clauses,
             fault.title,
             Form.FAULT,
-            frozenset(step["provoke"] for step in contract.workloads[fault.workload].prepare if "provoke" in step),
+            frozenset(contract.workloads[fault.workload].provocations),
             generated=True,
         )
         for fault in contract.faults

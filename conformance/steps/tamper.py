@@ -21,6 +21,9 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "journal_mode": {"enum": ["delete", "wal"]},
 }
 
+# The last word of a suite test's note that it cuts a file.
+CUT = "cut"
+
 TAMPER = Local("tamper", lambda driver, action: store.tamper(driver.workdir, action.operand["tamper"], action.operand))
 
 

@@ -17,13 +17,15 @@ class ClauseMark:
     `drawn`: Hypothesis generates what the test asks, and takes odd values from the modules that are loaded. So another
     process may ask something else, and the test cannot be judged again from its exchanges.
 
-    `whole`: it is held against a model of the whole contract, so a bug in any clause may fail it.
+    `whole`: it is held against a model of the whole contract, so a bug in any clause may fail it. `written`: its steps
+    stand in it all the same, and are not generated.
     """
 
     clauses: tuple[str, ...]
     provocations: tuple[str, ...]
     drawn: bool = False
     whole: bool = False
+    written: bool = False
 
 
 def clause(
@@ -31,13 +33,14 @@ def clause(
     provocations: tuple[str, ...] = (),
     drawn: bool = False,
     whole: bool = False,
+    written: bool = False,
 ) -> Callable[[_F], _F]:
     """Mark a suite test with the clauses it proves, the main one first. See `ClauseMark` for the rest."""
     if not ids:
         raise ValueError("a suite test proves at least one clause; name it")
 
     def mark(function: _F) -> _F:
-        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn, whole))
+        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn, whole, written))
         return function
 
     return mark

@@ -29,7 +29,7 @@ from holdfast.conformance.steps.release import RELEASE
 from holdfast.conformance.steps.remains import REMAINS
 from holdfast.conformance.steps.search import SEARCH, wanted_of
 from holdfast.conformance.steps.start import START
-from holdfast.conformance.steps.tamper import TAMPER
+from holdfast.conformance.steps.tamper import CUT, TAMPER
 from holdfast.conformance.steps.tree import LIST
 from holdfast.conformance.verdict import Silence, Verdict
 
@@ -213,6 +213,10 @@ class SuiteSession:
     def remove(self, path: str) -> None:
         """Remove a file from the workdir; one that is not there ends the test as not reached."""
         self._local(TAMPER, path, {"tamper": path, "delete": True})
+
+    def cut(self, path: str, size: int) -> None:
+        """Cut a file of the workdir to so many bytes; one that is not there ends the test as not reached."""
+        self._local(TAMPER, f"{path} {CUT}", {"tamper": path, "truncate": size})
 
     def link(self, path: str, to: str) -> None:
         """Make a symbolic link in the workdir, where nothing is."""

@@ -48,6 +48,10 @@ class Round:
     withheld: Sequence[str] = ()
 
 
+class UnfinishedError(UncertainError):
+    """What was asked for is done, and something is left to do. So it cannot be refused any more."""
+
+
 class Importing:
     """Imports into nodes. Methods raise RefusedError, StoreError and UncertainError unless they say otherwise."""
 
@@ -74,12 +78,17 @@ class Importing:
             value["ignored_lists"] = list(plan.ignored)
         try:
             fresh = self.run(node, plan)
+        except UnfinishedError as error:
+            return Indeterminate(str(error))
         except UncertainError as error:
             # That it is not there now proves nothing: a recovery from the log may bring it back.
             if not self._looks_known(node, found):
                 return Indeterminate(str(error))
             fresh = True
-        self.settle(node, master)
+        try:
+            self.settle(node, master)
+        except StoreError as error:
+            return Indeterminate(f"the object is imported, and something is left to do: {error}")
         return Accepted(Effect.NEW if fresh else Effect.PRIOR, value)
 
     def _looks_known(self, node: Node, found: Found) -> bool:
@@ -119,7 +128,7 @@ class Importing:
         return True
 
     def run(self, node: Node, plan: Plan) -> bool:
-        """Apply and record in one transaction; whether it was new."""
+        """Apply and record in one transaction; whether it was new. Raises UnfinishedError once that is done."""
         with node.index.writing() as connection:
             before = self._ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
@@ -127,7 +136,10 @@ class Importing:
                 plan.found.place.kind is Kind.TOMBSTONE or self._ledger.forgotten(connection) != before
             )
         if leaves:
-            self.sweep(node)
+            try:
+                self.sweep(node)
+            except (StoreError, OSError) as error:
+                raise UnfinishedError(f"the object is imported, and something is left to do: {error}") from error
         if forgets:
             node.index.purge()
         return fresh
@@ -295,12 +307,15 @@ class Importing:
                     self.attempt(done, place, lambda place=place: self.retake(connection, node, place, master))  # type: ignore[misc]
                 done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
                 self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
+        except UncertainError as error:
+            return Indeterminate(str(error))
+        try:
             self.sweep(node)
             # The rebuild may be the first to find a tombstone, or a content that a tombstone covers.
             node.index.purge()
             self.settle(node, master)
-        except UncertainError as error:
-            return Indeterminate(str(error))
+        except StoreError as error:
+            return Indeterminate(f"the index is rebuilt, and something is left to do: {error}")
         return Accepted(Effect.NEW, {})
 
     def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: bytes) -> bool:

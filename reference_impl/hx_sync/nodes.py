@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
 import secrets
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -103,8 +105,8 @@ class Nodes:
         self.check()
         folder = self._folder / name
         try:
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(_FOLDER_MODE)
+            if not os.path.lexists(folder) and self._made(folder, node_id):
+                return True
             self._sync(self._folder)
             with self._alone(folder):
                 if os.path.lexists(folder / NAME):
@@ -112,6 +114,28 @@ class Nodes:
                 self.make_index(folder, node_id)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"the index of {name} cannot be made: {error}") from error
+        return True
+
+    def _made(self, folder: Path, node_id: str) -> bool:
+        """A device in a folder that gets its name last: half a device would hide what the others hold.
+
+        False if another process was faster. Raises OSError, sqlite3.Error, StoreError, UncertainError.
+        """
+        partial = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.partial")
+        partial.mkdir(_FOLDER_MODE)
+        try:
+            self.make_index(partial, node_id)
+            partial.rename(folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            return False
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        try:
+            self._sync(self._folder)
+        except OSError as error:
+            raise UncertainError(f"the device {folder.name} may not be durable: {error}") from error
         return True
 
     @contextlib.contextmanager

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.durability.workload import facts_of_rows, request_of, scopes_of, workload_of
+from holdfast.conformance.durability.workload import (
+    GONE,
+    facts_of_rows,
+    request_of,
+    scopes_of,
+    with_gone,
+    workload_of,
+)
+from holdfast.conformance.durability.workload import changed as changed_facts
 from holdfast.conformance.faults.subject import Workload
 from holdfast.specs import Contract, SpecError
 from holdfast.specs.loader import read_contract
@@ -56,12 +64,12 @@ def ledger() -> Contract:
 def test_operations_differ_in_their_values_and_the_same_seed_gives_the_same(ledger: Contract) -> None:
     spec = ledger.workloads["entries"]
     scopes = scopes_of(spec, contract="ledger", seed="a")
-    asked = [request_of(spec.operation, scope)["args"]["key"] for scope in scopes.values()]
+    asked = [request_of(spec.step(1), scope)["args"]["key"] for scope in scopes.values()]
     assert len(set(asked)) == spec.operations + 1
     again = scopes_of(spec, contract="ledger", seed="a")
-    assert [request_of(spec.operation, scope)["args"]["key"] for scope in again.values()] == asked
+    assert [request_of(spec.step(1), scope)["args"]["key"] for scope in again.values()] == asked
     other = scopes_of(spec, contract="ledger", seed="b")
-    assert not {request_of(spec.operation, scope)["args"]["key"] for scope in other.values()} & set(asked)
+    assert not {request_of(spec.step(1), scope)["args"]["key"] for scope in other.values()} & set(asked)
 
 
 def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Contract) -> None:
@@ -131,3 +139,12 @@ def test_one_fact_for_an_operation_is_too_few(tmp_path: Path) -> None:
     copy = changed(LEDGER, tmp_path, "faults.yaml", told, one + told[end:])
     with pytest.raises(SpecError, match="shows 1 fact"):
         read_contract(copy)
+
+
+def test_what_an_operation_changes_is_what_is_new_other_or_gone() -> None:
+    assert changed_facts({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4", "d": "5"}) == {
+        "b": "4",
+        "c": GONE,
+        "d": "5",
+    }
+    assert with_gone({"a": "1"}, ["a", "b"]) == {"a": "1", "b": GONE}

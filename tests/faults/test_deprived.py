@@ -143,7 +143,7 @@ class TellsLess(Guard):
     ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
 def test_what_is_shown_and_answered_has_to_be_true(subject: Guard, kind: Kind, words: str, tmp_path: Path) -> None:
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, LATE)
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE])
     assert seen.verdict.kind is kind, str(seen.verdict)
     assert words in str(seen.verdict)
     assert subject.stopped
@@ -165,15 +165,15 @@ def test_what_is_shown_and_answered_has_to_be_true(subject: Guard, kind: Kind, w
     ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
 def test_an_older_state_may_do_and_a_wrong_one_never(subject: Guard, kind: Kind, tmp_path: Path) -> None:
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, frozenset(), FIRST, LATE)
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, frozenset(), FIRST, [LATE])
     assert seen.verdict.kind is kind, str(seen.verdict)
 
 
 def test_what_was_done_meanwhile_is_told(tmp_path: Path) -> None:
-    seen = judge_deprived(Guard(), tmp_path, WORKLOAD, FIRST, FIRST, LATE)
+    seen = judge_deprived(Guard(), tmp_path, WORKLOAD, FIRST, FIRST, [LATE])
     assert seen == Deprived(seen.verdict, WORKLOAD.after(range(1, 5)), frozenset({1, 2, 3, 4}), *[FIRST | {4}] * 2)
-    assert judge_deprived(FailsToStart(), tmp_path, WORKLOAD, FIRST, FIRST, LATE).done == frozenset()
-    seen = judge_deprived(TellsLess(1, 2, 3), tmp_path, replace(WORKLOAD, once=False), frozenset(), FIRST, LATE)
+    assert judge_deprived(FailsToStart(), tmp_path, WORKLOAD, FIRST, FIRST, [LATE]).done == frozenset()
+    seen = judge_deprived(TellsLess(1, 2, 3), tmp_path, replace(WORKLOAD, once=False), frozenset(), FIRST, [LATE])
     assert (seen.done, seen.may) == (frozenset(), frozenset({4}))
 
 
@@ -186,8 +186,8 @@ def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: P
             return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
 
     workload = replace(WORKLOAD, before={"name": "value", "other": "value"})
-    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, LATE).verdict.kind is Kind.CLEAN
-    verdict = judge_deprived(Before(), tmp_path, workload, FIRST, FIRST, LATE).verdict
+    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, [LATE]).verdict.kind is Kind.CLEAN
+    verdict = judge_deprived(Before(), tmp_path, workload, FIRST, FIRST, [LATE]).verdict
     assert verdict.kind is Kind.LOST
     assert "no facts at all" in str(verdict)
 
@@ -219,7 +219,7 @@ def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kin
         def submit(self, op: Op) -> Answer:
             return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
 
-    assert judge_deprived(Part(told), tmp_path, WORKLOAD, FIRST, FIRST, LATE).verdict.kind is kind
+    assert judge_deprived(Part(told), tmp_path, WORKLOAD, FIRST, FIRST, [LATE]).verdict.kind is kind
 
 
 def test_one_that_runs_is_held_to_the_same() -> None:
@@ -267,7 +267,7 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
         # Where a refusal is as good, it is no failure.
         assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is Kind.CLEAN
     # While something is taken away, to refuse is right.
-    seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, LATE)
+    seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, [LATE])
     assert seen.verdict.kind is Kind.CLEAN
     with pytest.raises(ValueError, match="expected `once`"):
         replace(WORKLOAD, once=False, prior=True)

@@ -331,3 +331,17 @@ def test_a_workload_that_could_hide_something_is_none() -> None:
         Workload((op,), probe, before={"a": "1"})
     with pytest.raises(ValueError, match="operation 2 to have this number, got 3"):
         Workload((op,), Op(3, "p", probe.facts))
+
+
+def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused() -> None:
+    ops = tuple(Op(n, f"take {n}", {f"row d{n}/a": "1", f"row d{n}/b": "2"}, apart=(f"row d{n}/",)) for n in (1, 2))
+    probe = Op(3, "take 3", {"row d3/a": "1", "row d3/b": "2"})
+    workload = Workload(ops, probe, before={"row d2/old": "0"}, once=True)
+    half = {"row d1/a": "1", "row d2/old": "0"}
+    assert compare(workload, half, frozenset(), frozenset({1})).kind is Kind.CLEAN
+    assert compare(workload, half, frozenset({1}), frozenset({1})).kind is Kind.TORN
+    assert compare(workload, half, frozenset(), frozenset()).kind is Kind.INVENTED
+    # What was there before may be gone meanwhile, and only meanwhile.
+    gone = {**ops[0].facts}
+    assert compare(workload, gone, frozenset({1}), frozenset({1, 2})).kind is Kind.CLEAN
+    assert compare(workload, gone, frozenset({1}), frozenset({1})).kind is not Kind.CLEAN

@@ -56,7 +56,7 @@ _LAYERS: dict[CaughtBy, Callable[[Sweep], Report]] = {
 # A slice for every run of the tests: a bug for each layer, and two right stores. The rest is for `tox -e sweep`.
 _SLICE = {
     "log-no_fsync", "log-syncs_new", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites",
-    "log-empties", "log-swallow", "log-short", "log-retries_fsync",
+    "log-empties", "log-swallow", "log-short", "log-retries_fsync", "log-undoes_late",
 }  # fmt: skip
 _RIGHT_SLICE = {"log-right"}
 

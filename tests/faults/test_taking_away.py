@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
 from holdfast.conformance.faults import mounts, stored
-from holdfast.conformance.faults.locks import locked
+from holdfast.conformance.faults.locks import Hold, locked
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.probe import mounting
 from holdfast.conformance.faults.processes import Marked, environment_of
@@ -116,6 +117,19 @@ def test_a_store_without_a_byte_looks_like_none(store: Stored) -> None:
     assert cut.empties(store.folder, base)
     assert not half.empties(store.folder, base)
     assert not cut.empties(store.folder, None)
+
+
+def test_what_another_process_is_about_to_write_can_be_read_and_not_written(tmp_path: Path) -> None:
+    path, other = tmp_path / "database", tmp_path / "file"
+    other.write_bytes(b"1")
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as mine:
+        mine.execute("CREATE TABLE t (x)")
+        with locked([path, other], Hold.WRITER) as count:
+            assert count == 1
+            assert mine.execute("SELECT count(*) FROM t").fetchone() == (0,)
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                mine.execute("INSERT INTO t VALUES (1)")
+        mine.execute("INSERT INTO t VALUES (1)")
 
 
 def test_both_kinds_of_locks_are_held_by_another_process_and_let_go(tmp_path: Path) -> None:

@@ -193,7 +193,8 @@ def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
             "operations": workload.operations,
             "config": dict(workload.config),
             "prepare": [dict(step) for step in workload.prepare],
-            "operation": dict(workload.operation),
+            "operation": dict(workload.operation or {}),
+            "each": [dict(step) for step in workload.each],
             "facts": {name: dict(fact) for name, fact in workload.facts.items()},
         }
     )

@@ -153,9 +153,12 @@ class Plan:
         firsts = (self._make(stage, window, seen) for stage in stages for window in islice(self._windows(stage), 1))
         return [one for one in chain.from_iterable(firsts) if not one.again]
 
-    def everything(self) -> Candidate:
-        """The end of the recording, without any loss."""
-        (state,) = states(self._survey.last, kinds=[Kind.ALL])
+    def everything(self, event: int | None = None) -> Candidate:
+        """The end of the recording, or this one of its `acknowledgements`, without any loss."""
+        at = self._survey.last
+        if event is not None:
+            at = next(one for one in self._points(self._survey.acknowledged) if event in one.numbers)
+        (state,) = states(at, kinds=[Kind.ALL])
         return Candidate(Stage.ORDERED, (state,), again=True)
 
     def count(self, last: Stage | None = None) -> int:

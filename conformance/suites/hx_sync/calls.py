@@ -17,6 +17,8 @@ from holdfast.conformance.suites.hx_sync.sets import NODES, Made
 from holdfast.conformance.suites.session import SuiteSession
 
 EFFECTS = frozenset({NEW, PRIOR})
+# Of two at once both may say that it was new: they replace, or take one object after the other.
+_OVERLAPPING = frozenset({"import", "rebuild", "publish_manifest"})
 # Beside others that write, each operation may be refused or come to no end.
 OPEN = ("STORE_UNAVAILABLE", "indeterminate")
 
@@ -80,17 +82,24 @@ class Calls:
         method = "publish_manifest" if what == "manifest" else what
         return Call(method, {"node": node}, lambda given: operation(given, node))
 
+    def again(self, call: Call) -> Call:
+        """The same call now: what `forget` means depends on the clock."""
+        if call.method != "forget":
+            return call
+        args, now = call.args, self._session.now
+        asked = Tombstone(args["tombstone_id"], args["start_ts"], args["end_ts"], args.get("node_id"))
+        return Call("forget", args, lambda given: op.forget(given, args["node"], asked, now))
+
     def _making(self, made: Made) -> Call:
         """Have a device publish an object, or forget a window."""
-        args, now = made.args, self._session.now
+        args = made.args
         if made.method == "publish":
             return Call(
                 "publish", args, lambda given: op.publish(given, args["node"], args["segment_id"], args["batch"])
             )
         if made.method == "publish_blob":
             return Call("publish_blob", args, lambda given: op.publish_blob(given, args["node"], args["bytes"]))
-        asked = Tombstone(args["tombstone_id"], args["start_ts"], args["end_ts"], args.get("node_id"))
-        return Call("forget", args, lambda given: op.forget(given, args["node"], asked, now))
+        return self.again(Call("forget", args, lambda given: Outcome(frozenset(), given)))
 
     def _is_repeatable(self, made: Made, state: State) -> bool:
         """Not a window that another has sealed or that was taken back to a clock, nor one whose object is gone."""
@@ -133,12 +142,12 @@ def verdict(answer: Answer, outcome: Outcome) -> str:
 
 
 def ordered(state: State, calls: Sequence[Call], answers: Sequence[Answer], order: Sequence[int]) -> State | None:
-    """The state after calls in this order; None where their answers are not those. Imports may overlap."""
+    """The state after calls in this order; None where their answers are not those. What is done may overlap."""
     for place in order:
         outcome, came = calls[place].operation(state), said(answers[place])
         if came in OPEN:
             continue
-        due = EFFECTS if calls[place].method in ("import", "rebuild") and outcome.said <= EFFECTS else outcome.said
+        due = EFFECTS if calls[place].method in _OVERLAPPING and outcome.said <= EFFECTS else outcome.said
         if came not in due:
             return None
         state = outcome.state

@@ -25,6 +25,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
+# The steps that ask for operations, where a race has another name for them.
+_WHATS = {"blob": "publish_blob", "publish_manifest": "manifest", "import_object": "import one"}
 # The command line may go by the clock of the machine.
 _MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
 
@@ -37,6 +39,7 @@ class Play:
         self._drafts, self._look = Drafts(bench, session), Looking(bench, session)
         self._state = State({node: Device(self._drafts.node_id(node)) for node in NODES})
         self._calls = Calls(session, self._drafts)
+        self._last: Call | None = None
         # Forgotten while another process may have read, or by a call that never ended.
         self._disturbed = False
 
@@ -45,6 +48,7 @@ class Play:
         verb, _, rest = step.what.partition(" ")
         special: Mapping[str, Callable[[Step, str], None]] = {
             "race": self._race,
+            "repeat": self._repeat,
             "command": self._command,
             "kill": self._interrupt if rest else self._killed,
             "lose": self._lose_index,
@@ -99,8 +103,14 @@ class Play:
     def _prepared(self, step: Step, what: str) -> Call | None:
         return self._calls.prepared(step, what, self._state)
 
+    def _repeat(self, step: Step, _: str) -> None:
+        """The last call again, with the same arguments."""
+        if self._last is not None:
+            self._call(self._calls.again(self._last), replace(step, node=self._last.args.get("node", step.node)))
+
     def _call(self, call: Call, step: Step, *, loosely: bool = False) -> None:
         """Call it, and hold the answer against the model."""
+        self._last = call
         answer = self._session.call(call.method, call.args, step.worker)
         outcome = call.operation(self._state)
         if loosely and outcome.said <= EFFECTS:
@@ -242,18 +252,19 @@ class Play:
         self._observe(node, 1 - worker)
 
     def _pair(self, step: Step, kinds: str) -> Sequence[Call] | None:
-        one, other = kinds.split()
+        one, other = (_WHATS.get(kind, kind) for kind in kinds.split())
         if kinds == "publish contradiction":
             self._drafts.segment(step)
             calls = [self._prepared(step, "again"), self._prepared(replace(step, draft=step.draft + 1), "contradict")]
         elif one == other:
-            whats = {"publish": "publish", "put": "put", "blob": "publish_blob", "enroll": "enroll"}
-            whats |= {"import": "import", "forget": "forget"}
             node = "d" if one == "enroll" else step.node
-            made = self._prepared(replace(step, node=node), whats[one])
+            made = self._prepared(replace(step, node=node), one)
             calls = [made, made]
         else:
-            calls = [self._prepared(step, one), self._prepared(replace(step, draft=step.draft + 1), other)]
+            # A manifest of the device that publishes lists bytes that nobody knows yet.
+            node = "c" if {one, other} == {"publish", "manifest"} else step.node
+            beside = replace(step, draft=step.draft + 1, node=node)
+            calls = [self._prepared(step, one), self._prepared(beside, other)]
         found = [call for call in calls if call is not None]
         return found if len(found) == WORKERS else None
 

@@ -113,7 +113,7 @@ def _hold(bench: Bench, name: str, expected: Sequence[Row], found: Sequence[Row]
 
 def enroll(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> None:
     """One more device, with an id of its own."""
-    answer = session.call("enroll", {"node": node, "node_id": World(bench, session, "nodes").uuid(node)}, worker)
+    answer = session.call("enroll", {"node": node, "node_id": World(bench, session, "nodes").node_id(node)}, worker)
     if answer.outcome != "accepted":
         bench.fail("not_reached", f"device {node} cannot be enrolled: {answer.outcome} {answer.reason}")
 

@@ -110,6 +110,7 @@ STORES = (
     Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where nobody reads on"),
     Store("log", "stale_lock", Layer.KILL, "does not start while the lock of a dead one lies there"),
     Store("log", "retries_fsync", Layer.SYNC_ERROR, "syncs again after an error, and believes it"),
+    Store("log", "undoes_late", Layer.SYNC_ERROR, "removes what it refused at the next put only"),
     Store("log", "rewrites", Layer.RECOVERY, "its start replaces the log by one that is not synced"),
     Store("log", "empties", Layer.RECOVERY, "its start empties the log and writes what it held anew"),
     Store("log", "swallow", Layer.ERRNO, "answers OK when nothing was written"),

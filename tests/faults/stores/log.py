@@ -75,7 +75,7 @@ class Log:
     def __init__(self, variant: str, where: str) -> None:
         folder = Path(where)
         self._variant = variant
-        self._puts = 0
+        self._puts = self._end = 0
         self.answers_itself = variant == "ack_first"
         self._lock = folder / "lock"
         if variant == "stale_lock":
@@ -126,6 +126,11 @@ class Log:
 
     def put(self, facts: dict[str, str]) -> None:
         data = self._record(facts)
+        if self._variant == "undoes_late":
+            if self.answers_itself:
+                os.ftruncate(self._fd, self._end)
+                self.answers_itself = False
+            self._end = os.fstat(self._fd).st_size
         if self._variant == "swallow":
             with contextlib.suppress(OSError):
                 write_all(self._fd, data)
@@ -135,7 +140,7 @@ class Log:
             os.fsync(self._fd)
         else:
             write_all(self._fd, data)
-            if self.answers_itself:
+            if self._variant == "ack_first":
                 say("OK")
             self._sync()
         self._facts |= facts
@@ -149,6 +154,11 @@ class Log:
         try:
             os.fsync(self._fd)
         except OSError:
+            if self._variant == "undoes_late":
+                # Until the next put the record is in the file, and a start reads it.
+                say("REFUSED nothing was written")
+                self.answers_itself = True
+                return
             if self._variant != "retries_fsync":
                 raise
             # The second time it says yes: the pages count as clean now.

@@ -1,0 +1,42 @@
+"""At which points of a run a layer leaves the same state, and which points of an operation lie between its parts."""
+
+from __future__ import annotations
+
+from holdfast.conformance.faults.order import (
+    failing_from,
+    killed_before,
+    parted,
+    struck_at,
+    within_a_write,
+    write_from,
+)
+from holdfast.conformance.faults.recording import Action, Ending, Event, Operation, Recording, Sync, Write
+
+
+def recording(*actions: Action) -> Recording:
+    made = tuple(Operation(number, 10 * number, 1, "call", action) for number, action in enumerate(actions, start=1))
+    return Recording(("store",), (), made, Ending(0))
+
+
+RUN = recording(Write(1, 0, b"head"), Sync(1), Sync(2), Write(1, 4, b"x"), Event("pipe", 1), Write(1, 5, b"more"))
+
+
+def test_kills_around_syncs_leave_one_state() -> None:
+    assert struck_at(killed_before(RUN), range(1, 7)) == [1, 2, 5, 6]
+    # What comes first in the order stays first.
+    assert struck_at(killed_before(RUN), [4, 1, 3, 6]) == [2, 1, 6]
+
+
+def test_only_writes_with_a_half_are_torn_or_shortened() -> None:
+    assert struck_at(within_a_write(RUN), range(1, 7)) == [1, 6]
+    assert struck_at(write_from(RUN), [2, 3, 1]) == [6, 1]
+
+
+def test_what_leaves_for_the_outside_does_not_fail() -> None:
+    assert struck_at(failing_from(RUN), [5, 6, 2]) == [6, 2]
+
+
+def test_an_operation_is_half_done_behind_its_first_syncs_and_the_heaviest() -> None:
+    one = recording(*(each for size in (3, 1, 2, 1, 9, 8) for each in (Write(1, 0, b"x" * size), Sync(1))))
+    assert parted(one, {1: range(1, 14)}) == [3, 5, 7, 9, 11]
+    assert parted(one, {1: range(1, 5), 2: range(20, 30)}) == [3, 3]
