@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 
@@ -61,7 +61,7 @@ AGES = {
 # A near miss differs from an admissible submission in its nonce, or in one of its members.
 NEAR_NONCES = ("loose", "elsewhere", "early", "opening", "closing", "closed", "free")
 TAMPERED = ("claiming another artifact", "deploying another artifact", "without an attempt", "with a stranger")
-_NONCES = (*NEAR_NONCES, "elsewhere", "old", "old")
+_NONCES = ("loose", "elsewhere", "elsewhere", "early", "opening", "closing", "closed", "old", "old", "free")
 _HOWS = (*AGES, *TAMPERED)
 _MISSES = (*((nonce, "") for nonce in _NONCES), *(("fresh", how) for how in _HOWS))
 _SHORT_S = (0.000001, 0.5, 1, 29.75, 60.000001, 299.5, 300.000001)
@@ -208,7 +208,9 @@ def _closing(dice: _Dice, keys: list[int]) -> Iterator[Step]:
 
 def _faulty(dice: _Dice) -> Iterator[Step]:
     """A registration that meets a failpoint or a kill, and is sent again."""
-    yield dice.one(dice.roll.choice(("abort", "lose", "interrupt")), dice.key, how="register")
+    step = dice.one(dice.roll.choice(("abort", "lose", "interrupt")), dice.key, how="register")
+    # A kill comes at any moment here, and at a failpoint where histories are steered.
+    yield replace(step, number=step.number // 4 * 4) if step.what == "interrupt" else step
     yield dice.retry(dice.key)
     yield from dice.misses("register", dice.key, 1)
     yield dice.one("look")

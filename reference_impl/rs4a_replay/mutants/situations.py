@@ -56,15 +56,6 @@ def _issued_before(authority: Authority, args: Any, now: datetime, until: dateti
     return found
 
 
-class IssueToldAgainAfterADay(Authority):
-    def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
-        answer = super().issue_nonce(args, now=now)
-        if not isinstance(answer, Accepted):
-            return answer
-        told = _issued_before(self, args, now, now - timedelta(days=1))
-        return answer if told is None else Accepted(Effect.NEW, {"nonce": told})
-
-
 class IssueToldAgainAfterARestart(Authority):
     def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
         is_first = "_began" not in self.__dict__
@@ -272,7 +263,6 @@ class MaintenanceByTheFirstProcess(Custody):
 
 
 BUGS: Mapping[str, Change] = {
-    "issue-told-again-after-a-day": part(authority=IssueToldAgainAfterADay),
     "issue-told-again-after-a-restart": part(authority=IssueToldAgainAfterARestart),
     "issue-by-the-latest-clock": part(authority=IssueByTheLatestClock),
     "nonces-by-their-number": part(authority=NoncesByTheirNumber),
