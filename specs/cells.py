@@ -79,8 +79,9 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     found: dict[str, Set[str]] = {case.id: set(_called(case, matrix)) for case in contract.cases}
     for fault in contract.faults:
         load = contract.workloads[fault.workload]
+        asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
         steps = (*load.steps, *(step for number in range(1, load.asked) for step in load.prepared(number)))
-        found[fault.id] = set(filter(None, (row_of(step, matrix) for step in steps)))
+        found[fault.id] = asked | set(filter(None, (row_of(step, matrix) for step in steps)))
     return found
 
 

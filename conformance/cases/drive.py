@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -49,6 +50,10 @@ class Driver:
     def ends(self) -> float:
         """The moment when the session has no time left, on the monotonic clock."""
         return self._ends
+
+    def take_time(self) -> None:
+        """Let the session last for as long as its requests do, each of which has a deadline."""
+        self._ends = math.inf
 
     def execute(self, action: Action) -> Sequence[Record]:
         """Carry out one action and record it."""

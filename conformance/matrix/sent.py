@@ -17,8 +17,9 @@ from holdfast.conformance.steps.tamper import CUT
 from holdfast.reports.evidence import Exchange
 from holdfast.specs import Case, Contract
 from holdfast.specs.cells import row_of
-from holdfast.specs.faults import FaultCase, FaultLayer
+from holdfast.specs.faults import FaultCase, FaultLayer, Promise
 from holdfast.specs.matrix import LATER, Attack, Matrix, cell
+from holdfast.specs.model import Group
 
 Pairs = Counter[tuple[str, str]]
 # The attacks of a fault layer. A store that another holds, or that cannot be written to, is none of the matrix.
@@ -62,7 +63,7 @@ def sent(contract: Contract, matrix: Matrix, planned: PlannedCase, sides: Mappin
 
 
 def _struck(contract: Contract, matrix: Matrix, fault: FaultCase, exchanges: Sequence[Exchange]) -> Pairs:
-    """What a layer tried, by its report; the operation is the one that its workload asks for."""
+    """What a layer tried, by its report, of the operations that its workload asks for."""
     event = exchanges[-1].event if exchanges else None
     try:
         told = read(None if event is None else event.detail)
@@ -76,9 +77,14 @@ def keys_of(
     contract: Contract, matrix: Matrix, fault: FaultCase
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The row and the cells that a fault fills: in the first session of a store, and in a second one."""
-    rows = list(filter(None, (row_of(step, matrix) for step in contract.workloads[fault.workload].steps)))
+    load = contract.workloads[fault.workload]
     attacks = _LAYERS.get(fault.layer, ())
     in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
+    # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.
+    asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
+    told = [name for name in asked if contract.methods[name].group is Group.OPERATION]
+    asked_for = filter(None, (row_of(step, matrix) for step in load.steps))
+    rows = [*asked_for, *(told if fault.promise is Promise.REFUSED else ())]
     return (
         [(row, cell(attack)) for row in rows for attack in attacks],
         [(row, cell(LATER[attack])) for row in rows for attack in attacks if in_two and attack in LATER],

@@ -69,13 +69,23 @@ class Bench:
 
     @contextlib.contextmanager
     def session(
-        self, workers: int = 1, config: Mapping[str, str] | None = None, surface: str = "ready"
+        self,
+        workers: int = 1,
+        config: Mapping[str, str] | None = None,
+        surface: str = "ready",
+        *,
+        hurried: bool = True,
     ) -> Generator[SuiteSession, None, None]:
-        """A session on a fresh store, closed in order if the test went well."""
+        """A session on a fresh store, closed in order if the test went well.
+
+        Not `hurried`: it has no deadline beside those of its requests, for a number of them that is fixed.
+        """
         if workers > self._limits.max_workers:
             detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"
             raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
         driver = self._make_driver()
+        if not hurried:
+            driver.take_time()
         self._open_drivers.append(driver)
         session = Session(
             self.contract,

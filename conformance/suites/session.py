@@ -137,6 +137,13 @@ class SuiteSession:
     def _answer(self, record: Record, method: str) -> Answer:
         return self._session.answer(record, self._session.contract.methods[method])
 
+    def hold_at(self, point: str, worker: int = 0) -> None:
+        """Arm the failpoint at which the next operation of a worker stops; one may be armed again and again."""
+        for found in self.tree("hold"):
+            if found["path"].removeprefix("hold/") in (f"{point}.reached", f"{point}.release"):
+                self.remove(found["path"])
+        self.provoke("hold_at", {"point": point, "fault": "hold"}, worker)
+
     def reached(self, point: str) -> None:
         """Wait for a failpoint; not reaching it ends the test as not reached."""
         self._local(REACHED, point, {"point": point})

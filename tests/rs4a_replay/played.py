@@ -33,6 +33,9 @@ class PlayedDriver:
         self._owed: dict[int, dict[str, Any]] = {}
         self._at = 0
 
+    def take_time(self) -> None:
+        """See `Driver`."""
+
     def execute(self, action: Action) -> Sequence[Record]:
         """The records of one action. A call that is only started is carried out at once, and answered later."""
         self._at += 1000

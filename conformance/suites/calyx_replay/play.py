@@ -264,7 +264,7 @@ class Play:
             # It may come to an end before its failpoint.
             return
         if held:
-            self._session.provoke("hold_at", {"point": step.point, "fault": "hold"}, step.worker)
+            self._session.hold_at(step.point, step.worker)
         self._session.start(method, args, step.worker)
         if held:
             self._session.reached(step.point)

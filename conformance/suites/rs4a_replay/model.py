@@ -6,70 +6,27 @@ Where the contract leaves the order of checks open, or an answer leaves open wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
+from holdfast.conformance.suites.rs4a_replay.world import (
+    DECIDED,
+    Call,
+    Effect,
+    World,
+    heard,
+    key_of,
+    keys_of,
+    record_of,
+    stored,
+)
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain
-from holdfast.vectors.derive import derive
-
-# The operations that the registrar decides from a submission.
-DECIDED = ("register", "compensate")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call, and the time at which it is made.
-
-    `forged`: past the validator, with its verdict forged. `rejected`: the verifier rejects what it commits. `point` and
-    `fault`: the failpoint that it meets if it commits. `collides`: a rival took what it would have had.
-    """
-
-    method: str
-    args: Any
-    now: str
-    forged: bool = False
-    rejected: bool = False
-    point: str = ""
-    fault: str = ""
-    collides: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A consumed key: the registration without its id, which an answer or an observation tells, and what followed."""
-
-    row: Row
-    id: str | None = None
-    failed_at: str | None = None
-    compensation: Row | None = None
-    tombstoned_at: str | None = None
-
-    @property
-    def state(self) -> str:
-        """The state of the decision."""
-        return "COMPENSATED" if self.compensation else "FAILED" if self.failed_at else "COMMITTED"
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What is stored: consumed keys, issued nonces, consumed nonces, the audit. And what is broken.
-
-    A member of a row that is None can be anything. `maybe` are audit records that may have been written.
-    """
-
-    effects: Mapping[str, Effect] = field(default_factory=dict)
-    issued: Mapping[str, Row] = field(default_factory=dict)
-    consumed: Mapping[str, Row] = field(default_factory=dict)
-    audit: tuple[Row, ...] = ()
-    maybe: tuple[Row, ...] = ()
-    surface: str = "ready"
-    mute: bool = False
 
 
 class Model:
@@ -97,18 +54,26 @@ class Model:
         if explain(self._methods[call.method].args, call.args) is not None:
             return frozenset({"REQUEST_MALFORMED"})
         if call.method == "issue_nonce":
-            return frozenset({"new" if self._can_be_issued(call.args["window"]) else "REQUEST_MALFORMED"})
+            closed = instant(call.args["window"]["not_after"]) < instant(call.now)
+            # A window that is over already opens nothing, and the contract says nothing of it.
+            if not self._can_be_issued(call.args["window"]):
+                return frozenset({"REQUEST_MALFORMED"})
+            return frozenset({"new", "REQUEST_MALFORMED"} if closed else {"new"})
+        # Beside a commit that is open its outcome is not known, and a job may have to give up.
+        unsettled = frozenset({"indeterminate"} if call.contended else ())
         if call.method == "resolve_status":
-            return frozenset({"prior"})
+            return unsettled | {"prior"}
         if call.method == "maintain":
-            return frozenset({"new", "prior"})
+            return unsettled | {"new", "prior"}
         invalid = None if call.forged else self._invalid(call)
         if invalid is not None:
             return frozenset({invalid})
         decided = self._compensation if call.method == "compensate" else self._registration
         found = decided(world, call)
-        if call.collides and "new" not in found:
+        if call.collides and self._is_taken(world, call):
             found |= {"ATTEMPT_COLLISION"}
+        if call.contended and "new" in found:
+            found |= {"COMMIT_FAILED"}
         return self._lost(call) if found == {"new"} and call.fault else found
 
     def _invalid(self, call: Call) -> str | None:
@@ -129,12 +94,13 @@ class Model:
     def _registration(self, world: World, call: Call) -> frozenset[str]:
         """The lines of `register`, behind those of every submission."""
         request = call.args["request"]
-        nonce, effect = request["authorization_nonce"], world.effects.get(_key(call))
+        nonce, effect = request["authorization_nonce"], world.effects.get(key_of(call))
         if effect is None:
             return self._nonce_alone(world, call)
         if effect.row["authorization_nonce"] == nonce:
-            retried = effect.row["attempt_id"] == request["attempt_id"]
-            return frozenset({"prior"} if retried else {"prior", "REPLAY_ATTEMPT_NO_BYPASS"})
+            return frozenset(
+                {"prior"} if _is_retry(effect, call) else {world.attempts} if world.attempts else _ATTEMPTS
+            )
         if nonce in world.consumed:
             return frozenset({"REPLAY_NONCE_CONSUMED"})
         if effect.compensation:
@@ -143,7 +109,7 @@ class Model:
 
     def _compensation(self, world: World, call: Call) -> frozenset[str]:
         """The lines of `compensate`, behind those of every submission."""
-        nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(_key(call))
+        nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(key_of(call))
         if effect is None or not effect.failed_at:
             return frozenset({"NOTHING_TO_COMPENSATE"})
         if not effect.compensation:
@@ -151,6 +117,11 @@ class Model:
         if effect.compensation["authorization_nonce"] == nonce:
             return frozenset({"prior"})
         return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
+
+    def _is_taken(self, world: World, call: Call) -> bool:
+        """Whether a rival has had the effect of this call; one that spent its nonce elsewhere has not (S4-5)."""
+        effect = world.effects.get(key_of(call))
+        return effect is not None and (call.method == "register" or effect.compensation is not None)
 
     def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
         """Where the key is free, the nonce decides."""
@@ -179,15 +150,16 @@ class Model:
         """The worlds after this answer, none if it does not fit. No answer: the caller died while it waited."""
         due = self.due(world, call)
         if answer is None:
-            yield replace(world, maybe=(*world.maybe, _record(call, None)))
-            yield from self._effects(world, call, None) if "new" in due else ()
+            yield from self._unsettled(replace(world, maybe=(*world.maybe, record_of(call, None))), call, due)
             return
         got = {"accepted": answer.effect, "refused": answer.reason}.get(answer.outcome, answer.outcome)
         if got not in due:
             return
+        world = self._chosen(world, call, str(got))
         if got == "indeterminate":
             left = self._effects(world, call, None) if call.point == "after_commit" else (world,)
-            yield from (replace(each, maybe=(*each.maybe, _record(call, None))) for each in left)
+            left = self._unsettled(world, call, due) if call.method == "maintain" else left
+            yield from (replace(each, maybe=(*each.maybe, record_of(call, None))) for each in left)
         elif answer.outcome == "refused":
             yield from self._refused(world, call, str(got), answer.data or {})
         elif call.method == "maintain":
@@ -195,12 +167,33 @@ class Model:
         elif call.method == "resolve_status":
             yield from self._resolved(world, call, answer.value)
         elif call.method == "validate":
-            if answer.value == _keys(call.args):
+            if answer.value == keys_of(call.args):
                 yield world
         elif got == "new":
             yield from self._effects(world, call, answer.value)
         else:
-            yield from _told(world, _key(call), answer.value, replayed=True)
+            yield from _told(world, key_of(call), answer.value, replayed=True)
+
+    def _unsettled(self, world: World, call: Call, due: frozenset[str]) -> Iterator[World]:
+        """The worlds after a call that nobody heard the end of. One that was held was done behind its commit only."""
+        if call.method == "maintain":
+            past, last = self._due_tombstones(world, call.now)
+            yield replace(world, half=frozenset(past + last))
+            return
+        if call.method == "issue_nonce":
+            yield from self._effects(world, call, None)
+            return
+        if call.fault != "hold" or call.point != "after_commit":
+            yield world
+        if "new" in due and (call.fault != "hold" or call.point == "after_commit"):
+            yield from self._effects(world, call, None)
+
+    def _chosen(self, world: World, call: Call, got: str) -> World:
+        """The world, with the answer that new attempts get here, if this is one. An implementation has one (RP-01)."""
+        if call.method != "register" or call.collides or got not in _ATTEMPTS:
+            return world
+        effect = world.effects[key_of(call)]
+        return world if _is_retry(effect, call) else replace(world, attempts=got)
 
     def race(self, world: World, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[World]:
         """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
@@ -209,18 +202,19 @@ class Model:
             for place, number in enumerate(order):
                 call = replace(calls[number], collides=bool(place) and "new" in self.due(world, calls[number]))
                 worlds = [after for each in worlds for after in self.after(each, call, answers[number])]
-            yield from worlds
+            # The order of their records is open, and makes no other world.
+            yield from (replace(each, audit=tuple(sorted(each.audit, key=repr))) for each in worlds)
 
     def _refused(self, world: World, call: Call, reason: str, data: Row) -> Iterator[World]:
         if not self._is_true(world, call, reason, data):
             return
         if call.forged:
             # That is a test hook, and no operation.
-            world = replace(world, maybe=(*world.maybe, _record(call, reason)))
+            world = replace(world, maybe=(*world.maybe, record_of(call, reason)))
         elif self._methods[call.method].audited and self._reasons[reason].audit_records:
-            world = replace(world, audit=(*world.audit, _record(call, reason)))
+            world = replace(world, audit=(*world.audit, record_of(call, reason)))
         if "decision" in data:
-            yield from _told(world, _key(call), data)
+            yield from _told(world, key_of(call), data)
         elif reason != "ATTEMPT_COLLISION":
             yield world
 
@@ -229,7 +223,7 @@ class Model:
         if "decision" in data and "decision" not in self._reasons[reason].data:
             return False
         if reason == "REQUEST_STALE" and call.method in DECIDED:
-            return data.get("replay_blocked") is (_key(call) in world.effects)
+            return data.get("replay_blocked") is (key_of(call) in world.effects)
         if reason == "REPLAY_SURFACE_REQUIRED_NOT_PRESENT":
             return data.get("surface") in _SURFACES[world.surface] and data.get("can_proceed") == "NO"
         return True
@@ -237,12 +231,13 @@ class Model:
     def _effects(self, world: World, call: Call, value: Row | None) -> Iterator[World]:
         """What an accepted call stores. Without a value it was not told which id it got."""
         if call.method == "issue_nonce":
-            assert value is not None, "the nonce of an issue that was not answered is unknown"
             row = {**call.args["window"], "binding": call.args["binding"], "issued_at": call.now}
-            if value["nonce"] not in world.issued:
+            if value is None:
+                yield replace(world, unheard=(*world.unheard, row))
+            elif value["nonce"] not in world.issued:
                 yield replace(world, issued={**world.issued, value["nonce"]: row})
             return
-        request, key = call.args["request"], _key(call)
+        request, key = call.args["request"], key_of(call)
         nonce = request["authorization_nonce"]
         spent = {"logical_request_key": key, "purpose": _PURPOSES[call.method], "consumed_at": call.now}
         if call.method == "compensate":
@@ -250,14 +245,14 @@ class Model:
             effect = replace(world.effects[key], compensation=row)
         else:
             columns = {name: request[name] for name in self._relations["registration"].columns if name in request}
-            row = {**columns, **_keys(call.args), "inert": True, "committed_at": call.now}
+            row = {**columns, **keys_of(call.args), "inert": True, "committed_at": call.now}
             effect = Effect(row, failed_at=call.now if call.rejected else None)
         made = replace(world, effects={**world.effects, key: effect}, consumed={**world.consumed, nonce: spent})
         yield from (made,) if value is None else _told(made, key, value, replayed=False)
 
     def _resolved(self, world: World, call: Call, value: Row) -> Iterator[World]:
         key = call.args["logical_request_key"]
-        world = replace(world, audit=(*world.audit, _record(call, None)))
+        world = replace(world, audit=(*world.audit, record_of(call, None)))
         if key not in world.effects:
             yield from (world,) if value["status"] == "NOT_COMMITTED" else ()
         elif value["status"] == "COMMITTED" and "decision" in value:
@@ -265,13 +260,20 @@ class Model:
 
     def _maintained(self, world: World, call: Call, answer: Answer) -> Iterator[World]:
         """Each key whose horizon has passed gets a tombstone; in its very last instant a key may have one."""
-        left = {key: self._left(effect, call.now) for key, effect in world.effects.items()}
-        past = [key for key, span in left.items() if span is not None and span < timedelta()]
-        last = [key for key, span in left.items() if span == timedelta()]
+        past, last = self._due_tombstones(world, call.now)
+        count = answer.value["tombstoned"]
         for due in (past, past + last) if last else (past,):
-            if answer.value["tombstoned"] == len(due) and (answer.effect == "new") == bool(due):
+            if len(set(due) - world.half) <= count <= len(due) and (answer.effect == "new") == bool(count):
                 made = {key: replace(world.effects[key], tombstoned_at=call.now) for key in due}
-                yield replace(world, effects={**world.effects, **made})
+                yield replace(world, effects={**world.effects, **made}, half=frozenset())
+
+    def _due_tombstones(self, world: World, now: str) -> tuple[list[str], list[str]]:
+        """The keys whose horizon is over, and those that are in its last instant."""
+        left = {key: self._left(effect, now) for key, effect in world.effects.items()}
+        return (
+            [key for key, span in left.items() if span is not None and span < timedelta()],
+            [key for key, span in left.items() if span == timedelta()],
+        )
 
     def _left(self, effect: Effect, now: str) -> timedelta | None:
         """What is left of a key's horizon; None if it is for ever or over."""
@@ -295,10 +297,11 @@ class Model:
             closed = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_DOMAIN_FAIL_CLOSED"}
             if closed.items() <= value.items() and value["surface"] in _SURFACES[world.surface]:
                 yield world
-        elif method == "derive_keys" and value == _keys(args):
+        elif method == "derive_keys" and value == keys_of(args):
             yield world
 
     def _stored(self, world: World, state: Row) -> Iterator[World]:
+        world = heard(world, self._relations["nonce_issue"], state["nonce_issue"])
         shown = {row["logical_request_key"]: row for row in state["registration"]}
         untold = {key: each for key, each in world.effects.items() if each.id is None and key in shown}
         named = {key: replace(each, id=shown[key]["decision_id"]) for key, each in untold.items()}
@@ -309,31 +312,6 @@ class Model:
             yield replace(known, effects={**known.effects, **rows})
 
 
-def stored(world: World) -> dict[str, list[Row]]:
-    """Every row that is stored, by relation, but for ids that an implementation chooses."""
-    effects = world.effects.items()
-    return {
-        "registration": [{**each.row, "decision_id": each.id} for _, each in effects],
-        "nonce_issue": [{**row, "authorization_nonce": nonce} for nonce, row in world.issued.items()],
-        "nonce_consume": [{**row, "authorization_nonce": nonce} for nonce, row in world.consumed.items()],
-        "verification": [
-            {"decision_id": each.id, "outcome": "failed", "recorded_at": each.failed_at}
-            for _, each in effects
-            if each.failed_at
-        ],
-        "compensation": [
-            {**each.compensation, "decision_id": each.id, "logical_request_key": key}
-            for key, each in effects
-            if each.compensation
-        ],
-        "tombstone": [
-            {"logical_request_key": key, "decision_id": each.id, "recorded_at": each.tombstoned_at}
-            for key, each in effects
-            if each.tombstoned_at
-        ],
-    }
-
-
 # What the registrar may say of its surface.
 _SURFACES = {
     "ready": ("PRESENT_UNPROVEN",),
@@ -341,16 +319,14 @@ _SURFACES = {
     "broken": ("UNKNOWN",),
     "lacking": ("UNKNOWN", "ABSENT"),
 }
+# How a new attempt at a consumed request is answered.
+_ATTEMPTS = frozenset({"prior", "REPLAY_ATTEMPT_NO_BYPASS"})
 _PURPOSES = {"register": "registration", "compensate": "compensation"}
 
 
-def _keys(submission: Row) -> dict[str, str]:
-    return {name: derive(f"rs4a.{name}", submission) for name in ("logical_request_key", "replay_key")}
-
-
-def _key(call: Call) -> str:
-    key: str = derive("rs4a.logical_request_key", call.args)
-    return key
+def _is_retry(effect: Effect, call: Call) -> bool:
+    retried: bool = effect.row["attempt_id"] == call.args["request"]["attempt_id"]
+    return retried
 
 
 def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -> Iterator[World]:
@@ -374,13 +350,3 @@ def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -
         )
     if fits and same.items() <= decision.items():
         yield replace(world, effects={**world.effects, key: replace(effect, id=decision["decision_id"], row=row)})
-
-
-def _record(call: Call, code: str | None) -> Row:
-    """The audit record of a call; None is anything."""
-    record: dict[str, Any] = {"code": code, "method": None if call.forged else call.method, "recorded_at": call.now}
-    if call.method in DECIDED and code != "REQUEST_MALFORMED":
-        request = call.args["request"]
-        names = ("authorization_nonce", "attempt_id")
-        return {**record, "logical_request_key": _key(call), **{name: request[name] for name in names}}
-    return {**record, **(call.args if call.method == "resolve_status" and code is None else {})}

@@ -11,7 +11,8 @@ from random import Random
 class Step:
     """One step: `what` is done, by which `worker`, with which key and `nonce`, and `how` it is unusual.
 
-    `number` is a choice among as many as there are. `rival` is what another worker does at the same time.
+    `number` is a choice among as many as there are. `rival` is what another worker does at the same time; where it
+    overtakes, its own rival is what the same worker does after it.
     """
 
     what: str
@@ -33,6 +34,8 @@ class Step:
             words.append(f"with a nonce {self.nonce}")
         if self.what == "retry":
             words.append("compensation" if self.number % 2 else "registration")
+        if self.what == "interrupt":
+            words.append(str(self.number % 4))
         if self.what in _NUMBERED or self.nonce in ("old", "elsewhere"):
             words.append(str(self.number))
         words += [self.how] if self.how else []
@@ -41,7 +44,9 @@ class Step:
 
 # The first of many keys.
 FIRST_OF_MANY = 10_000
-_SUBMITTED = frozenset({"register", "compensate", "validate", "forge", "fail", "abort", "lose", "race", "interrupt"})
+_SUBMITTED = frozenset(
+    {"register", "compensate", "validate", "forge", "fail", "abort", "lose", "race", "interrupt", "overtake"}
+)
 _KEYED = _SUBMITTED | {"retry", "resolve"}
 _NUMBERED = frozenset({"many", "abort", "lose"})
 # How old a request is in seconds when it is sent; a negative age lies ahead.
@@ -54,13 +59,15 @@ AGES = {
     "ahead": -36000.0,
 }
 # A near miss differs from an admissible submission in its nonce, or in one of its members.
-_NONCES = ("loose", "elsewhere", "elsewhere", "early", "opening", "closing", "closed", "old", "old", "free")
-_HOWS = (*AGES, "claiming another artifact", "deploying another artifact", "without an attempt", "with a stranger")
+NEAR_NONCES = ("loose", "elsewhere", "early", "opening", "closing", "closed", "free")
+TAMPERED = ("claiming another artifact", "deploying another artifact", "without an attempt", "with a stranger")
+_NONCES = (*NEAR_NONCES, "elsewhere", "old", "old")
+_HOWS = (*AGES, *TAMPERED)
 _MISSES = (*((nonce, "") for nonce in _NONCES), *(("fresh", how) for how in _HOWS))
 _SHORT_S = (0.000001, 0.5, 1, 29.75, 60.000001, 299.5, 300.000001)
 _LONG_S = (3600.5, 86400.25, 172800.75)
 # Keys that several parts meet in; every other part has one of its own.
-_SHARED, _WORKERS = 3, 2
+_SHARED, WORKERS = 3, 2
 
 
 def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
@@ -72,18 +79,54 @@ def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
     return [*steps, *_closing(own, sorted({step.key for step in steps if step.what in _KEYED})), *_lost(own)]
 
 
+class Openings:
+    """Deals openings of histories: keys in each state, and each time of a key equally often."""
+
+    def __init__(self, *, horizon_s: int) -> None:
+        self._horizon_s = horizon_s
+        self._left: list[str] = []
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The first steps of one history: its keys, and then the clock, retention or a restart."""
+        if not self._left:
+            self._left = dice.sample(_THEN, len(_THEN))
+        own = _Dice(dice, 100, self._horizon_s)
+        kinds = ("fail",) * 7 + ("register",) * 2
+        steps = [Step(what, 100 + number, own.worker) for number, what in enumerate(kinds)]
+        steps += [Step("compensate", 100, own.worker), Step("compensate", 101, own.worker)]
+        over, back = Step("clock", seconds=self._horizon_s + dice.choice(_SHORT_S)), -dice.choice(_LONG_S)
+        then = {
+            "past": [over],
+            "kept": [over, own.one("maintain")],
+            "back": [own.one("restart"), Step("clock", seconds=back)],
+            "kept, back": [over, own.one("maintain"), Step("clock", seconds=back - self._horizon_s)],
+        }
+        return [*steps, *then[self._left.pop()]]
+
+
+_THEN = ("past", "past", "kept", "back", "kept, back")
+
+
 def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
-    """Many keys, after which the first of them still blocks, here, elsewhere and behind a restart; then retention."""
-    first = FIRST_OF_MANY
-    retries = [Step("retry", first, worker, how="dated now") for worker in range(_WORKERS)]
+    """Many keys, after which what came first still counts, here, elsewhere and behind a restart; then retention.
+
+    Before them come a nonce that is kept, and a key that fails. Behind them that one is compensated.
+    """
+    first, failed = FIRST_OF_MANY, FIRST_OF_MANY - 1
+    retries = [Step("retry", first, worker, how="dated now") for worker in range(WORKERS)]
     own = _Dice(dice, first, horizon_s)
     return [
+        own.one("issue"),
+        own.one("fail", failed),
         Step("many", number=keys),
         *retries,
-        Step("register", first, dice.randrange(_WORKERS)),
-        own.one("resolve", first),
+        Step("register", first, dice.randrange(WORKERS)),
+        *(Step("resolve", key, worker) for key in (first, failed) for worker in range(WORKERS)),
+        Step("compensate", failed, dice.randrange(WORKERS), "old", number=0),
+        Step("retry", failed, dice.randrange(WORKERS), number=1),
         own.one("restart"),
         *retries,
+        own.one("resolve", first),
         Step("clock", seconds=horizon_s + dice.choice(_SHORT_S)),
         own.one("maintain"),
         own.one("maintain"),
@@ -102,7 +145,7 @@ class _Dice:
     @property
     def worker(self) -> int:
         """Either worker."""
-        return self.roll.randrange(_WORKERS)
+        return self.roll.randrange(WORKERS)
 
     @property
     def any_key(self) -> int:
@@ -154,7 +197,7 @@ def _given_up(dice: _Dice) -> Iterator[Step]:
 def _closing(dice: _Dice, keys: list[int]) -> Iterator[Step]:
     """Every key once more, in the state that it has come to: at either worker, and behind retention."""
     for key in keys:
-        yield from (Step("resolve", key, worker) for worker in range(_WORKERS))
+        yield from (Step("resolve", key, worker) for worker in range(WORKERS))
     yield Step("clock", seconds=dice.horizon_s + dice.roll.choice(_SHORT_S))
     yield dice.one("maintain")
     for key in keys:

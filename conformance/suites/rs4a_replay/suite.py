@@ -3,9 +3,8 @@ samples at any moment, races in which every rival brings a nonce of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given, settings
@@ -14,12 +13,13 @@ from hypothesis import strategies as st
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import DRAWN, hold
-from holdfast.conformance.suites.rs4a_replay.history import Play
-from holdfast.conformance.suites.rs4a_replay.model import Model
+from holdfast.conformance.suites.histories import DRAWN, hold, steer
+from holdfast.conformance.suites.rs4a_replay.history import playing
+from holdfast.conformance.suites.rs4a_replay.offers import wanted
 from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
-from holdfast.conformance.suites.rs4a_replay.steps import history, volume
+from holdfast.conformance.suites.rs4a_replay.steps import Openings, history, volume
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.steering import Steering
 from holdfast.vectors.derive import derive
 
 
@@ -48,14 +48,8 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 _HORIZON_S = 7200
 
 
-@contextlib.contextmanager
-def _play(
-    bench: Bench, *, horizon_s: int | None = None, isolation: str = "read_committed", surface: str = "ready"
-) -> Generator[Play, None, None]:
-    """A history's session with two processes, and the model beside it."""
-    config = {"isolation": isolation, **({} if horizon_s is None else {"horizon_seconds": str(horizon_s)})}
-    with bench.session(workers=2, config=config, surface=surface) as session:
-        yield Play(bench, session, Model(bench.contract, horizon_s=horizon_s), surface=surface)
+# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+_STEERED, _COSTS, _FLOOR = 12, 90, 0.8
 
 
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
@@ -65,7 +59,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
         bench,
         count=6,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
-        begin=lambda: _play(bench),
+        begin=lambda: playing(bench),
     )
 
 
@@ -76,7 +70,7 @@ def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
         bench,
         count=4,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
-        begin=lambda: _play(bench, horizon_s=_HORIZON_S, isolation="serializable"),
+        begin=lambda: playing(bench, horizon_s=_HORIZON_S, isolation="serializable"),
     )
 
 
@@ -87,19 +81,33 @@ def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> No
         bench,
         count=2,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=0),
-        begin=lambda: _play(bench, surface="absent"),
+        begin=lambda: playing(bench, surface="absent"),
     )
 
 
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
 def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> None:
-    """Hundreds of keys forget none, and retention past the horizon tombstones every one of them."""
+    """A thousand keys forget none, however long they take, and retention tombstones every one of them."""
     hold(
         bench,
         count=1,
         draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
-        begin=lambda: _play(bench, horizon_s=_HORIZON_S),
+        begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
         trials=4,
+    )
+
+
+@clause("RS4A-RP-03b", "RS4A-S4-4", provocations=("fail_verify",), whole=True)
+def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
+    """Every state of a key, by whom it was made and who knows of it, with every operation and every near miss of it."""
+    pairs = wanted(bench.not_claimed)
+    steer(
+        bench,
+        count=_STEERED,
+        length=_COSTS,
+        begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
+        steering=Steering(pairs, pairs, floor=_FLOOR),
+        opening=Openings(horizon_s=_HORIZON_S).draw,
     )
 
 
