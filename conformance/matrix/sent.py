@@ -83,8 +83,8 @@ def keys_of(
     # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.
     asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
     told = [name for name in asked if contract.methods[name].group is Group.OPERATION]
-    asked_for = filter(None, (row_of(step, matrix) for step in load.steps))
-    rows = [*asked_for, *(told if fault.promise is Promise.REFUSED else ())]
+    done = list(filter(None, (row_of(step, matrix) for step in load.steps)))
+    rows = [*done, *(told if fault.promise is Promise.REFUSED else ())]
     return (
         [(row, cell(attack)) for row in rows for attack in attacks],
         [(row, cell(LATER[attack])) for row in rows for attack in attacks if in_two and attack in LATER],
