@@ -211,6 +211,10 @@ class Nodes:
         connection.execute(f"INSERT INTO {vault} (vault_id) VALUES (?)", (self._settings.vault_id,))
         connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))
         connection.execute("COMMIT")
+        # Closing would do it, and report no sync that failed.
+        (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreError("expected an index that no other process has open")
 
     def _sync(self, path: Path) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
