@@ -26,7 +26,7 @@ class Looking:
         self._bench, self._session = bench, session
         # A killed writer may leave files below tmp/.
         self.crashed = False
-        # Every key that an object has had: its folders stay when it is removed.
+        # Every key that an object has had.
         self._ever: set[str] = set()
 
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
@@ -37,8 +37,9 @@ class Looking:
     # The store
 
     def store(self, state: State) -> None:
-        """The harness finds what was published and nothing else."""
-        files, due = self._session.tree(_STORE), {*state.store, *state.foreign}
+        """The harness finds what was published and no other file; the folders of what was removed stay."""
+        files = [entry for entry in self._session.tree(_STORE) if entry["kind"] != "folder"]
+        due = {*state.store, *state.foreign}
         self._ever |= due
         found = derive("hx.stored", {"files": files, "keys": sorted(self._ever)})
         missing = due & set(found["missing"])

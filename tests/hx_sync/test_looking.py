@@ -1,0 +1,49 @@
+"""What histories of hx-sync take for another file in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.hx_sync.looking import Looking
+from holdfast.conformance.suites.hx_sync.operations import State
+from holdfast.conformance.suites.session import SuiteSession
+
+_OBJECTS = "HXSync/vaults/6f1d2c3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f/objects"
+
+
+class Accused(Exception):
+    """The store was accused."""
+
+
+class _Listed:
+    """A session whose store has these paths: folders end with a slash."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def tree(self, path: str) -> list[dict[str, Any]]:
+        assert path == "HXSync"
+        return [{"path": each.rstrip("/"), "kind": "folder" if each[-1] == "/" else "file"} for each in self._paths]
+
+
+class _Bench:
+    def fail(self, verdict: str, message: str, **said: str) -> None:
+        raise Accused(verdict, message, said)
+
+
+def looked(*paths: str) -> None:
+    """Inspect a store in which no object is due."""
+    Looking(cast("Bench", _Bench()), cast("SuiteSession", _Listed(paths))).store(State({}))
+
+
+def test_folders_of_objects_that_the_harness_took_away_are_no_other_files() -> None:
+    looked(f"{_OBJECTS}/blobs/sha256/ab/", f"{_OBJECTS}/segments/a0a0/", "HXSync/vaults/x/tmp/objects/blobs/")
+
+
+def test_a_file_that_nobody_published_is_another_file() -> None:
+    with pytest.raises(Accused):
+        looked(f"{_OBJECTS}/segments/left")
