@@ -15,7 +15,7 @@ from holdfast.conformance.suites.session import SuiteSession
 _OBJECTS = "HXSync/vaults/6f1d2c3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f/objects"
 
 
-class Accused(Exception):
+class AccusedError(Exception):
     """The store was accused."""
 
 
@@ -32,7 +32,7 @@ class _Listed:
 
 class _Bench:
     def fail(self, verdict: str, message: str, **said: str) -> None:
-        raise Accused(verdict, message, said)
+        raise AccusedError(verdict, message, said)
 
 
 def looked(*paths: str) -> None:
@@ -45,5 +45,5 @@ def test_folders_of_objects_that_the_harness_took_away_are_no_other_files() -> N
 
 
 def test_a_file_that_nobody_published_is_another_file() -> None:
-    with pytest.raises(Accused):
+    with pytest.raises(AccusedError):
         looked(f"{_OBJECTS}/segments/left")
