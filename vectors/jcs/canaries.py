@@ -37,7 +37,7 @@ def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
 def spellings(canary: Any) -> list[bytes]:
     """The searched spellings: the bytes, in hexadecimal, as base64 for each position where they can begin.
 
-    A text is also searched in UTF-16 and in JSON escapes. Raises ValueError for what is no canary, and for one of
+    A text is also searched in UTF-16 and in JSON escapes, bytes also as lists of decimal numbers. Raises ValueError for what is no canary, and for one of
     less than six bytes.
     """
     if isinstance(canary, str):
@@ -46,6 +46,8 @@ def spellings(canary: Any) -> list[bytes]:
     else:
         data = _secret(canary)
         written = [data.hex().encode("utf-16-le"), data.hex().encode("utf-16-be")]
+        # As programs print them that were asked to print a value.
+        written += [between.join(b"%d" % byte for byte in data) for between in (b" ", b",", b", ")]
     if len(data) < _SHORTEST:
         raise ValueError(f"what has less than {_SHORTEST} bytes may occur by chance: {canary!r}")
     return [data, data.hex().encode(), data.hex().upper().encode(), *written, *_in_base64(data)]

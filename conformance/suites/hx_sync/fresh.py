@@ -30,6 +30,8 @@ class Published:
 _DEVIATIONS = 7
 # Of so many rows too few are independent by accident once in 2^64 times.
 _SPARE = 8
+# So many times a label of a few bytes is longer than any buffer.
+_LONG = 30_000
 # So few objects show nothing of a distribution.
 _FEWEST = 24
 
@@ -122,6 +124,7 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Publ
             calls: dict[str, tuple[str, dict[str, Any]]] = {
                 "segment": ("publish", {"segment_id": world.uuid(f"segment {label}"), "batch": batch}),
                 "blob": ("publish_blob", {"bytes": base64url(label.encode())}),
+                "long blob": ("publish_blob", {"bytes": base64url(label.encode() * _LONG)}),
                 "tombstone": ("forget", {"tombstone_id": world.uuid(f"tombstone {label}"), **window}),
                 "manifest": ("publish_manifest", {}),
             }
@@ -131,7 +134,17 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Publ
                 if (answer.outcome, answer.effect) != ("accepted", "new"):
                     received = f"{answer.outcome} {answer.effect or answer.reason}"
                     bench.fail("over_refusal", f"{what} was not published", expected="new", received=received)
-                data = session.file(answer.value["key"])["bytes"]
-                if data is None:
-                    bench.fail("lost_durability", f"{what} does not lie at {answer.value['key']}")
-                yield Published(what, kind, data)
+                yield Published(what, kind.split()[-1], _lying(bench, session, answer.value["key"], what))
+
+
+def _lying(bench: Bench, session: SuiteSession, key: str, what: str) -> str:
+    """The bytes of an object. Of a long one the harness reads the digest alone, and the adapter gives the bytes."""
+    found = session.file(key)
+    if not found["exists"]:
+        bench.fail("lost_durability", f"{what} does not lie at {key}")
+    data: str | None = found["bytes"]
+    if data is None:
+        data = session.observe("get", {"key": key})["bytes"]
+        if data is None or derive("hx.sha256", data) != found["sha256"]:
+            bench.fail("wrong_reason", f"get of {what} gives other bytes than lie there")
+    return data

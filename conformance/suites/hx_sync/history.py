@@ -116,7 +116,10 @@ def _in_time(dice: Random) -> list[Step]:
     steps = [Step("clock", seconds=round(dice.uniform(0.000001, 5), 6)), _one(dice, "publish", node=node, how="now")]
     steps += [Step("import", worker, node), Step("forget", worker, node, how="into the future", draft=1)]
     steps += [Step("clock", seconds=dice.choice((0.5, -0.000001, 86400.25, -3600))), Step("again", 1 - worker, node)]
-    return [*steps, _one(dice, "publish", node=node, how="now"), Step("import", 1 - worker, node), Step("look", worker)]
+    steps += [_one(dice, "publish", node=node, how="now"), Step("import", 1 - worker, node), Step("look", worker)]
+    # Now is what the clock says, in a process that has seen a later time as well.
+    steps += [Step("clock", seconds=-round(dice.uniform(2, 7200), 6)), _one(dice, "publish", node=node, how="now")]
+    return [*steps, Step("forget", worker, node, how="into the future", draft=2), Step("import", 1 - worker, node)]
 
 
 def _manifests(dice: Random) -> list[Step]:
