@@ -37,8 +37,8 @@ def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
 def spellings(canary: Any) -> list[bytes]:
     """The searched spellings: the bytes, in hexadecimal, as base64 for each position where they can begin.
 
-    A text is also searched in UTF-16 and in JSON escapes, bytes also as lists of decimal numbers. Raises ValueError for what is no canary, and for one of
-    less than six bytes.
+    A text is also searched in UTF-16 and in JSON escapes, bytes also as lists of decimal numbers. Raises ValueError for
+    what is no canary, and for one of less than six bytes.
     """
     if isinstance(canary, str):
         data = canary.encode("utf-8")

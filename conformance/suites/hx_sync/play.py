@@ -235,7 +235,8 @@ class Play:
         for call, answer in zip(calls, answers, strict=True):
             if said(answer) in OPEN:
                 self._call(call, replace(step, worker=0), loosely=True)
-        for node in {call.args["node"] for call in calls if "node" in call.args} & self._state.devices.keys():
+        # In one order: the gate asks the same again.
+        for node in sorted({call.args["node"] for call in calls if "node" in call.args} & self._state.devices.keys()):
             device = before.devices.get(node)
             lower = op.emptied(device) if device is not None and "rebuild" in kinds else device
             self._settle(node, lower, step.worker)

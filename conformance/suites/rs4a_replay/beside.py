@@ -12,7 +12,7 @@ from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.requests import request, shown
 from holdfast.conformance.suites.rs4a_replay.rows import same_rows
-from holdfast.conformance.suites.rs4a_replay.world import Call, World, stored
+from holdfast.conformance.suites.rs4a_replay.world import DECIDED, Call, World, stored
 from holdfast.conformance.suites.session import Handle, SuiteSession
 
 # The rows of more keys do not fit into one answer of the protocol.
@@ -98,7 +98,7 @@ class Beside:
         if not self._worlds.narrow(lambda world: self._model.race(world, calls, answers)):
             due = " and ".join(" or ".join(sorted(self.due(call))) for call in calls)
             more = sum(
-                answer.effect == "new" and call.method in _ONCE for call, answer in zip(calls, answers, strict=True)
+                answer.effect == "new" and call.method in DECIDED for call, answer in zip(calls, answers, strict=True)
             )
             verdict = "fail_open" if more > 1 else "wrong_reason"
             self.differs(verdict, f"in any order what fits {due}", " and ".join(map(shown, answers)))
@@ -125,7 +125,7 @@ class Beside:
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
-        if call.method in _ONCE:
+        if call.method in DECIDED:
             self.sent[(call.method, call.args["request"]["canonical_target"])] = dict(call.args)
         else:
             # The oldest, so that it is asked for again after a while.
@@ -191,7 +191,3 @@ class Beside:
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         """Report what left the contract."""
         self._bench.fail(verdict, "the answer left the contract", expected=expected, received=received)
-
-
-# Each of them has its effect once.
-_ONCE = ("register", "compensate")
