@@ -156,6 +156,8 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
             if hook is None or hook.group is not Group.PROVOCATION:
                 yield f"provoke: {step['provoke']} is not one of the contract's provocations"
             continue
+        if "call" not in step:
+            continue
         method = contract.methods.get(step["call"])
         if method is None or method.group is not Group.OPERATION:
             yield f"call: {step['call']} is not one of the contract's operations"

@@ -17,6 +17,7 @@ from holdfast.specs.entry import (
     Entry,
     Name,
     Placed,
+    Text,
     Title,
     ValueName,
     by_hand,
@@ -69,6 +70,13 @@ LEAST_TRIED = 8
 WorkloadName = Annotated[str, text("^[a-z][a-z0-9-]*$")]
 
 
+class Hidden(Entry, frozen=True):
+    """What must not be readable below a folder, whatever a crash leaves there."""
+
+    below: Text
+    texts: Annotated[tuple[Any, ...], Meta(min_length=1, description="Texts, or bytes as {bytes: base64url}.")]
+
+
 class FaultWorkload(Entry, frozen=True):
     """The work during which a fault strikes. Its steps and facts stay as they are written, like the steps of a case."""
 
@@ -85,6 +93,7 @@ class FaultWorkload(Entry, frozen=True):
     ] = ()
     config: Mapping[Name, str] = {}
     values: Mapping[ValueName, Any] = {}
+    hidden: Hidden | None = None
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),

@@ -16,7 +16,7 @@ from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.values import Scope, at_path, is_missing
+from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.workload import fact_name, facts_of_rows, method_of, rows_in, with_gone
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
@@ -25,9 +25,11 @@ from holdfast.conformance.faults.subject import (
     Op,
     Outcome,
     SubjectError,
+    SubjectExposedError,
     SubjectHangError,
     SubjectPartlyError,
 )
+from holdfast.conformance.inspection import store
 from holdfast.conformance.session import Answer as Answered
 from holdfast.conformance.session import Session, Talk, carried_out
 from holdfast.conformance.verdict import Silence, Verdict
@@ -134,7 +136,20 @@ class AdapterSubject:
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
+        self._look_for_hidden(folder)
         self.open(folder, "existing", under)
+
+    def _look_for_hidden(self, folder: Path) -> None:
+        """Raises SubjectExposedError."""
+        hidden = self._terms.spec.hidden
+        if hidden is None or not (folder / hidden.below).is_dir():
+            return
+        texts = [scope.resolve(text) for scope in self._terms.scopes.values() for text in hidden.texts]
+        found = store.search(folder, hidden.below, texts)
+        if found["error"] is not None:
+            raise SubjectError(f"what a crash left cannot be searched: {found['error']}")
+        for each in found["found"]:
+            raise SubjectExposedError(f"{each['path']} holds {texts[each['which']]!r}")
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""
@@ -257,7 +272,16 @@ class AdapterSubject:
         return answer.value
 
     def prepare(self, step: Mapping[str, Any], scope: Scope) -> Scope:
-        """Make one call or provocation of the preparation; the names with what it bound. Raises SubjectError."""
+        """Do one step of the preparation; the names with what it bound. Raises SubjectError."""
+        if "clock" in step:
+            # Names that say what time it is go on meaning the time of the operations.
+            now = shift(self._session.now, step["clock"])
+            self._run(self._session.clock(now, 1, f"prepare clock {step['clock']}"))
+            return scope
+        if "place" in step:
+            assert self._driver is not None
+            store.place(self._driver.workdir, scope.resolve(step["place"]), decoded(scope.resolve(step["content"])))
+            return scope
         args, method = scope.resolve(step.get("args", {})), step.get("call") or step["provoke"]
         answer = self._run(self._session.call(0, method, args, f"prepare {method}"))
         due = "accepted" if "call" in step else "ok"

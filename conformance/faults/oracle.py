@@ -17,7 +17,7 @@ from pathlib import Path
 
 from holdfast.conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
 from holdfast.conformance.faults.recording import Event, Recording
-from holdfast.conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, Workload
+from holdfast.conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, SubjectExposedError, Workload
 
 
 class UnplacedError(Exception):
@@ -161,6 +161,8 @@ def _judge(
     down = Kind.UNRECOVERABLE if must or workload.before else Kind.INIT
     try:
         subject.start(folder)
+    except SubjectExposedError as error:
+        return Verdict(Kind.INVENTED, "nothing that is hidden in what the crash left", str(error))
     except SubjectError as error:
         return Verdict(down, "a start on what the crash left", str(error))
     try:

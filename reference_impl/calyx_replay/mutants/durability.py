@@ -85,6 +85,23 @@ class SyncedNever(Unsynced):
     level = "OFF"
 
 
+class MigrationUnsynced(AnyLevel):
+    # "It is done once, and may take long."
+
+    purpose = Purpose.MIGRATE
+
+    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:
+        super().prepare(connection, purpose)
+        if purpose is self.purpose:
+            connection.execute("PRAGMA synchronous = OFF")
+
+
+class PruneUnsynced(MigrationUnsynced):
+    # "What is pruned again does no harm."
+
+    purpose = Purpose.PRUNE
+
+
 class EachLevel(AnyLevel):
     level = "FULL"
 
@@ -106,5 +123,7 @@ BUGS: Mapping[str, Change] = {
     "rows-held-in-memory": part(store=HeldInMemory),
     "sync-left-to-checkpoint": part(store=Unsynced),
     "synchronous-off": part(store=SyncedNever),
+    "migration-unsynced": part(store=MigrationUnsynced),
+    "prune-unsynced": part(store=PruneUnsynced),
     "long-envelopes-unsynced": part(mailbox=LongUnsynced, store=EachLevel),
 }

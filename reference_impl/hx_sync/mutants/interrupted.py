@@ -18,6 +18,7 @@ from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
+from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import BESIDE, StoreError
@@ -55,6 +56,16 @@ class ManifestInPlace(FolderStore):
             finally:
                 os.close(handle)
             self._disk.sync(folder)
+
+
+# Blobs
+
+
+class BlobSpooled(Publishing):
+    def blob(self, node: Node, plain: bytes, master: bytes) -> Answer:
+        assert isinstance(self._store, FolderStore)
+        with self._store._written(self._layout.blob(self._codec.hash(plain)), plain):
+            return super().blob(node, plain, master)
 
 
 # Devices
@@ -157,6 +168,7 @@ def swallowing(method: str, *members: str) -> type[Service]:
 
 
 BUGS: Mapping[str, Change] = {
+    "blob-spooled-in-clear": part(publishing=BlobSpooled),
     "manifest-unsynced": part(folder=ManifestUnsynced),
     "manifest-in-place": part(folder=ManifestInPlace),
     "enrolled-unsynced": part(nodes=EnrolledUnsynced),
