@@ -118,8 +118,9 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
     )
 
 
-def _graveness(fault: FaultCase, finding: ReportedFinding) -> int:
-    return list(Verdict).index(_verdict_of(fault, finding))
+def _graveness(fault: FaultCase, finding: ReportedFinding) -> tuple[int, bool]:
+    """Of two that are equally grave, the one behind an acknowledgement is told."""
+    return list(Verdict).index(_verdict_of(fault, finding)), finding.kind is Kind.INIT
 
 
 def _verdict_of(fault: FaultCase, finding: ReportedFinding) -> Verdict:

@@ -68,7 +68,10 @@ def workload_of(
         request = request_of(step, scope)
         text = f"{request['method']} {number} {canonical(request['args']).decode()}"
         facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
-        return Op(number, text, facts, anew="anew" in step, apart=tuple(map(scope.resolve, step.get("apart", ()))))
+        apart = tuple(map(scope.resolve, step.get("apart", ())))
+        # A first session may leave nothing to do for the same operation in a second one.
+        idle = not facts and len(spec.each) < number < spec.asked
+        return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle)
 
     *ops, probe = map(made, sorted(scopes))
     first = len(spec.each) or len(ops)

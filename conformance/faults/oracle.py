@@ -17,7 +17,16 @@ from pathlib import Path
 
 from holdfast.conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
 from holdfast.conformance.faults.recording import Event, Recording
-from holdfast.conformance.faults.subject import Facts, History, Op, Outcome, Subject, SubjectError, SubjectExposedError, Workload
+from holdfast.conformance.faults.subject import (
+    Facts,
+    History,
+    Op,
+    Outcome,
+    Subject,
+    SubjectError,
+    SubjectExposedError,
+    Workload,
+)
 
 
 class UnplacedError(Exception):
