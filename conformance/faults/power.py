@@ -146,12 +146,16 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
 def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed: int) -> Iterator[Candidate]:
     """The least that is left behind each acknowledgement, and all that was written when the failure was answered.
 
-    In the second state an operation that was refused has not happened, though its bytes may be there.
+    In the second state an operation that was refused has not happened, though its bytes may be there. Of a power loss
+    behind a refusal nothing is asked: what was undone may not be on disk either.
     """
     events = (one.number for one in recording.operations if isinstance(one.action, Event))
     answered = [next((number for number in events if number > failed), 0)]
     states = _plan(runs, recording, recorded.promises, *filter(None, answered))
-    yield from (one for one in states.before(Stage.ORDERED) if one.state.kind is StateKind.MINIMUM)
+    acknowledged = frozenset(recorded.promises.acknowledged.values())
+    for one in states.before(Stage.ORDERED):
+        if one.state.kind is StateKind.MINIMUM and not acknowledged.isdisjoint(one.numbers):
+            yield one
     yield from (states.everything(event) for event in answered if event)
 
 
