@@ -116,8 +116,8 @@ class FaultWorkload(Entry, frozen=True):
     @property
     def provocations(self) -> set[str]:
         """The provocations that it needs."""
-        steps = (*self.steps, *(one for number in range(1, self.asked) for one in self.prepared(number)))
-        return {step["provoke"] for step in steps if "provoke" in step}
+        prepared = (step for number in range(1, self.asked) for step in self.prepared(number))
+        return {step["provoke"] for step in prepared if "provoke" in step}
 
     def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
         """What is asked for before anything goes wrong, for the operation of this number."""

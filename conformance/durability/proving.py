@@ -21,7 +21,7 @@ from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, re
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
-from holdfast.conformance.durability.workload import changed, method_of, scopes_of, seed_of, with_gone, workload_of
+from holdfast.conformance.durability.workload import changed, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
@@ -241,7 +241,7 @@ class Proving:
             subject.start(folder)
             before = shown = subject.dump()
             for number in sorted(self._terms.scopes):
-                op = Op(number, method_of(self._spec.step(number)), {})
+                op = Op(number, self._spec.step(number)["call"], {})
                 answer = subject.submit(op)
                 if answer.outcome is not Outcome.OK:
                     raise SubjectError(

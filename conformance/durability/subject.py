@@ -17,7 +17,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
-from holdfast.conformance.durability.workload import fact_name, facts_of_rows, method_of, rows_in, with_gone
+from holdfast.conformance.durability.workload import fact_name, facts_of_rows, rows_in, with_gone
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -148,8 +148,9 @@ class AdapterSubject:
         found = store.search(folder, hidden.below, texts)
         if found["error"] is not None:
             raise SubjectError(f"what a crash left cannot be searched: {found['error']}")
-        for each in found["found"]:
-            raise SubjectExposedError(f"{each['path']} holds {texts[each['which']]!r}")
+        if found["found"]:
+            first = found["found"][0]
+            raise SubjectExposedError(f"{first['path']} holds {texts[first['which']]!r}")
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""
@@ -173,11 +174,10 @@ class AdapterSubject:
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
         step = self._terms.spec.step(op.number)
-        method = method_of(step)
-        asked = f"{method} {op.number}"
+        asked = f"{step['call']} {op.number}"
         args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
-            answer = self._run(self._session.call(0, method, args, asked))
+            answer = self._run(self._session.call(0, step["call"], args, asked))
         except SubjectError as error:
             return self._unanswered(asked, error)
         record = self._last()
@@ -186,9 +186,6 @@ class AdapterSubject:
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
-        if answer.outcome == "ok" and answer.value.get("status") == 0:
-            # A command, by its exit status. What it has done when it fails is open.
-            return Answer(Outcome.OK, sent_at, came_at)
         if answer.outcome == "refused":
             if answer.reason == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
@@ -236,11 +233,13 @@ class AdapterSubject:
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
         for number, scope in self._terms.scopes.items():
             for name, told in self._terms.spec.step(number).get("told", {}).items():
-                yield fact_name(name, number).replace(" ", "-"), partial(self._told, name, number, told, scope)
+                # One word: what stands before the blank is the name of the fact.
+                word = fact_name(name, number).replace(" ", "-")
+                yield word, partial(self._told, word, told, scope)
 
-    def _told(self, name: str, number: int, told: Mapping[str, Any], scope: Scope) -> dict[str, str]:
+    def _told(self, name: str, told: Mapping[str, Any], scope: Scope) -> dict[str, str]:
         value = at_path(self._value(told["ask"], scope.resolve(told["args"])), told["value"])
-        return {f"{fact_name(name, number).replace(' ', '-')} value": str(value)}
+        return {f"{name} value": str(value)}
 
     @property
     def _runs(self) -> bool:

@@ -46,13 +46,7 @@ def seed_of(scopes: Mapping[int, Scope]) -> str:
 
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """A call as it is sent. Raises CaseError."""
-    return {"op": "call", "method": method_of(step), "args": scope.resolve(step.get("args", {}))}
-
-
-def method_of(step: Mapping[str, Any]) -> str:
-    """The operation that a step calls, or the provocation that it needs."""
-    method: str = step.get("call") or step["provoke"]
-    return method
+    return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}
 
 
 def workload_of(
@@ -69,8 +63,7 @@ def workload_of(
         text = f"{request['method']} {number} {canonical(request['args']).decode()}"
         facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
         apart = tuple(map(scope.resolve, step.get("apart", ())))
-        # A first session may leave nothing to do for the same operation in a second one.
-        idle = not facts and len(spec.each) < number < spec.asked
+        idle = "idle" in step and not facts and len(spec.each) < number < spec.asked
         return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle)
 
     *ops, probe = map(made, sorted(scopes))

@@ -22,6 +22,7 @@ from holdfast.conformance.faults.subject import (
     Outcome,
     Subject,
     SubjectError,
+    SubjectExposedError,
     SubjectHangError,
     SubjectPartlyError,
     Workload,
@@ -179,6 +180,9 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
         subject.start(folder, under)
     except SubjectHangError as error:
         raise _hang("a start, or a loud failure", str(error)) from error
+    except SubjectExposedError as error:
+        # The search before the start has failed, and not the subject: that is no refusal.
+        raise _BrokenError(Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))) from error
     except SubjectError:
         return False
     return True

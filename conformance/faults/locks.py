@@ -1,4 +1,6 @@
-"""Another process that holds locks on files: `python -m conformance.faults.locks HOLD FILE...`, until its input ends.
+"""Another process that holds locks on files until its input ends.
+
+It is `python -m holdfast.conformance.faults.locks HOLD FILE...`; HOLD says which locks.
 
 `all`: both kinds of locks, of whole files (flock) and of ranges (fcntl, from the first byte to beyond any end). A lock
 that another process holds is left out: of a file in use, every other lock is taken.
@@ -20,13 +22,12 @@ from contextlib import contextmanager
 from enum import StrEnum, unique
 from pathlib import Path
 
+from holdfast.conformance.faults.stored import SQLITE
+
 # struct flock of 64-bit Linux: type, whence, start, length, process.
 _FLOCK = struct.Struct("hhqqi4x")
 # The last byte that can be locked.
 _END = (1 << 63) - 1
-
-
-_SQLITE = b"SQLite format 3\0"
 
 
 @unique
@@ -92,7 +93,7 @@ def _hold(path: str) -> bool:
 def _writes(path: str) -> sqlite3.Connection | None:
     """A transaction that is about to write; None where the file is no database, or another one writes."""
     with open(path, "rb") as file:
-        if file.read(len(_SQLITE)) != _SQLITE:
+        if file.read(len(SQLITE)) != SQLITE:
             return None
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:

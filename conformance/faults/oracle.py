@@ -171,7 +171,7 @@ def _judge(
     try:
         subject.start(folder)
     except SubjectExposedError as error:
-        return Verdict(Kind.INVENTED, "nothing that is hidden in what the crash left", str(error))
+        return Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))
     except SubjectError as error:
         return Verdict(down, "a start on what the crash left", str(error))
     try:

@@ -13,7 +13,7 @@ from holdfast.conformance.faults.recording import Action, Event, Names, Recordin
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
 _IN_PLACE, _HEAVIEST = 2, 2
-# Of each operation so many of the first syncs may each end a transaction.
+# How many of the first syncs of an operation are each taken for the end of a transaction.
 _FIRST = 4
 
 

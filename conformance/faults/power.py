@@ -150,17 +150,19 @@ def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed
     behind a refusal nothing is asked: what was undone may not be on disk either.
     """
     events = (one.number for one in recording.operations if isinstance(one.action, Event))
-    answered = [next((number for number in events if number > failed), 0)]
-    states = _plan(runs, recording, recorded.promises, *filter(None, answered))
+    answered = next((number for number in events if number > failed), None)
     acknowledged = frozenset(recorded.promises.acknowledged.values())
+    states = _plan(runs, recording, recorded.promises, answered)
     for one in states.before(Stage.ORDERED):
         if one.state.kind is StateKind.MINIMUM and not acknowledged.isdisjoint(one.numbers):
             yield one
-    yield from (states.everything(event) for event in answered if event)
+    if answered is not None:
+        yield states.everything(answered)
 
 
-def _plan(runs: Runs, recording: Recording, promises: Promises, *events: int) -> Plan:
-    acknowledged = {*promises.acknowledged.values(), *events}
+def _plan(runs: Runs, recording: Recording, promises: Promises, answered: int | None = None) -> Plan:
+    """`answered` is an event beside the acknowledgements."""
+    acknowledged = {*promises.acknowledged.values(), *(() if answered is None else (answered,))}
     return Plan(recording, seed=runs.seed, acknowledgements=acknowledged, idle=promises.idle, check=runs.deadline.check)
 
 

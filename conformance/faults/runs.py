@@ -130,15 +130,14 @@ class Runs:
         """The same implementation in its second session; None for a workload of one operation. Raises RunError.
 
         A first session, in which nothing goes wrong, has done the first half of the workload, or all before its
-        `later` operations, and has ended in order.
-        What a store arranges only when it makes its files is not arranged for the second one.
+        `later` operations, and has ended in order. What a store arranges only when it makes its files is not arranged
+        for the second one.
         """
-        ops = self.workload.ops
-        half = len(ops) // 2
-        if self._later is None and half:
+        ops, half = self.workload.ops, len(self.workload.ops) // 2
+        # Where it has operations of its own, each of them owes what each of the first has owed.
+        first, rest = (ops, self.workload.later) if self.workload.later else (ops[:half], ops[half:])
+        if self._later is None and first:
             folder, _ = self.workspace.begun()
-            # Where it has operations of its own, each of them owes what each of the first has owed.
-            first, rest = (ops, self.workload.later) if self.workload.later else (ops[:half], ops[half:])
             subject = self.subject()
             with in_order(subject, "in a first session"):
                 subject.start(folder)

@@ -24,7 +24,8 @@ _SECTOR = 512
 PAGE = 4096
 # How many damages are there to try.
 _DAMAGES = 100
-_SQLITE = b"SQLite format 3\0"
+# What every database of SQLite begins with.
+SQLITE = b"SQLite format 3\0"
 
 # What becomes of the bytes of a file; None: it is gone.
 Change = Callable[[bytes], bytes | None]
@@ -181,7 +182,7 @@ def foreign(of: Stored) -> Iterator[Variant]:
     other = _other_database()
 
     def replaced(data: bytes) -> bytes:
-        if data.startswith(_SQLITE):
+        if data.startswith(SQLITE):
             return other
         text = b"This file belongs to something else altogether.\n"
         size = max(len(text), min(len(data), _FOREIGN_MOST))

@@ -148,3 +148,25 @@ def test_what_an_operation_changes_is_what_is_new_other_or_gone() -> None:
         "d": "5",
     }
     assert with_gone({"a": "1"}, ["a", "b"]) == {"a": "1", "b": GONE}
+
+
+@pytest.mark.parametrize(("idle", "is_taken"), [("", False), (", idle: true", True)])
+def test_an_operation_that_changes_nothing_in_a_second_session_has_to_say_so(
+    idle: str, is_taken: bool, tmp_path: Path
+) -> None:
+    told = LEDGER.joinpath("faults.yaml").read_text(encoding="utf-8")
+    begin, end = told.index("    operations: "), told.index("    facts:")
+    each = "{call: record, args: {key: $key, value: $value}, once: true%s}"
+    steps = f"    each:\n      - {each % ''}\n      - {each % idle}\n"
+    columns = "columns: {key: $key, value: $value, copy: $value}"
+    facts = told[end : told.index("      found:")].replace(columns, "columns: [key, value, copy]")
+    mine = told[:begin] + steps + facts + told[told.index("cases:") :]
+    spec = read_contract(changed(LEDGER, tmp_path, "faults.yaml", told, mine)).workloads["entries"]
+    learned = {number: {f"entry {number} value": "1", f"entry {number} copy": "1"} for number in (1, 2, 3, 5)}
+    scopes = scopes_of(spec, contract="ledger", seed="a")
+    if is_taken:
+        workload = workload_of(spec, scopes, {}, {**learned, 4: {}})
+        assert [op.number for op in workload.later if op.idle] == [4]
+    else:
+        with pytest.raises(ValueError, match="operation 4"):
+            workload_of(spec, scopes, {}, {**learned, 4: {}})

@@ -13,10 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgements, compare, judge
 from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
-from holdfast.conformance.faults.subject import Answer, Asked, Facts, History, Op, Outcome, SubjectError, Workload
+from holdfast.conformance.faults.subject import (
+    Answer,
+    Asked,
+    Facts,
+    History,
+    Op,
+    Outcome,
+    SubjectError,
+    SubjectExposedError,
+    Workload,
+)
 from tests.faults.stores.catalogue import STORES, Store
 from tests.faults.stores.log import MAGIC, record
 
@@ -345,3 +356,18 @@ def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused()
     gone = {**ops[0].facts}
     assert compare(workload, gone, frozenset({1}), frozenset({1, 2})).kind is Kind.CLEAN
     assert compare(workload, gone, frozenset({1}), frozenset({1})).kind is not Kind.CLEAN
+
+
+class Exposing(Lines):
+    """What was left for it shows in clear what has to be hidden, so that it is not started."""
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        del under
+        raise SubjectExposedError(f"{folder} holds the letter")
+
+
+def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:
+    subject = Exposing(["true"])
+    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is Kind.INVENTED
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
+    assert seen.verdict.kind is Kind.INVENTED

@@ -37,7 +37,7 @@ _LAYERS: Mapping[str, tuple[str, ...]] = {
 }
 # How many tests are traced by a worker before it takes the next ones.
 _TRACED_AT_ONCE = 8
-# How many mutants are few, and meet so many scripts before the next scripts are traced.
+# The first number is that of mutants that are few; each of these meets the second number of scripts at a time.
 _FEW, _FEW_SCRIPTS = 16, 32
 _Result = TypeVar("_Result")
 

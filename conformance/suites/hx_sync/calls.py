@@ -84,9 +84,10 @@ class Calls:
 
     def again(self, call: Call) -> Call:
         """The same call now: what `forget` means depends on the clock."""
-        if call.method != "forget":
-            return call
-        args, now = call.args, self._session.now
+        return self._forgetting(call.args) if call.method == "forget" else call
+
+    def _forgetting(self, args: Mapping[str, Any]) -> Call:
+        now = self._session.now
         asked = Tombstone(args["tombstone_id"], args["start_ts"], args["end_ts"], args.get("node_id"))
         return Call("forget", args, lambda given: op.forget(given, args["node"], asked, now))
 
@@ -99,7 +100,7 @@ class Calls:
             )
         if made.method == "publish_blob":
             return Call("publish_blob", args, lambda given: op.publish_blob(given, args["node"], args["bytes"]))
-        return self.again(Call("forget", args, lambda given: Outcome(frozenset(), given)))
+        return self._forgetting(args)
 
     def _is_repeatable(self, made: Made, state: State) -> bool:
         """Not a window that another has sealed or that was taken back to a clock, nor one whose object is gone."""

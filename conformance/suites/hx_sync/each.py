@@ -58,14 +58,14 @@ RIVALS = (
     ("import_object", "rebuild"),
     ("import", "rebuild"),
 )
-# So many in a session: it has a limit of time.
+# How many share a session, which has a limit of time.
 _TOGETHER = 4
 # More rows than any page or batch of a thousand.
 _MANY = 1005
 
 
 def _shares(every: Iterable[_T]) -> Iterator[list[_T]]:
-    """All of them, so many at a time."""
+    """All of them, those of one session at a time."""
     left = iter(every)
     while some := list(islice(left, _TOGETHER)):
         yield some

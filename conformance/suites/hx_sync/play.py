@@ -262,7 +262,7 @@ class Play:
             made = self._prepared(replace(step, node=node), one)
             calls = [made, made]
         else:
-            # A manifest of the device that publishes lists bytes that nobody knows yet.
+            # A manifest of the device that publishes would list bytes that are not known yet.
             node = "c" if {one, other} == {"publish", "manifest"} else step.node
             beside = replace(step, draft=step.draft + 1, node=node)
             calls = [self._prepared(step, one), self._prepared(beside, other)]

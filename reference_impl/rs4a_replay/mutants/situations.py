@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import parse_instant
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, Refusal, decision_of
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
@@ -38,6 +38,15 @@ def _later(store: Store, relation: str, column: str, value: str | None) -> int:
     """How many rows came after that of this value; 0 if there is none."""
     since = f"(SELECT rowid FROM {relation} WHERE {column} = ?)"
     return int(_asked(store, f"SELECT count(*) FROM {relation} WHERE rowid > {since}", value))
+
+
+class _AuditRemembered(Admission):
+    """It looks no more at the audit after that could be written once."""
+
+    def guard_audit(self, attempt: Attempt) -> Refusal | None:
+        refusal = None if self.__dict__.get("_works") else super().guard_audit(attempt)
+        self.__dict__["_works"] = refusal is None
+        return refusal
 
 
 # Issuing
@@ -81,11 +90,8 @@ class NoncesByTheirNumber(Authority):
         return f"{super().new_nonce(binding)[:0]}{count:032d}"
 
 
-class AuditRememberedByTheAuthority(Authority):
-    def guard_audit(self, attempt: Attempt) -> Refusal | None:
-        refusal = None if self.__dict__.get("_works") else super().guard_audit(attempt)
-        self.__dict__["_works"] = refusal is None
-        return refusal
+class AuditRememberedByTheAuthority(_AuditRemembered, Authority):
+    pass
 
 
 class FewNoncesKept(SqliteStore):
@@ -141,11 +147,8 @@ class WinnerFromOneTable(Registrar):
         return replace(refusal, data={"decision": {**refusal.data["decision"], "state": "COMMITTED"}})
 
 
-class AuditRememberedByTheRegistrar(Registrar):
-    def guard_audit(self, attempt: Attempt) -> Refusal | None:
-        refusal = None if self.__dict__.get("_works") else super().guard_audit(attempt)
-        self.__dict__["_works"] = refusal is None
-        return refusal
+class AuditRememberedByTheRegistrar(_AuditRemembered, Registrar):
+    pass
 
 
 class LoserBurnsItsNonce(Registrar):
@@ -247,11 +250,8 @@ class StatusOfTheNewest(Custody):
 # Retention
 
 
-class AuditRememberedByCustody(Custody):
-    def guard_audit(self, attempt: Attempt) -> Refusal | None:
-        refusal = None if self.__dict__.get("_works") else super().guard_audit(attempt)
-        self.__dict__["_works"] = refusal is None
-        return refusal
+class AuditRememberedByCustody(_AuditRemembered, Custody):
+    pass
 
 
 class MaintenanceByTheFirstProcess(Custody):
