@@ -146,8 +146,8 @@ def test_a_kept_finding_gets_its_picture(tmp_path: Path) -> None:
         report = sweep.power_loss(1)
     places = [draw_finding(report.layer, finding, Deadline()) for finding in report.findings]
     assert places[0] == kept / "power-lost.svg"
-    # The first of each class has one, in each of the two sessions.
-    assert {*places} == {None, places[0], kept / "second-session" / "power-lost.svg"}
+    # The first of each class has one, in each of the two sessions; how many follow it depends on the machine.
+    assert {*places} - {None} == {places[0], kept / "second-session" / "power-lost.svg"}
     picture = places[0].read_text(encoding="utf-8")
     assert "facts.log; never synced, LOST" in picture
     assert report.findings[0].verdict.came in Xml.fromstring(picture).findtext(f"{_SVG}desc", "")
