@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from holdfast.conformance.cases.values import base64url
@@ -12,9 +13,10 @@ from holdfast.conformance.suites.hx_sync import operations as op
 from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
 from holdfast.conformance.suites.hx_sync.history import Step
 from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, normal
-from holdfast.conformance.suites.hx_sync.operations import NEW, PRIOR, Lies, Operation, Outcome, State
+from holdfast.conformance.suites.hx_sync.operations import NEW, PRIOR, Bad, Lies, Operation, Outcome, State
 from holdfast.conformance.suites.hx_sync.sets import NODES, Made
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
 
 EFFECTS = frozenset({NEW, PRIOR})
 # Of two at once both may say that it was new: they replace, or take one object after the other.
@@ -66,6 +68,8 @@ class Calls:
             lies = lies_of(found)
             args = {"key": found.key, "bytes": base64url(found.data)}
             return Call("put", args, lambda given: op.put(given, found.key, lies))
+        if what in ("put another", "put at the manifest"):
+            return self._replacing(step, what, state)
         if what == "import one":
             of = self._drafts.of(step.which)
             if of is None:
@@ -81,6 +85,21 @@ class Calls:
         operation = {"import": op.import_all, "rebuild": op.rebuild, "manifest": op.publish_manifest}[what]
         method = "publish_manifest" if what == "manifest" else what
         return Call(method, {"node": node}, lambda given: operation(given, node))
+
+    def _replacing(self, step: Step, what: str, state: State) -> Call | None:
+        """Other bytes for a key where an object lies: the last one differs, or they are those of another object."""
+        made = self._drafts.of(step.which)
+        if made is None:
+            return None
+        key, data = made.key, made.data
+        if what == "put another":
+            data = data[:-1] + bytes([data[-1] ^ 1]) if data else b""
+        else:
+            key = derive("hx.key", {"type": "manifest", "node_id": self._drafts.node_id(step.node)})
+        if not data or key not in state.store:
+            return None
+        args = {"key": key, "bytes": base64url(data)}
+        return Call("put", args, lambda given: op.put(given, key, Lies(Bad(frozenset()), sha256(data).hexdigest())))
 
     def again(self, call: Call) -> Call:
         """The same call now: what `forget` means depends on the clock."""

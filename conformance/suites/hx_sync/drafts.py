@@ -19,8 +19,8 @@ from holdfast.vectors.hx_sync.objects.drafts import CREATED_AT
 
 # Beside the clock: just before it, at it, and behind it.
 _BESIDE = ("-0.500000s", "-0.000001s", "+0.000000s", "+0.000001s", "+0.500000s")
-# More than a mebibyte, of bytes that no codec makes fewer.
-_LARGE = 1_300_000
+# More than a mebibyte, of bytes that no codec makes fewer; and more than any buffer holds.
+_LARGE, _LONG = 1_300_000, 70_000
 # How many events of a large segment lie in a second.
 _PER_SECOND = 100
 
@@ -88,23 +88,29 @@ class Drafts:
 
     def blob(self, step: Step) -> Made:
         """A blob that several histories share, or one of its own."""
+        if step.how == "long":
+            return self.keep(self._random(step, _LONG))
         own = self._world.blob(f"own {step.draft}")
         made = self._dice(step).choice([*self._blobs, own, own])
         return self.keep(replace(made, args={**made.args, "node": step.node}))
 
     def large(self, step: Step) -> Made:
         """A blob of more than a mebibyte, which fits no line of the protocol."""
-        encoded = base64url(self._dice(step).randbytes(_LARGE))
+        return self.keep(replace(self._random(step, _LARGE), method="", args={}))
+
+    def _random(self, step: Step, length: int) -> Made:
+        encoded = base64url(self._dice(step).randbytes(length))
         data = from_base64url(derive("hx.blob", {"bytes": encoded, "label": f"large {step.draft}"}))
         says = Blob(derive("hx.sha256", encoded))
-        return self.keep(Made(derive("hx.key", {"type": "blob", "id": says.blob_hash}), data, says, "", {}))
+        key = derive("hx.key", {"type": "blob", "id": says.blob_hash})
+        return Made(key, data, says, "publish_blob", {"node": step.node, "bytes": encoded})
 
     def tombstone(self, step: Step) -> Made:
         """A window, which the step's device asks for."""
         label = f"tombstone {step.draft}"
         if step.how == "into the future":
             window = shift(self._session.now, "-1.000000s"), shift(self._session.now, "+86400.000000s")
-            made = self._world.tombstone(label, *window)
+            made = self._world.tombstone(label, *window, step.node if step.draft % 2 else None)
         elif step.how == "half of many":
             made = self._world.tombstone(label, at(0), at(step.draft / _PER_SECOND / 2))
         else:
@@ -118,6 +124,7 @@ class Drafts:
     def any(self, step: Step) -> Made:
         """An object of any kind but a manifest, as another implementation has sealed it."""
         kind = self._dice(step).choice((self.segment, self.segment, self.tombstone, self.blob))
+        kind = self.blob if step.how == "long" else kind
         return kind(step)
 
 

@@ -61,6 +61,7 @@ RACES = (
     "blob blob",
 )
 # Bytes at a place that are no object of it.
+LITTER = ("copy", "dotfile", "dot folder", "upper case")
 DAMAGES = ("flipped", "cut", "longer", "empty", "of another", "malformed", "byte order mark", "replaced")
 
 
@@ -90,6 +91,8 @@ def _published(dice: Random) -> list[Step]:
     steps = [first, Step("again", 1 - first.worker, first.node), _one(dice, "contradict", node=first.node)]
     blob = _one(dice, "publish_blob")
     steps += [blob, Step("again", 1 - blob.worker, dice.choice("abc")), _one(dice, "put"), Step("put again", 1)]
+    steps += [_one(dice, "publish_blob", how="long"), _one(dice, "put another", which=1)]
+    steps += [_one(dice, "put", how="long"), _one(dice, "put another")]
     steps += [_one(dice, "publish", node="z"), _one(dice, "publish", how="of another"), _one(dice, "import one")]
     return [*steps, Step("restart", dice.randrange(WORKERS)), _one(dice, "again"), _one(dice, "import one", which=2)]
 
@@ -126,22 +129,30 @@ def _manifests(dice: Random) -> list[Step]:
     node = dice.choice("abc")
     steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
     steps += [_one(dice, "import"), _one(dice, "manifest", node=node), _one(dice, "manifest", node="z")]
+    # As many objects as the last manifest lists, and not the same.
+    steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node), _one(dice, "remove")]
+    steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node)]
+    steps += [_one(dice, "put at the manifest", node=node), _one(dice, "import")]
     return [*steps, _one(dice, "import"), _one(dice, "remove"), _one(dice, "import"), _one(dice, "look")]
 
 
 def _hostile(dice: Random) -> list[Step]:
     """Bytes at a place that cannot be imported, or that are another object; then the whole one again."""
-    steps: list[Step] = [_any(dice), _any(dice), _one(dice, "import")]
-    for how in dice.sample(DAMAGES, 4):
-        which, node = dice.randrange(5), dice.choice("abc")
-        steps += [Step("damage", 0, node, which, how=how), _one(dice, "import", node=node)]
+    node = dice.choice("abc")
+    steps: list[Step] = [_any(dice), _one(dice, "place"), _any(dice), Step("import", dice.randrange(WORKERS), node)]
+    for how in ("replaced", *dice.sample(DAMAGES, 3)):
+        which, worker = dice.randrange(3), dice.randrange(WORKERS)
+        steps += [Step("damage", 0, node, which, how=how), Step("import", worker, node)]
+        # Another device knows nothing of what this one has imported, whatever the process remembers.
+        steps += [Step("import", worker, dice.choice([other for other in "abc" if other != node]))]
         steps += [
             _one(dice, "import one", node=node, which=which),
             Step("again", 0, node),
             Step("mend", 0, node, which),
         ]
         steps += [_one(dice, "import", node=node)]
-    return [*steps, Step("litter", how=dice.choice(("copy", "dotfile", "upper case"))), *_everywhere(dice)]
+    litter = [Step("litter", which=which, how=how) for which, how in enumerate(LITTER)]
+    return [*steps, *litter, *_everywhere(dice)]
 
 
 def _strangers(dice: Random) -> list[Step]:
@@ -211,6 +222,7 @@ def volume(dice: Random) -> list[Step]:
     """More than a thousand events and a mebibyte: imported whole, interrupted, and forgotten in part."""
     many = dice.randrange(1001, 1100)
     steps = [Step("publish", 0, "a", how="many", draft=many), Step("place", how="large", draft=many)]
+    steps += [Step("publish_blob", 1, "a", how="long", draft=many)]
     steps += [Step("kill import", 0, "b", seconds=round(dice.uniform(0, 0.3), 6)), Step("import", 1, "c")]
     steps += [Step("kill rebuild", 1, "c", seconds=round(dice.uniform(0, 0.3), 6))]
     steps += [Step("kill forget", 0, "b", how="half of many", draft=many, seconds=round(dice.uniform(0, 0.3), 6))]
@@ -218,11 +230,11 @@ def volume(dice: Random) -> list[Step]:
 
 
 class Deck:
-    """Deals chapters so that each comes up as often as any other; `together` make a history."""
+    """Deals chapters so that each comes up as often as any other, `first` these; `together` make a history."""
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int, first: Sequence[str] = ()) -> None:
         self._together = together
-        self._left: list[str] = []
+        self._left = [*reversed(first)]
 
     def draw(self, dice: Random) -> list[Step]:
         """The steps of one history."""

@@ -159,9 +159,13 @@ class Looking:
             verdict = "fail_open" if told["found"] else "lost_durability"
             self.differs(verdict, f"the blob {blob_hash}: {due}", json.dumps(told)[:200])
 
-    def unread(self, path: str, canaries: list[Any], told: str) -> None:
-        """None of these can be read anywhere below a folder."""
-        found = self._session.search(path, canaries) if canaries else []
+    def unread(self, path: str, canaries: list[Any], told: str, *, but: str | None = None) -> None:
+        """None of these can be read anywhere below a folder, but in files whose names begin so."""
+        found = [
+            each
+            for each in (self._session.search(path, canaries) if canaries else [])
+            if but is None or not each["path"].rpartition("/")[2].startswith(but)
+        ]
         if found:
             self.differs("fail_open", f"nowhere below {path} {told}", repr(found))
 

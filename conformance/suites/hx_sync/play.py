@@ -20,12 +20,14 @@ from holdfast.conformance.suites.hx_sync.history import WORKERS, Step
 from holdfast.conformance.suites.hx_sync.looking import Looking
 from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, instant, normal
 from holdfast.conformance.suites.hx_sync.operations import NEW, Device, Lies, Outcome, State
-from holdfast.conformance.suites.hx_sync.sets import NODES, at
+from holdfast.conformance.suites.hx_sync.sets import NODES, OFFSETS, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 # The steps that ask for operations, where a race has another name for them.
+# The index of a device, and what SQLite puts beside it.
+_INDEX = "index.db"
 _WHATS = {"blob": "publish_blob", "publish_manifest": "manifest", "import_object": "import one"}
 # The command line may go by the clock of the machine.
 _MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
@@ -78,8 +80,9 @@ class Play:
         key = [VAULT_KEY, {"bytes": base64url(bytes.fromhex(VAULT_KEY))}]
         self._look.unread("HXSync", [*key, *said[:40]], told)
         self._look.unread("nodes", key, "the key of the vault")
-        if not self._disturbed:
-            self._look.unread("nodes", gone[:40], "what every device has forgotten")
+        # Pages of an index that another process had open, or that a call which never ended wrote, are open.
+        but = _INDEX if self._disturbed else None
+        self._look.unread("nodes", gone[:40], "what every device has forgotten", but=but)
 
     def _marks(self) -> tuple[list[str], list[str]]:
         """The marks of all events, and of those that every device that has heard of them has forgotten."""
@@ -200,7 +203,12 @@ class Play:
             return
         folder, _, name = made.key.rpartition("/")
         stem, _, ending = name.partition(".")
-        names = {"copy": f"{stem} (conflict copy).{ending}", "dotfile": f".{name}", "upper case": name.upper()}
+        names = {
+            "copy": f"{stem} (conflict copy).{ending}",
+            "dotfile": f".{name}",
+            "dot folder": f".stversions/{name}",
+            "upper case": name.upper(),
+        }
         key = f"{folder}/{names[step.how]}"
         self._session.place(key, made.data)
         self._state = replace(self._state, foreign=self._state.foreign | {key})
@@ -303,7 +311,7 @@ class Play:
         """The command line, another process, which may go by the clock of the machine."""
         if "command_line" in self._bench.not_claimed or step.node not in self._state.devices:
             return
-        since = at(30)
+        since = at(30 + step.draft % 2 / 2, offset=OFFSETS[step.draft % len(OFFSETS)])
         arguments = {"forget": ["forget", "--since", since], "status": ["sync", "status"]}.get(command, [command])
         told = self._session.provoke("command_line", {"node": step.node, "arguments": arguments}, step.worker)
         if VAULT_KEY in told["output"]:

@@ -28,8 +28,10 @@ ODD = {
     "\U0001f600": "behind in code points, before in UTF-16",
     "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
 }
-# How the same instant may be spelled.
-_OFFSETS = (0, 60, -330, 825)
+# How the same instant may be spelled, in minutes of offset.
+OFFSETS = (0, 60, -330, 825)
+# How long the kind of an event may be, in characters; and a character that other counts take for more than one.
+_KIND, _WIDE = 64, "\U0001f600"
 
 
 def at(seconds: float, *, offset: int = 0) -> str:
@@ -85,7 +87,9 @@ class World:
         """An event of a device; `text` makes it another content."""
         data = {"text": f"{self._label} {text}", "mark": self.mark(node, session, seq), **ODD}
         key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
-        return {**key, "ts": ts, "kind": "note", "data": data}
+        # Some are as long as a kind may be, of characters that are two units of UTF-16. Each can be searched for.
+        kind = f"{data['mark']} {_WIDE * _KIND}"[:_KIND] if seq % 2 else f"note {data['mark']}"
+        return {**key, "ts": ts, "kind": kind, "data": data}
 
     def mark(self, node: str, session: str, seq: int) -> str:
         """What stands in every content of this event and nowhere else, to search for."""
@@ -171,11 +175,11 @@ class World:
         """A window that meets few of the times of `any_segment`."""
         start = _near(dice, dice.randrange(40))
         end = max(start, _near(dice, start + dice.choice([0, 0, 3, 8])))
-        spelled = [at(second, offset=dice.choice(_OFFSETS)) for second in (start, end)]
+        spelled = [at(second, offset=dice.choice(OFFSETS)) for second in (start, end)]
         return self.tombstone(label, spelled[0], spelled[1], dice.choice([None, "a", "b"]))
 
     def _when(self, dice: random.Random) -> str:
-        return at(_near(dice, dice.randrange(40)), offset=dice.choice(_OFFSETS))
+        return at(_near(dice, dice.randrange(40)), offset=dice.choice(OFFSETS))
 
     def any_segment(self, dice: random.Random, label: str, blobs: Sequence[Made], node: str) -> Made:
         """A segment of a device that meets others in few events, times, sessions and blobs."""

@@ -33,9 +33,9 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Of all that they publish no two objects share what must be random, and every bit of it is drawn.
     """
-    deck = Deck(together=2)
+    deck = Deck(together=3)
     published: list[Published] = []
-    hold(bench, count=6, draw=deck.draw, begin=lambda: playing(bench, published), trials=24)
+    hold(bench, count=5, draw=deck.draw, begin=lambda: playing(bench, published), trials=24)
     judge(bench, published, "xchacha20-poly1305")
 
 
@@ -43,7 +43,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 def test_any_history_of_a_session_with_other_settings_agrees_with_the_model(bench: Bench) -> None:
     """The same with the other algorithm, and with blobs that are not compressed, commands included."""
     other = {"algorithm": "aes-256-gcm", "compression": "none"}
-    deck = Deck(together=2)
+    deck = Deck(together=3, first=("operator", "published"))
     published: list[Published] = []
     hold(bench, count=3, draw=deck.draw, begin=lambda: playing(bench, published, **other), trials=24)
     judge(bench, published, other["algorithm"])
