@@ -6,6 +6,7 @@ other while it is under way. Some order has to explain all answers, and what is 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -25,17 +26,31 @@ _BESIDE = ("prune", "migrate")
 _TIMES = 2
 
 
-def rivals(dice: Random) -> list[Step]:
-    """Each race with something to do for both: letters that version 0 left and that arrive, and old records."""
-    kinds = [f"race {kind}" for kind in RACES] * _TIMES
-    kinds += [f"race of {name} commands" for name in COMMANDS]
-    kinds += [f"beside {name}" for name in _BESIDE]
-    steps = [Step("leap")]
-    for kind in dice.sample(kinds, len(kinds)):
-        # Records that a prune to the shortest retention removes, and one that every command removes.
-        steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
-        steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
-    return steps
+# How many histories have all of them, because a session has a deadline.
+HISTORIES = 3
+
+
+class Rivals:
+    """Deals the races. Each has something to do for both: letters that version 0 left, and old records."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+        self._each = 0
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        if not self._left:
+            kinds = [f"race {kind}" for kind in RACES] * _TIMES
+            kinds += [f"race of {name} commands" for name in COMMANDS]
+            kinds += [f"beside {name}" for name in _BESIDE]
+            self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
+        kinds, self._left = self._left[: self._each], self._left[self._each :]
+        steps = [Step("leap")]
+        for kind in kinds:
+            # Records that a prune to the shortest retention removes, and one that every command removes.
+            steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
+            steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
+        return steps
 
 
 class Rivalling(Play):
