@@ -34,8 +34,6 @@ from holdfast.reference_impl.rs4a_replay.terms import DecisionState, Reason
 
 # Long enough for another process to come between.
 _BETWEEN_S = 0.05
-# Longer than retention takes.
-_AGES_S = 1.0
 
 # The disk
 
@@ -184,17 +182,6 @@ class RefusesWhileShut(Registrar):
         return refusal
 
 
-class RefusesWhereLeftShut(Registrar):
-    """The mark of a retention that runs for longer than any does is left by one that was killed."""
-
-    def guard_surface(self, attempt: Attempt) -> Refusal | None:
-        refusal = super().guard_surface(attempt)
-        with contextlib.suppress(sqlite3.Error, OSError):
-            if refusal is None and time.time() - _mark_of(self.store, ".maintained").stat().st_mtime > _AGES_S:
-                return Refusal(Reason.AUDIT_UNAVAILABLE)
-        return refusal
-
-
 class MaintainedByTheLatestClock(Custody):
     def maintain(self, *, now: datetime) -> Answer:
         latest: datetime = max(now, self.__dict__.get("_latest", now))
@@ -232,7 +219,6 @@ BUGS: Mapping[str, Change] = {
     "lost-surface-is-failed-commit": part(registrar=LostIsFailed),
     "issued-again-once-over": part(authority=IssuedAgainOnceOver),
     "shut-for-maintenance": part(custody=ShutForMaintenance, registrar=RefusesWhileShut),
-    "left-shut-by-a-kill": part(custody=ShutForMaintenance, registrar=RefusesWhereLeftShut),
     "maintained-by-the-latest-clock": part(custody=MaintainedByTheLatestClock),
     "status-open-while-compensated": part(registrar=MarksItsCompensation, custody=OpenWhileCompensated),
 }
