@@ -79,6 +79,7 @@ def keys_of(contract: Contract, fault: FaultCase) -> tuple[list[tuple[str, str]]
     in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
     # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.
     asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
+    asked += [each["ask"] for step in load.steps for each in step.get("told", {}).values()]
     told = [name for name in asked if contract.methods[name].group is Group.OPERATION]
     rows = [*(step["call"] for step in load.steps), *(told if fault.promise is Promise.REFUSED else ())]
     # What may find nothing to do in a second session proves nothing there.

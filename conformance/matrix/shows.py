@@ -87,7 +87,8 @@ class Shown:
         self._recent: list[Called] = []
         self._moments: tuple[datetime, datetime] | None = None
         self._store: Attack | None = Attack.MISSING if absent else None
-        self._changed_at = 0
+        self._changed_at, self._ran = 0, False
+        self._lost: set[str] = set()
         self._armed: dict[int, Attack] = {}
         self._lasting: Attack | None = None
         self._segment: list[Called] = []
@@ -150,8 +151,9 @@ class Shown:
             if attack is not None:
                 self._count(call.row, attack)
         if self._store is not None:
-            # It ran when the store was changed, or was started on what was left. A command is a process of its own.
-            runs = 0 < call.process <= self._changed_at and " " not in call.row
+            # It ran when the store was changed, or was started on what was left. To a command, which is a process of
+            # its own, the mailbox is what runs.
+            runs = self._ran if " " in call.row else 0 < call.process <= self._changed_at
             self._count(call.row, WHILE[self._store] if runs else self._store)
 
     def _clock(self, call: Called) -> None:
@@ -184,13 +186,18 @@ class Shown:
         attack = self._change_of(each)
         if attack is None:
             return
-        is_back = attack is Attack.REPLACED and self._store is Attack.MISSING
+        # What was put aside comes back, or what was gone.
+        is_back = attack is Attack.REPLACED and self._store is not None
+        is_back = is_back and (each.verb == "copy" or each.path in self._lost)
+        if attack is Attack.MISSING:
+            self._lost.add(each.path)
         self._store = None if is_back else attack
-        self._changed_at = each.newest
+        self._changed_at, self._ran = each.newest, bool(each.running)
 
     def _observed(self, each: Observed) -> None:
         large = each.rows >= self._matrix.volume
-        if each.is_state or large or self._large:
+        # One of something else, and of less, says nothing of how much there is.
+        if each.is_state or large:
             self._settle(large=large, state=each.is_state)
 
     def _settle(self, *, large: bool, state: bool = False) -> None:

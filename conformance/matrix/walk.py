@@ -204,7 +204,7 @@ class Walk:
         elif verb == "inspect":
             rows = _json(detail).get("rows") or {} if len(detail) > 2 * self._matrix.volume else {}
             yield Observed(_rows(rows), is_state=True)
-        elif verb == "search":
+        elif verb in ("search", "remains"):
             yield Searched()
 
     def _death(self, exchange: Exchange, live: _Live) -> Iterator[Happening]:

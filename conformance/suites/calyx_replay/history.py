@@ -50,7 +50,15 @@ class Step:
 
 
 # What two workers do at once: each with its own call.
-RACES = ("of copies", "of others", "with a prune", "with a migration", "of prunes", "of migrations")
+RACES = (
+    "of copies",
+    "of others",
+    "with a prune",
+    "with a migration",
+    "of prunes",
+    "of migrations",
+    "of a prune and a migration",
+)
 
 Chapter = Callable[[Random], Sequence[Step]]
 
@@ -210,12 +218,6 @@ def _operator(dice: Random) -> list[Step]:
     return [*steps, Step("command prune", _worker(dice)), *_others(dice), Step("command inspect"), Step("look")]
 
 
-def _without_store(dice: Random) -> list[Step]:
-    """The store is gone for a while, and comes back."""
-    command = dice.choice(("prune", "migrate", "inspect"))
-    return [Step("send"), Step("leave", lists=(1, 1, 1)), Step(f"gone {command}", _worker(dice)), *_others(dice)]
-
-
 CHAPTERS: Mapping[str, Chapter] = {
     "copies": _copies,
     "too early": _too_early,
@@ -234,7 +236,6 @@ CHAPTERS: Mapping[str, Chapter] = {
     "aborted again": _aborted,
     "killed": _killed,
     "operator": _operator,
-    "without store": _without_store,
 }
 # Those in which the clock goes back behind a cutoff.
 BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cutoff")

@@ -319,6 +319,12 @@ def seen(state: State, rows: Sequence[Mapping[str, Any]]) -> State:
     return replace(state, records=records)
 
 
+def settled(state: State) -> State:
+    """The state for what comes next: all rows came before it, in whatever order that was."""
+    records = {key: replace(record, order=state.count) for key, record in state.records.items()}
+    return replace(state, records=records, count=state.count + 1)
+
+
 def overdue(terms: Terms, state: State) -> str | None:
     """The key of a record that a mailbox ought to have pruned by itself (CALYX-PRN-6a), if no clock ever went back.
 

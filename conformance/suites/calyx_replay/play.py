@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from random import Random
@@ -27,7 +27,8 @@ from holdfast.conformance.suites.steering import Offer
 # One call of an operation: how it is sent, and what the model says of it.
 Call = tuple[str, Mapping[str, Any], Operation]
 
-_FOLDER, _STORE, _ASIDE = "runtime/mailbox", "replay_state.db", "set-aside"
+# Where the harness puts a copy of the mailbox.
+ASIDE = "set-aside"
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
 # The command line prunes what is older than the clock of any machine; the session goes on long after that (`leap`).
@@ -47,7 +48,7 @@ class Play:
             listed=str(parameters["seen_cache_path"].value),
             envelopes=str(parameters["envelopes_path"].value),
         )
-        self._traces, self._remaining = Traces(), Remaining(bench, session, aside=_ASIDE)
+        self._traces, self._remaining = Traces(), Remaining(bench, session, aside=ASIDE)
         self._steady, self._moved = True, timedelta()
         self._judged: int | None = None
         self._steps: Mapping[str, Callable[[Step], None]] = {
@@ -81,9 +82,7 @@ class Play:
         if step.what in self._steps:
             self._steps[step.what](step)
         else:
-            {"race": self._race, "kill": self._interrupt, "command": self._command, "gone": self._gone}[verb](
-                step, rest
-            )
+            {"race": self._race, "kill": self._interrupt, "command": self._command}[verb](step, rest)
         for letter in self._left.now.letters.values() if self._left.now is not None else ():
             self._remaining.made(letter)
         self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
@@ -201,6 +200,7 @@ class Play:
             (migrating, copy),
             (pruning, pruning),
             (migrating, migrating),
+            (pruning, migrating),
         )
         calls = dict(zip(RACES, both, strict=True))[rest]
         for letter in filter(None, (self._letters.called(args.get("envelope", "")) for _, args, _ in calls)):
@@ -299,55 +299,35 @@ class Play:
         self._settle()
         told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
         self._remaining.inspect()
-        clocks = (self._now, MACHINE[0])
-
-        def outcomes(state: State) -> Iterator[Outcome]:
-            if command == "prune":
-                for clock in clocks:
-                    yield from model.prune(self._terms, state, None, clock)
-            elif command == "migrate":
-                yield from model.migrate(self._terms, state, self._left.now, self._now)
-                yield from model.migrate(self._terms, state, self._left.now, self._now, seen=MACHINE)
-            else:
-                yield Due("prior"), state
-
-        possible = self._worlds.possible
-        if not self._worlds.narrow(
-            lambda state: [end for due, end in outcomes(state) if printed(due, told, counted=command == "prune")]
-        ):
-            due = " or ".join({str(due): None for state in possible for due, _ in outcomes(state)})
-            self._look(step.worker)
-            self._differs(
-                "wrong_reason", f"exit status 0 and its count for {due}", f"{told['status']}: {told['output'][:300]}"
-            )
+        self._judge_command(command, told, step.worker)
         self._look((step.worker + 1) % WORKERS)
 
-    def _gone(self, step: Step, command: str) -> None:
-        """The store is gone while the command line and a worker are asked, and comes back."""
-        if not self._can("command_line"):
+    def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
+        """Hold what a command printed against the model. Raises Finding."""
+        possible = self._worlds.possible
+        if self._worlds.narrow(lambda state: self._after_command(command, told, state)):
             return
-        session, store = self._session, f"{_FOLDER}/{_STORE}"
-        for worker in range(WORKERS):
-            session.kill(worker)
-        session.copy(_FOLDER, _ASIDE)
-        for found in session.tree(_FOLDER):
-            if found["path"].startswith(store):
-                session.remove(found["path"])
-        session.reopen(step.worker)
-        told = session.provoke("command_line", {"arguments": [command]}, step.worker)
-        if told["status"] == 0 and command != "inspect":
-            self._differs("fail_open", "no exit status 0 without a store", f"0: {told['output'][:300]}")
-        answer = session.call("accept", {"envelope": self._letters.make(0).data}, step.worker)
-        if answer.reason != "STORE_UNAVAILABLE":
-            verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-            self._differs(verdict, "STORE_UNAVAILABLE without a store", said(answer))
-        if session.file(store)["exists"]:
-            self._differs("fail_open", "no store that is made anew", f"there is one at {store}")
-        session.kill(step.worker)
-        session.copy(_ASIDE, _FOLDER)
-        for worker in range(WORKERS):
-            session.reopen(worker)
-        self._look(step.worker)
+        due = " or ".join({str(due): None for state in possible for due, _ in self._commanded(command, state)})
+        self._look(worker)
+        self._differs(
+            "wrong_reason", f"exit status 0 and its count for {due}", f"{told['status']}: {told['output'][:300]}"
+        )
+
+    def _after_command(self, command: str, told: Mapping[str, Any], state: State) -> list[State]:
+        """What may be after a command that printed this."""
+        due = self._commanded(command, state)
+        return [end for each, end in due if printed(each, told, counted=command == "prune")]
+
+    def _commanded(self, command: str, state: State) -> Iterator[Outcome]:
+        """What the model says of a command."""
+        if command == "prune":
+            for clock in (self._now, MACHINE[0]):
+                yield from model.prune(self._terms, state, None, clock)
+        elif command == "migrate":
+            yield from model.migrate(self._terms, state, self._left.now, self._now)
+            yield from model.migrate(self._terms, state, self._left.now, self._now, seen=MACHINE)
+        else:
+            yield Due("prior"), state
 
     # What is stored
 
@@ -393,8 +373,25 @@ class Play:
         self._bench.fail(verdict, message, expected=expected, received=received, at=self._judged)
 
 
-@contextmanager
-def playing(bench: Bench, terms: Terms) -> Iterator[Play]:
-    """A history in a session of its own."""
-    with bench.session(workers=WORKERS) as session:
-        yield Play(bench, session, terms)
+def playing(
+    bench: Bench, kind: type[Play] = Play, *, remembers: bool = False
+) -> Callable[[], AbstractContextManager[Play]]:
+    """Begins histories, each in a session of its own.
+
+    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12.
+    """
+    values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
+    terms = Terms(
+        window=timedelta(seconds=int(values["window_seconds"] or 0)),
+        retention=timedelta(hours=int(values["retention_hours"] or 0)),
+        least=timedelta(seconds=int(values["least_retention_seconds"] or 0)),
+        interval=timedelta(seconds=int(values["prune_interval_seconds"] or 0)),
+        remembers=remembers,
+    )
+
+    @contextmanager
+    def begin() -> Iterator[Play]:
+        with bench.session(workers=WORKERS) as session:
+            yield kind(bench, session, terms)
+
+    return begin

@@ -97,6 +97,14 @@ class ShapeUnchecked(Reader):
         )
 
 
+class PrincipalUnheld(Reader):
+    def fits_schema(self, args: Any) -> bool:
+        request = args.get("request") if isinstance(args, dict) else None
+        if not isinstance(request, dict) or not isinstance(request.get("principal"), str):
+            return super().fits_schema(args)
+        return super().fits_schema({**args, "request": {**request, "principal": "agent"}})
+
+
 class LineBreakBehindLetThrough(Reader):
     def fits_schema(self, args: Any) -> bool:
         request = args.get("request") if isinstance(args, dict) else None
@@ -127,6 +135,7 @@ BUGS: Mapping[str, Change] = {
     "attempt-made-up": part(reader=AttemptMadeUp),
     "nonce-made-up": part(reader=NonceMadeUp),
     "identity-unchecked": part(reader=ShapeUnchecked),
+    "principal-unheld": part(reader=PrincipalUnheld),
     "line-break-behind-let-through": part(reader=LineBreakBehindLetThrough),
     "attempt-unique": unique(
         "registration",

@@ -1,0 +1,33 @@
+"""calyx-replay: attacks that chance would seldom meet on every operation and command, each in a history of its own."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay import losses, operators, rivals
+from holdfast.conformance.suites.calyx_replay.losses import Losses, Robbed
+from holdfast.conformance.suites.calyx_replay.operators import Operators
+from holdfast.conformance.suites.calyx_replay.play import playing
+from holdfast.conformance.suites.calyx_replay.rivals import Rivalling, Rivals
+from holdfast.conformance.suites.histories import hold
+
+# Each trial takes as long as a dozen of other histories.
+_TRIALS = 12
+
+
+@clause("CALYX-HARD-6", "CALYX-LOC-4", "CALYX-ALG-14", whole=True)
+def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Bench) -> None:
+    """Lost, cut off or replaced, before a mailbox starts and under the running one, in an order of the seed."""
+    hold(bench, count=losses.HISTORIES, draw=Losses().draw, begin=playing(bench, Robbed), trials=_TRIALS)
+
+
+@clause("CALYX-PRN-11", "CALYX-ALG-3", "CALYX-PRN-2", "CALYX-PRN-6b", "CALYX-MIG-5", "CALYX-MIG-6", whole=True)
+def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
+    """Every operation and every command beside its rivals, and twice at once."""
+    hold(bench, count=rivals.HISTORIES, draw=Rivals().draw, begin=playing(bench, Rivalling), trials=_TRIALS)
+
+
+@clause("CALYX-PRN-6b", "CALYX-PRN-2", "CALYX-PRN-10", "CALYX-LOC-1", "CALYX-MIG-1", "CALYX-MIG-4", whole=True)
+def test_the_commands_of_operators_are_held_against_the_model_over_days(bench: Bench) -> None:
+    """Around the retention, again and again, after a step of the clock in either direction, on a thousand records."""
+    hold(bench, count=operators.HISTORIES, draw=Operators().draw, begin=playing(bench), trials=_TRIALS)

@@ -1,0 +1,154 @@
+"""The store is lost, damaged or replaced, before a mailbox starts on it or under the running one, and comes back.
+
+Meanwhile every operation and every command is asked. Before a start the contract demands a refusal (CALYX-HARD-6). A
+mailbox that runs may go on with what it has open, so that what it answers has to be true of the store as it was. In
+neither case a store is made anew or changed by a refusal, and what came before is there when the store is back.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.judging import verdict_of
+from holdfast.conformance.suites.calyx_replay.model import said
+from holdfast.conformance.suites.calyx_replay.play import ASIDE, Call, Play
+
+COMMANDS = ("prune", "migrate", "inspect")
+_ASKED = ("send", "again", "prune", "migrate", *(f"command {name}" for name in COMMANDS))
+_WAYS = ("lost", "cut", "replaced")
+_FOLDER, _STORE = "runtime/mailbox", "runtime/mailbox/replay_state.db"
+_BESIDE = ("-wal", "-shm", "-journal")
+# To so many bytes a database is cut: to nothing, and within its first page, which holds its schema.
+_SIZES = (0, 1, 99, 512)
+# What lies in its place: of another format from its first byte, or behind the mark of this one.
+_OTHERS = (b"", b"SQLite format 3\0")
+_LENGTH = 8192
+# How many ways a history has, because a session has a deadline, and how many histories have all ways.
+_TOGETHER = 2
+HISTORIES = 2 * len(_WAYS) // _TOGETHER
+
+
+class Losses:
+    """Deals the ways: before a start and while it runs. Each history has something to do for every operation."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        if not self._left:
+            ways = [f"{way} {when}" for way in _WAYS for when in ("before", "under")]
+            self._left = dice.sample(ways, len(ways))
+        steps = [Step("leap"), Step("send"), Step("insert", which=2), Step("leave", lists=(1, 1, 1)), Step("send")]
+        ways = [self._left.pop() for _ in range(_TOGETHER)]
+        steps += [Step(way, dice.randrange(WORKERS), dice.randrange(2**16)) for way in ways]
+        return [*steps, Step("prune"), Step("migrate", 1), *(Step("again", which=which) for which in range(2))]
+
+
+class Robbed(Play):
+    """A history in which the store is lost for a while."""
+
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        way, _, when = step.what.partition(" ")
+        if way in _WAYS:
+            self._rob(step, way, runs=when == "under")
+        else:
+            super().step(step)
+
+    def _rob(self, step: Step, way: str, *, runs: bool) -> None:
+        self._settle()
+        session, dice, before = self._session, Random(step.which), self._worlds.possible  # noqa: S311 - no secret
+        workers = range(WORKERS) if runs else (step.worker,)
+        if runs:
+            # Each has its store open, if it ever has. What it knows lies in the database itself, not in a log.
+            for worker in workers:
+                session.restart(worker)
+                session.observe("state", worker=worker)
+        else:
+            for worker in range(WORKERS):
+                session.restart(worker)
+                session.kill(worker)
+        session.copy(_FOLDER, ASIDE)
+        self._take(way, dice, log=not runs)
+        for worker in () if runs else workers:
+            session.reopen(worker)
+        found = session.file(_STORE)["sha256"]
+        session.inspect(damaged=True)
+        for what in dice.sample(_ASKED, len(_ASKED)):
+            self._ask(what, step.worker, strict=not runs, gone=way == "lost")
+        session.inspect(damaged=True)
+        if (not runs or way == "lost") and session.file(_STORE)["sha256"] != found:
+            self._differs("fail_open", "a store that is left as it is", "one that was made anew, or changed")
+        self._remaining.inspect()
+        for worker in workers:
+            session.kill(worker)
+        self._bring_back()
+        for worker in range(WORKERS):
+            session.reopen(worker)
+        self._worlds.possible = before
+        self._look(*range(WORKERS))
+
+    # The store
+
+    def _take(self, way: str, dice: Random, *, log: bool) -> None:
+        """Take it away. A `log` beside it goes as well."""
+        session = self._session
+        for suffix in _BESIDE if log or way == "lost" else ():
+            if session.file(f"{_STORE}{suffix}")["exists"]:
+                session.remove(f"{_STORE}{suffix}")
+        if way == "lost":
+            session.remove(_STORE)
+        elif way == "cut":
+            session.cut(_STORE, dice.choice(_SIZES))
+        else:
+            session.place(_STORE, dice.choice(_OTHERS) + dice.randbytes(_LENGTH))
+
+    def _bring_back(self) -> None:
+        """The folder as it was."""
+        for found in self._session.tree(_FOLDER):
+            if found["path"].startswith(_STORE):
+                self._session.remove(found["path"])
+        self._session.copy(ASIDE, _FOLDER)
+
+    # What is asked meanwhile
+
+    def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> None:
+        """Ask for one operation or command. `strict`: it has to be refused. `gone`: there is no file."""
+        name, _, command = what.partition(" ")
+        if command:
+            self._ask_command(command, worker, strict=strict or gone)
+            return
+        calls = {
+            "send": lambda: self._accepting(self._letters.make(0)),
+            "again": lambda: self._accepting(self._letters.of(0)),
+            "prune": lambda: self._pruning(0),
+            "migrate": self._migrating,
+        }
+        call: Call = calls[name]()
+        method, args, operation = call
+        answer = self._session.call(method, args, worker)
+        letter = self._letters.called(args.get("envelope", ""))
+        if letter is not None:
+            self._remaining.answered(letter, answer, aborted=False)
+        if answer.reason == "STORE_UNAVAILABLE":
+            return
+        if strict or not self._worlds.narrow(lambda state: [end for due, end in operation(state) if due.fits(answer)]):
+            self._untrue(answer, "STORE_UNAVAILABLE" if strict else "STORE_UNAVAILABLE, or what was true of it")
+
+    def _untrue(self, answer: Answer, expected: str) -> None:
+        verdict = "fail_open" if answer.outcome == "accepted" else verdict_of([answer], [[]])
+        self._differs(verdict, expected, f"{said(answer)} {answer.value or answer.data or ''}".strip())
+
+    def _ask_command(self, command: str, worker: int, *, strict: bool) -> None:
+        if not self._can("command_line"):
+            return
+        told = self._session.provoke("command_line", {"arguments": [command]}, worker)
+        # What `inspect` says of a store that is lost is open.
+        if told["status"] != 0 or command == "inspect":
+            return
+        if strict:
+            self._differs("fail_open", f"no exit status 0 of {command} without its store", f"0: {told['output'][:300]}")
+        self._judge_command(command, told, worker)

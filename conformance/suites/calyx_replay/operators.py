@@ -1,0 +1,59 @@
+"""Operators' commands over days: what is due for each, to the microsecond, again and again, and while the clock steps.
+
+A command may go by the clock of the session or by that of the machine. So there is always a record that is old by both,
+and others whose age by the session's clock is near the retention.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+
+_DAY = 86_400.0
+# How far from the retention a record's age is, in seconds.
+_NEAR = (1.0, 0.999999, 0.500001, 0.5, 0.499999, 0.000001)
+_MANY = 1000
+
+
+def _worker(dice: Random) -> int:
+    return dice.randrange(WORKERS)
+
+
+def _days(dice: Random) -> list[Step]:
+    """Three records: older than the retention, or younger, by what their places differ. Then days, and back."""
+    steps = [step for _ in range(2) for step in (Step("send", _worker(dice)), Step("clock", seconds=0.5))]
+    steps += [Step("send", _worker(dice)), Step("clock", seconds=_DAY - dice.choice(_NEAR))]
+    for at, later in enumerate((dice.uniform(1, 600), _DAY + dice.uniform(1, 600), -dice.uniform(4000, 7000))):
+        # What is due for them, also when they are run again.
+        steps += [Step("insert", which=1 + at), Step("leave", lists=(0, 1, 1))]
+        commands = [Step("command prune", _worker(dice)), Step("command migrate", _worker(dice))]
+        steps += [*dice.sample(commands, 2), Step("again", _worker(dice), which=1), Step("again", _worker(dice))]
+        steps += [Step("send", _worker(dice)), Step("clock", seconds=round(later, 6))]
+    return steps
+
+
+def _thousand(dice: Random) -> list[Step]:
+    """More than a thousand records, and more than a thousand ids."""
+    steps = [Step("insert", which=dice.randrange(_MANY + 1, _MANY + 100))]
+    steps += [Step("leave", lists=(0, dice.randrange(1, 4), dice.randrange(_MANY + 1, _MANY + 50)))]
+    names = ("inspect", "prune", "migrate", "inspect")
+    steps += [Step(f"command {name}", _worker(dice)) for name in names]
+    return [*steps, *(Step("again", _worker(dice), which=which) for which in range(2))]
+
+
+# A session has a deadline, so that each is a history of its own.
+_PARTS = (_days, _thousand)
+HISTORIES = len(_PARTS)
+
+
+class Operators:
+    """Deals the parts: commands over days, and on many records."""
+
+    def __init__(self) -> None:
+        self._left = list(_PARTS)
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        self._left = self._left or list(_PARTS)
+        return [Step("leap"), *self._left.pop()(dice)]

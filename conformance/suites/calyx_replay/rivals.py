@@ -1,0 +1,122 @@
+"""What overlaps: every operation and every command beside each of its rivals, and twice at once.
+
+Two short calls start behind a barrier. A command is a process that has to start first; so receipts come one after the
+other while it is under way. Some order has to explain all answers, and what is stored then.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.calyx_replay import model
+from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
+from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
+from holdfast.conformance.suites.calyx_replay.model import State
+from holdfast.conformance.suites.calyx_replay.play import Play
+
+# How many receipts come while a command is under way, and how far apart they are, in seconds.
+_RECEIPTS, _APART = 12, 0.04
+_BESIDE = ("prune", "migrate")
+# A race lasts for milliseconds, so that each is repeated.
+_TIMES = 2
+
+
+# How many histories have all of them, because a session has a deadline.
+HISTORIES = 3
+
+
+class Rivals:
+    """Deals the races. Each has something to do for both: letters that version 0 left, and old records."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+        self._each = 0
+
+    def draw(self, dice: Random) -> list[Step]:
+        """The steps of one history."""
+        if not self._left:
+            kinds = [f"race {kind}" for kind in RACES] * _TIMES
+            kinds += [f"race of {name} commands" for name in COMMANDS]
+            kinds += [f"beside {name}" for name in _BESIDE]
+            self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
+        kinds, self._left = self._left[: self._each], self._left[self._each :]
+        steps = [Step("leap")]
+        for kind in kinds:
+            # Records that a prune to the shortest retention removes, and one that every command removes.
+            steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
+            steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
+        return steps
+
+
+class Rivalling(Play):
+    """A history in which a command overlaps with what else is done."""
+
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        verb, _, rest = step.what.partition(" ")
+        if verb == "beside":
+            self._beside(step, rest)
+        elif step.what.endswith(" commands"):
+            self._race_of(step, rest.split()[1])
+        else:
+            super().step(step)
+            return
+        for letter in self._left.now.letters.values() if self._left.now is not None else ():
+            self._remaining.made(letter)
+        self._look(step.worker)
+        self._worlds.narrow(lambda state: [model.settled(state)])
+
+    def _beside(self, step: Step, command: str) -> None:
+        """Receipts by one worker, while a command of the other one is under way."""
+        if not self._can("command_line") or not self._is_migratable():
+            return
+        self._settle()
+        other = (step.worker + 1) % WORKERS
+        letters = [self._letters.of(step.which), *(self._letters.make(0) for _ in range(_RECEIPTS))]
+        for letter in letters:
+            self._remaining.made(letter)
+        under_way = self._session.start("command_line", {"arguments": [command]}, other)
+        answers: list[Answer] = []
+        operations: list[Operation] = []
+        for letter in letters:
+            method, args, operation = self._accepting(letter)
+            answers.append(self._session.call(method, args, step.worker))
+            operations.append(operation)
+            time.sleep(_APART)
+        told = self._session.finish(under_way).value
+        self._judged = answers[-1].n
+
+        def after(state: State) -> Iterator[State]:
+            for place in range(len(answers) + 1):
+                states = [state]
+                for at, (answer, operation) in enumerate(zip(answers, operations, strict=True)):
+                    if at == place:
+                        states = [end for each in states for end in self._after_command(command, told, each)]
+                    states = [end for each in states for end in ends(answer, operation, each, fails=True)]
+                if place == len(answers):
+                    states = [end for each in states for end in self._after_command(command, told, each)]
+                yield from map(model.settled, states)
+
+        if not self._worlds.narrow(after):
+            received = ", ".join(f"{each.outcome} {each.reason or ''}".strip() for each in answers)
+            self._differs(
+                "wrong_reason",
+                f"an order of {command} and {len(answers)} receipts that explains all answers",
+                f"{told['status']}: {told['output'][:200]}; {received}",
+            )
+
+    def _race_of(self, step: Step, command: str) -> None:
+        """The same command twice at once."""
+        if not self._can("command_line") or not self._is_migratable():
+            return
+        self._settle()
+        calls: Sequence[tuple[str, dict[str, list[str]]]] = [("command_line", {"arguments": [command]})] * WORKERS
+        answers = self._session.race(calls)
+        self._judged = answers[-1].n
+        for answer in answers:
+            self._judge_command(command, answer.value, step.worker)
