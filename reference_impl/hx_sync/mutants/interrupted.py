@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,28 @@ class ManifestInPlace(FolderStore):
             finally:
                 os.close(handle)
             self._disk.sync(folder)
+
+
+class PartialReused(FolderStore):
+    @contextlib.contextmanager
+    def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
+        above, name = self._layout.partials.split("/"), f"{key.rpartition('/')[2]}.partial"
+        name = name if self.of_the_key else "next.partial"
+        with self._making(tuple(above), [], durable=False) as folder:
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE, dir_fd=folder)
+            try:
+                self.fill(handle, data)
+            finally:
+                os.close(handle)
+            yield name, folder
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+    of_the_key = True
+
+
+class OnePartial(PartialReused):
+    of_the_key = False
 
 
 # Blobs
@@ -169,6 +191,8 @@ def swallowing(method: str, *members: str) -> type[Service]:
 
 BUGS: Mapping[str, Change] = {
     "blob-spooled-in-clear": part(publishing=BlobSpooled),
+    "partial-of-a-key-reused": part(folder=PartialReused),
+    "one-partial-for-all": part(folder=OnePartial),
     "manifest-unsynced": part(folder=ManifestUnsynced),
     "manifest-in-place": part(folder=ManifestInPlace),
     "enrolled-unsynced": part(nodes=EnrolledUnsynced),
