@@ -19,6 +19,7 @@ from holdfast.conformance.suites.hx_sync.sets import Made, World, at
 from holdfast.conformance.suites.hx_sync.showing import enroll, import_one, place
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Silence
+from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 _COMMAND = "command_line"
 _COMMANDS: Mapping[str, Sequence[str]] = {
@@ -69,7 +70,7 @@ def asked_of(world: World, node: str, label: str) -> dict[str, Mapping[str, Any]
     """The arguments of each operation for a device that is there, with objects of their own."""
     published = world.segment(node, f"{label} published", world.event(node, "s1", 1, at(1), label))
     blob, window = world.blob(f"{label} blob"), world.tombstone(f"{label} window", at(500), at(501))
-    lying, own = (world.segment("z", f"{label} {each}", world.event("z", "s2", 1, at(2), label)) for each in _LYING)
+    lying, own = lying_of(world, label), world.segment("z", f"{label} put", world.event("z", "s3", 1, at(2), label))
     return {
         "publish": published.args,
         "publish_blob": {**blob.args, "node": node},
@@ -83,8 +84,9 @@ def asked_of(world: World, node: str, label: str) -> dict[str, Mapping[str, Any]
     }
 
 
-# Labels: what lies in the store to be imported, and what is put there.
-_LYING = ("lying", "put")
+def lying_of(world: World, label: str) -> Made:
+    """What has to lie in the store for `import_object`."""
+    return world.segment("z", f"{label} lying", world.event("z", "s2", 1, at(2), label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,7 @@ class _Losing:
         made = []
         for node, row in self._rows.items():
             asked = asked_of(self._world, node, f"{how} {node}")
-            lying = self._world.segment(
-                "z", f"{how} {node} lying", self._world.event("z", "s2", 1, at(2), f"{how} {node}")
-            )
-            place(self._session, [lying])
+            place(self._session, [lying_of(self._world, f"{how} {node}")])
             args = {"node": node, "arguments": list(_COMMANDS[row])} if row in _COMMANDS else asked[row]
             made.append(_Call(row, node, args))
         return made
@@ -173,12 +172,14 @@ class _Losing:
             self._value = answer.value or {}
             return str(answer.effect or answer.reason or answer.outcome)
         try:
-            status = self._session.provoke(_COMMAND, call.args, worker)["status"]
+            told = self._session.provoke(_COMMAND, call.args, worker)
         except Finding as finding:
             if finding.judgement.silence is not Silence.FAULT:
                 raise
             return _FAILED
-        return _DONE if status == 0 else _FAILED
+        if VAULT_KEY in told["output"]:
+            self._bench.fail("fail_open", f"{call.row} prints the key of the vault", received=told["output"])
+        return _DONE if told["status"] == 0 else _FAILED
 
     def _written(self, call: _Call) -> str:
         return str(call.args["key"] if call.row == "put" else self._value["key"])
@@ -226,6 +227,12 @@ class _Losing:
                     verdict, f"{told}: {node}, of {self._rows[node]}", expected=expected, received=received
                 )
 
+    def undisclosed(self) -> None:
+        """Neither the key of the vault nor what an event says can be read, whatever was refused."""
+        for folder, canaries in (("HXSync", [VAULT_KEY, "nodes unlinked"]), ("nodes", [VAULT_KEY])):
+            if found := self._session.search(folder, canaries):
+                self._bench.fail("fail_open", "what was refused can be read", received=repr(found))
+
     def done(self, calls: Sequence[_Call]) -> None:
         """Each is done now."""
         for call in calls:
@@ -262,6 +269,7 @@ def test_no_operation_takes_a_lost_index_for_an_empty_one(bench: Bench) -> None:
                 losing.ask(this, calls, worker=1)
             if how == "unlinked":
                 _made_again(bench, session, losing, this, before)
+            losing.undisclosed()
             losing.back("nodes")
             losing.same(losing.nodes, before, f"an index that was {how} is back")
             losing.done([call for call in calls if call.row not in _COMMANDS])
@@ -314,5 +322,6 @@ def test_no_operation_takes_a_lost_store_for_another(bench: Bench) -> None:
                 asked = [call for call in calls if how != _ANOTHER or call.row not in _COMMANDS]
                 losing.ask(this, asked, worker=1)
             losing.back("HXSync")
+            losing.undisclosed()
             losing.same([call.node for call in this.refused], before, f"a store that was {how} is back")
             losing.done([call for call in calls if call.row not in _COMMANDS])
