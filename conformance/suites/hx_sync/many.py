@@ -142,6 +142,10 @@ def test_every_command_works_among_many_events_again_and_beside_others(bench: Be
                 session.observe("state", {"node": "a"})
                 _run(bench, session, words)
                 _shows(bench, session, "a", due(known), f"after {words[0]}", worker=1)
+        # What is wrong in the store is told, and changes nothing.
+        session.place(own[2].key, own[2].data[:50])
+        session.provoke(*_asked(["verify"]))
+        _shows(bench, session, "a", due(known), "after verify", worker=1)
         place(session, own[1:])
         known += own[1:]
         # Two processes import at once, and then one forgets while the other imports.
