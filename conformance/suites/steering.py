@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Generic, NoReturn, Protocol, TypeVar
 
@@ -28,8 +29,8 @@ Pair = tuple[str, str]
 # An operation as a thing has met it: it was named by the step, or was there.
 _Met = tuple[str, bool]
 
-# How far ahead a way to a feature is looked for, in steps, and what each of them costs of what waits at its end.
-_STEPS_AHEAD, _WORTH = 6, 0.8
+# What a step costs of what waits at the end of a way to a feature.
+_WORTH = 0.8
 # What it is worth to do something where it was never done, beside 1 for a pair that is wanted.
 _TRIED = 0.2
 # After so many steps that reached nothing a history ends.
@@ -78,9 +79,12 @@ class Steering:
         self.wanted, self.owed, self._floor = wanted | owed, owed, floor
         self._names = sorted({name for _, name in self.wanted})
         self.reached: Counter[Pair] = Counter()
+        self._missing = set(self.wanted)
         # How often an operation met a feature of a thing, and how often the thing had another feature after that.
         self._met: Counter[tuple[str, _Met]] = Counter()
         self._led: dict[tuple[str, _Met], Counter[str]] = {}
+        # The same by the other feature.
+        self._before: dict[str, Counter[tuple[str, _Met]]] = {}
         # How often nothing came of a feature for which it was looked.
         self._vain: Counter[str] = Counter()
         self._worth: dict[str, float] = {}
@@ -88,29 +92,32 @@ class Steering:
     @property
     def missing(self) -> list[Pair]:
         """The pairs that are wanted and were not reached."""
-        return sorted(self.wanted - self.reached.keys())
+        return sorted(self._missing)
 
     def walk(self, player: Steered[S], dice: Random, length: float) -> Iterator[S]:
         """Steps for a player, each chosen when the one before is done, until their costs amount to `length`.
 
         Fewer if all is reached, or if too many steps reached nothing: then a fresh store is better.
         """
-        idle = 0
+        idle, before = 0, player.situations()
         while length > 0:
-            offers, before = player.offers(dice), player.situations()
-            if not offers or not self.missing or idle > _PATIENCE:
+            offers = player.offers(dice)
+            if not offers or not self._missing or idle > _PATIENCE:
                 return
             chosen = self._chosen(offers, before, dice)
             length -= chosen.cost
             idle = 0 if self._gain(chosen) else idle + 1
             yield chosen.step
             self.reached.update(chosen.pairs)
-            self._learn(chosen, before, player.situations())
+            self._missing.difference_update(chosen.pairs)
+            after = player.situations()
+            self._learn(chosen, before, after)
+            before = after
 
     def conclude(self) -> str:
         """How much was reached. Raises Finding below the floor."""
         count, reached = len(self.owed), len(self.owed & self.reached.keys())
-        told = f"{len(self.wanted) - len(self.missing)} of {len(self.wanted)} pairs of a situation and an operation"
+        told = f"{len(self.wanted) - len(self._missing)} of {len(self.wanted)} pairs of a situation and an operation"
         if reached < self._floor * count:
             named = ", ".join(" with ".join(pair) for pair in self.missing[:_NAMED])
             _not_reached(f"{told}, and {reached} of the {count} that are owed, were reached; not {named}")
@@ -127,7 +134,7 @@ class Steering:
         return dice.choice([offer for offer, value in zip(offers, values, strict=True) if value >= 0.9 * best])
 
     def _gain(self, offer: Offer[S]) -> int:
-        return sum(pair in self.wanted and pair not in self.reached for pair in offer.pairs)
+        return sum((feature, offer.operation) in self._missing for feature in offer.features)
 
     # Ways to a feature
 
@@ -141,16 +148,26 @@ class Steering:
                 self._met[key] += 1
                 if now:
                     self._led.setdefault(key, Counter()).update(now)
+                for found in now:
+                    self._before.setdefault(found, Counter())[key] += 1
 
     def _reckon(self) -> None:
         """What each feature is worth: those of which a pair is missing most, and what leads there less."""
-        self._worth = {feature: self._seldom(feature) for feature in dict.fromkeys(met for met, _ in self._met)}
-        self._worth.update({feature: 1 / (1 + self._vain[feature]) for feature, _ in self.missing})
-        for _ in range(_STEPS_AHEAD):
-            for key, led in self._led.items():
-                worth = max(count * self._worth.get(found, 0.0) for found, count in led.items()) / self._met[key]
-                if _WORTH * worth > self._worth.get(key[0], 0.0):
-                    self._worth[key[0]] = _WORTH * worth
+        worth = {feature: self._seldom(feature) for feature in dict.fromkeys(met for met, _ in self._met)}
+        worth.update({feature: 1 / (1 + self._vain[feature]) for feature, _ in self.missing})
+        # From the best down: what leads to a feature can only be worth less than it, so each is looked at once.
+        rest = [(-value, feature) for feature, value in worth.items()]
+        heapify(rest)
+        while rest:
+            value, feature = heappop(rest)
+            if -value < worth[feature]:
+                continue
+            for key, count in self._before.get(feature, {}).items():
+                leading = _WORTH * -value * count / self._met[key]
+                if leading > worth.get(key[0], 0.0):
+                    worth[key[0]] = leading
+                    heappush(rest, (-leading, key[0]))
+        self._worth = worth
 
     def _promises(self, offers: Sequence[Offer[S]], things: Mapping[str, frozenset[str]]) -> list[float]:
         """What the best feature is worth that a thing may have after each of these steps, and has not now."""
