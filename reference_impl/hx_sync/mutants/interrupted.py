@@ -157,6 +157,15 @@ class BlobsBeforeTheLock(Forgetting):
         return super().forget(node, args, master, now=now)
 
 
+class DeletesBeforeItRecords(Forgetting):
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
+        window = self._objects.window(self._objects.fetch(key, master))
+        connection.execute("DELETE FROM events WHERE at BETWEEN ? AND ?", (window.start, window.end))
+        connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+        return super().apply(connection, node, key, master)
+
+
 # What fails
 
 
@@ -201,6 +210,7 @@ BUGS: Mapping[str, Change] = {
     "rebuild-deletes-before-it-writes": part(importing=DeletesBeforeItWrites),
     "rebuild-forgets-tombstones-first": part(importing=ForgetsTombstonesFirst),
     "forget-removes-blobs-before-the-lock": part(forgetting=BlobsBeforeTheLock),
+    "forget-deletes-before-it-records": part(forgetting=DeletesBeforeItRecords),
     "failed-enroll-is-done": part(service=swallowing("enroll", "node_id")),
     "failed-manifest-is-done": part(service=swallowing("publish_manifest", "key")),
     "failed-import-is-done": part(service=swallowing("import_object", "key")),
