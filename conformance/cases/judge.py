@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.interpret import interpret
@@ -84,6 +85,14 @@ class Recorded:
                 raise Finding(foreign(self._side, record, why))
         self._at += action.record_count
         return given
+
+    @property
+    def workdir(self) -> Path:
+        """Raises LookupError: only a test that cannot be judged again asks for the folder itself."""
+        raise LookupError("the folder of a session that is over")
+
+    def take_time(self) -> None:
+        """There is no deadline."""
 
     def finish(self, judgement: Judgement) -> None:
         """There is no process to end."""

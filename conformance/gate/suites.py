@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from holdfast.conformance.cases.failure import broken
 from holdfast.conformance.cases.judge import Recorded, foreign
@@ -22,9 +22,6 @@ from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.verdict import EVENT_KINDS, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain, published_validator
-
-if TYPE_CHECKING:
-    from holdfast.conformance.cases.drive import Driver
 
 # More workers than any suite test asks for: the records show how many the adapter allowed.
 _WORKERS = 1000
@@ -49,7 +46,7 @@ def judge_suite(
         contract=contract,
         case=planned.id,
         seed=seed,
-        make_driver=lambda: cast("Driver", recorded),
+        make_driver=lambda: recorded,
         not_claimed=not_claimed,
         limits=Limits(_WORKERS, None),
         thorough=thorough,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn, Protocol
 
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Finding, Judgement, Record
@@ -16,9 +17,6 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.strictjson import canonical
-
-if TYPE_CHECKING:
-    from holdfast.conformance.cases.drive import Driver
 
 # How many of a test's findings are described; the others are counted.
 _SHOWN = 4
@@ -34,6 +32,23 @@ class Limits:
     volatile: str | None
 
 
+class Carrier(Protocol):
+    """What carries out the actions of a session: an adapter's driver, or the records of one that did (`Recorded`)."""
+
+    @property
+    def workdir(self) -> Path:
+        """The folder of the session."""
+
+    def execute(self, action: Action) -> Sequence[Record]:
+        """The records of one action. Raises Finding."""
+
+    def take_time(self) -> None:
+        """Let the session last for as long as its requests do."""
+
+    def finish(self, judgement: Judgement) -> None:
+        """End the session."""
+
+
 class Bench:
     """What a suite test receives: sessions, and the way to report a non-conformance."""
 
@@ -43,7 +58,7 @@ class Bench:
         contract: Contract,
         case: str,
         seed: str,
-        make_driver: Callable[[], Driver],
+        make_driver: Callable[[], Carrier],
         not_claimed: Mapping[str, str],
         limits: Limits,
         thorough: float = 1.0,
@@ -56,11 +71,11 @@ class Bench:
         self.scope = Scope(seed=seed, case=case, side="main", defined={}, opened=START, now=START)
         self.records: list[Record] = []
         self._make_driver = make_driver
-        self._open_drivers: list[Driver] = []
+        self._open_drivers: list[Carrier] = []
         self._sessions = 0
         self._notes: list[str] = []
 
-    def execute(self, driver: Driver, action: Action) -> list[Record]:
+    def execute(self, driver: Carrier, action: Action) -> list[Record]:
         """Carry out an action and number its records through the whole test."""
         made = driver.execute(action)
         start = len(self.records)

@@ -26,6 +26,7 @@ from holdfast.conformance.run.plan import ALL_FORMS, plan_of
 from holdfast.conformance.run.recorder import Caller
 from holdfast.reports.evidence import SeedOrigin
 from holdfast.specs import load_contract
+from tests import warm
 from tests.harness.play import toy_case
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
 
@@ -48,11 +49,13 @@ class Place:
 
     def verify(self, *words: str) -> str:
         """Standard output of a run of the command line; its evidence lies where it does by default."""
-        return self.ran([PYTHON, "-P", "-m", "holdfast.conformance.cli", "verify", *words])
+        self._set_aside()
+        done = warm.run(["verify", *words], cwd=self.folder, env=self.environment, limit=LIMIT_S)
+        return self._failed(done)
 
     def ran(self, command: Sequence[str] | str) -> str:
         """The same for a whole command; a text is run as a shell runs it."""
-        shutil.rmtree(self.folder / "holdfast-out", ignore_errors=True)
+        self._set_aside()
         done = subprocess.run(
             command,
             shell=isinstance(command, str),
@@ -64,6 +67,13 @@ class Place:
             timeout=LIMIT_S,
             check=False,
         )
+        return self._failed(done)
+
+    def _set_aside(self) -> None:
+        shutil.rmtree(self.folder / "holdfast-out", ignore_errors=True)
+
+    @staticmethod
+    def _failed(done: subprocess.CompletedProcess[str]) -> str:
         assert done.returncode in {10, 11, 12}, done.stdout + done.stderr
         return done.stdout
 

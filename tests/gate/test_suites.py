@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from holdfast.conformance.gate.model import GateReason, ReasonCode
 from holdfast.conformance.gate.suites import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
+from holdfast.conformance.suites.bench import Bench as Suite
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs import contract_names, load_contract
@@ -114,6 +116,12 @@ def test_what_a_suite_test_left_behind_has_its_verdict_again(contract: str, test
     judgement, records = played(contract, test, lambda: reference(contract), SEED)
     again = judge_suite(loaded, planned, records, seed=SEED, not_claimed={})
     assert judgement == again == Judgement(Verdict.CONFORMS)
+
+
+def test_a_test_whose_session_takes_its_time_has_its_verdict_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Suite, "session", partialmethod(Suite.session, hurried=False))
+    judgement, records = played("mesh-delivery", TEST, lambda: reference("mesh-delivery"), SEED)
+    assert judgement == judged(records) == Judgement(Verdict.CONFORMS)
 
 
 def test_a_suite_test_that_failed_fails_again() -> None:

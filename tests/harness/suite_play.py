@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.suites.bench import Bench, Limits
@@ -43,6 +42,14 @@ class PlayedDriver:
             for n, (worker, request) in enumerate(action.requests)
         ]
 
+    @property
+    def workdir(self) -> Path:
+        """It has none."""
+        raise LookupError("no folder")
+
+    def take_time(self) -> None:
+        """There is no deadline."""
+
     def finish(self, judgement: Judgement) -> None:
         """Nothing is left behind."""
 
@@ -56,7 +63,7 @@ def played(
         contract=load_contract(contract),
         case=suite_case_id(contract, test),
         seed=seed,
-        make_driver=lambda: cast("Driver", PlayedDriver(make())),
+        make_driver=lambda: PlayedDriver(make()),
         not_claimed={},
         limits=Limits(8, None),
     )

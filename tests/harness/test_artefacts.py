@@ -20,6 +20,8 @@ from holdfast.conformance.adapter.loaded import files_of_group
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.reports.evidence import Artefacts, Redactor, Source
+from tests import warm
+from tests.hostile.verify import LIMIT_S
 
 LATER = timedelta(minutes=1)
 
@@ -160,10 +162,7 @@ TOY = Path(__file__).parents[1] / "toycontract"
 def verify(folder: Path, *words: str, adapter: Sequence[str] = (str(HONEST),)) -> tuple[int, str, list[dict[str, Any]]]:
     """Run the command line in `folder`; exit status, what it printed, and the lines of the evidence."""
     line = ["verify", "--contract", "toy", *words, "--", sys.executable, *adapter]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *line],
-        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "HOLDFAST_SPECS": str(TOY)},
-    )  # fmt: skip
+    done = warm.run(line, cwd=folder, env={**os.environ, "HOLDFAST_SPECS": str(TOY)}, limit=LIMIT_S)
     evidence = folder / "holdfast-out" / "run.jsonl"
     lines = [json.loads(raw) for raw in evidence.read_bytes().splitlines()] if evidence.is_file() else []
     return done.returncode, done.stdout + done.stderr, lines

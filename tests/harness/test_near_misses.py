@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.run.plan import suite_tests
 from holdfast.conformance.suites import neighbours
@@ -95,7 +94,7 @@ def judged(
         contract=contract,
         case="toy/suite/near-misses",
         seed=seed,
-        make_driver=lambda: cast("Driver", PlayedDriver(make().answer)),
+        make_driver=lambda: PlayedDriver(make().answer),
         not_claimed={},
         limits=Limits(8, None),
     )

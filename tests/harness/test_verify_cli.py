@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.specs.schema import explain, published_validator
+from tests import warm
 from tests.harness.play import TOY
 from tests.hostile.verify import HERE, LIMIT_S, Outcome, assert_nothing_remains, environment, temp_folder, verify
 
@@ -34,17 +35,8 @@ def temp() -> Iterator[Path]:
 
 
 def command(*words: str, temp: Path, cwd: Path, **extra: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as its console script runs, without the current folder on the path."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", *words],
-        cwd=cwd,
-        env={**environment(temp), **extra},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    """Run the command line to its end."""
+    return warm.run(words, cwd=cwd, env={**environment(temp), **extra}, limit=LIMIT_S)
 
 
 def as_json(ended: subprocess.CompletedProcess[str] | Outcome, schema: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 
+from tests import warm
+
 HERE = Path(__file__).resolve().parent
 TOY = HERE.parent / "toycontract"
 # How long what was killed may take to be gone from the process table.
@@ -85,10 +87,13 @@ def holdfast(
     limit: float = LIMIT_S,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line to its end, within `limit` seconds, behind the words `before`."""
+    env = {**environment(temp), **(extra or {})}
+    if not before:
+        return warm.run(words, cwd=cwd, env=env, limit=limit)
     return subprocess.run(
         [*before, sys.executable, "-m", "holdfast.conformance.cli", *words],
         cwd=cwd,
-        env={**environment(temp), **(extra or {})},
+        env=env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
