@@ -158,12 +158,11 @@ class BlobsBeforeTheLock(Forgetting):
 
 
 class DeletesBeforeItRecords(Forgetting):
-    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
-        window = self._objects.window(self._objects.fetch(key, master))
-        connection.execute("DELETE FROM events WHERE at BETWEEN ? AND ?", (window.start, window.end))
-        connection.execute("COMMIT")
-        connection.execute("BEGIN IMMEDIATE")
-        return super().apply(connection, node, key, master)
+    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
+        asked = self.window(args)
+        with node.index.writing() as connection:
+            connection.execute("DELETE FROM events WHERE at BETWEEN ? AND ?", (asked.start, asked.end))
+        return super().forget(node, args, master, now=now)
 
 
 # What fails
