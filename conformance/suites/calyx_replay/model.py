@@ -226,6 +226,9 @@ def migrate(
             ends = (first + terms.window, last + terms.window)
             blocked[msg_id] = ends if earlier is None else (min(earlier[0], ends[0]), max(earlier[1], ends[1]))
             continue
+        if msg_id in blocked:
+            # Its envelope is not gone any more: from now on the block may stand or be taken away.
+            blocked[msg_id] = (BEGINNING, blocked[msg_id][1])
         record = records.get(letter.key)
         if record is None:
             taken += 1

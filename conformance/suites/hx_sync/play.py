@@ -385,7 +385,7 @@ def _joined(one: Device, other: Device) -> Device:
 
 
 @contextmanager
-def playing(bench: Bench, published: list[Published], *, algorithm: str = "xchacha20-poly1305") -> Iterator[Play]:
-    """A history in a session of its own; what it publishes is added to `published`."""
-    with bench.session(workers=WORKERS, config={"algorithm": algorithm}) as session:
+def playing(bench: Bench, published: list[Published], **config: str) -> Iterator[Play]:
+    """A history in a session of its own with this config; what it publishes is added to `published`."""
+    with bench.session(workers=WORKERS, config=config) as session:
         yield Play(bench, session, published)

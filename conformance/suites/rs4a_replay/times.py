@@ -1,0 +1,60 @@
+"""The age of a request for every time to live: at its bounds, and where the counters of languages come round."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+
+from holdfast.conformance.cases.values import format_instant, parse_instant
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.spans import around
+
+_SECOND = 1_000_000
+
+
+@clause("RS4A-TTL-1", "RS4A-TTL-5")
+def test_a_request_is_as_old_as_its_time_says_for_every_time_to_live(bench: Bench) -> None:
+    """The validator and the registrar agree with the configured numbers, the least ones too."""
+    dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
+    values = {name: int(str(bench.contract.parameters[name].value)) for name in ("ttl_seconds", "clock_skew_seconds")}
+    terms = [values, dict.fromkeys(values, 1), {**values, "clock_skew_seconds": 0}]
+    terms.append({name: dice.randrange(2, 100_000) for name in values})
+    for named in terms:
+        with bench.session(config={name: str(number) for name, number in named.items()}) as session:
+            ttl, skew = named["ttl_seconds"] * _SECOND, named["clock_skew_seconds"] * _SECOND
+            for number, age in enumerate(around(-skew, ttl)):
+                _submit(bench, session, f"at-{number}", age, within=-skew <= age <= ttl)
+
+
+@clause("RS4A-TTL-1")
+def test_a_request_that_was_validated_grows_old_like_any_other(bench: Bench) -> None:
+    """Nothing is kept of a validation: what is asked for again, or registered then, is looked at anew."""
+    ttl = int(str(bench.contract.parameters["ttl_seconds"].value))
+    with bench.session() as session:
+        asked = [request(session, f"kept-{number}", nonce=issue(bench, session)) for number in range(3)]
+        for args in asked:
+            _due(bench, "validate", shown(session.call("validate", args)), "accepted prior", 0)
+        session.clock(f"+{ttl}s")
+        _due(bench, "register", shown(session.call("register", asked[0])), "accepted new", ttl)
+        session.clock("+1s")
+        for args in asked[1:]:
+            for method in ("register", "validate"):
+                _due(bench, method, shown(session.call(method, args)), "refused REQUEST_STALE", ttl + 1)
+
+
+def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
+    at = format_instant(parse_instant(session.now) - timedelta(microseconds=age))
+    args = request(session, label, nonce=issue(bench, session), issued_at=at)
+    for method, effect in (("validate", "prior"), ("register", "new")):
+        due = f"accepted {effect}" if within else "refused REQUEST_STALE"
+        _due(bench, method, shown(session.call(method, args)), due, age / _SECOND)
+
+
+def _due(bench: Bench, method: str, got: str, due: str, age: float) -> None:
+    if got != due:
+        opened = got.startswith("accepted")
+        verdict = "fail_open" if opened else "over_refusal" if due.startswith("accepted") else "wrong_reason"
+        bench.fail(verdict, f"{method} of a request {age} seconds old", expected=due, received=got)
