@@ -17,7 +17,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
-from holdfast.conformance.durability.workload import fact_name, facts_of_rows, rows_in, with_gone
+from holdfast.conformance.durability.workload import fact_name, facts_of_rows, parts_of, rows_in, with_gone
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -174,6 +174,8 @@ class AdapterSubject:
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
         step = self._terms.spec.step(op.number)
+        if op.part:
+            step = parts_of(step["instead"])[op.part]
         asked = f"{step['call']} {op.number}"
         args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:

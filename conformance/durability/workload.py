@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, is_missing
-from holdfast.conformance.faults.subject import Facts, Op, Workload
+from holdfast.conformance.faults.subject import Facts, Instead, Op, Workload
 from holdfast.specs.faults import FaultWorkload
 from holdfast.specs.strictjson import canonical
 
@@ -64,7 +64,8 @@ def workload_of(
         facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
         apart = tuple(map(scope.resolve, step.get("apart", ())))
         idle = "idle" in step and not facts and len(spec.each) < number < spec.asked
-        return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle)
+        instead = _instead(step["instead"], scope, number, facts) if "instead" in step else None
+        return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle, instead=instead)
 
     *ops, probe = map(made, sorted(scopes))
     first = len(spec.each) or len(ops)
@@ -78,6 +79,16 @@ def workload_of(
         prior=is_prior and any(once),
         later=tuple(ops[first:]),
     )
+
+
+def _instead(step: Mapping[str, Any], scope: Scope, number: int, facts: Facts) -> Instead:
+    asked, whole = (Op(number, f"{one['call']} {number}", {}, part=part) for part, one in parts_of(step).items())
+    return Instead(asked, whole, (*facts, *map(scope.resolve, step["about"])))
+
+
+def parts_of(instead: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What is asked for in place of an operation, and behind that, by the name of its part."""
+    return {"instead": instead, "whole": instead["whole"]}
 
 
 def changed(before: Facts, after: Facts) -> dict[str, str]:

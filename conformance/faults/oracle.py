@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum, unique
@@ -18,8 +18,10 @@ from pathlib import Path
 from holdfast.conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
 from holdfast.conformance.faults.recording import Event, Recording
 from holdfast.conformance.faults.subject import (
+    Answer,
     Facts,
     History,
+    Instead,
     Op,
     Outcome,
     Subject,
@@ -150,22 +152,36 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     return Verdict(Kind.TORN, expected, differences(workload, whole, found))
 
 
-def judge(subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+def judge(
+    subject: Subject,
+    folder: Path,
+    workload: Workload,
+    must: AbstractSet[int],
+    may: AbstractSet[int],
+    *,
+    instead: bool = False,
+) -> Verdict:
     """Start the subject on what a crash left in `folder`, and hold it to its promises; the folder is used up.
 
     `must` and `may` are numbers of operations (see `Promises`, `History`). It has to start in its time, show what
     `compare` allows, take what was in flight again without a second effect, take a new write, stop, start again, and
-    show the same.
+    show the same. With `instead` something else is asked for under the names of what was in flight and is not there.
     """
     try:
-        return _judge(subject, folder, workload, must, may)
+        return _judge(subject, folder, workload, must, may, instead=instead)
     finally:
         with contextlib.suppress(SubjectError):
             subject.stop()
 
 
 def _judge(
-    subject: Subject, folder: Path, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]
+    subject: Subject,
+    folder: Path,
+    workload: Workload,
+    must: AbstractSet[int],
+    may: AbstractSet[int],
+    *,
+    instead: bool,
 ) -> Verdict:
     down = Kind.UNRECOVERABLE if must or workload.before else Kind.INIT
     try:
@@ -185,7 +201,18 @@ def _judge(
     parted = {op.number for op in workload.every if op.apart}
     there: AbstractSet[int] = (_seen(workload, found) & may) - parted | must
     known = [op for op in workload.every if workload.once and op.number in must and not op.anew]
-    asked = [*known, *_in_flight(workload, must, may), workload.probe]
+    flying = _in_flight(workload, must, may)
+    others = [op.instead for op in flying if instead and op.instead is not None and op.number not in there]
+    for other in others:
+        answer = subject.submit(other.asked)
+        if answer.outcome is not Outcome.OK:
+            came = f"{answer.outcome} ({short(answer.text)}), and nothing of it there: remembered, but not done"
+            return Verdict(Kind.TORN, f"{short(other.asked.text)} to be done in place of what was not", came)
+    if others:
+        about = tuple(name for other in others for name in other.about)
+        subject, workload = _Hiding(subject, about), _hidden(workload, {other.asked.number for other in others}, about)
+        flying = [op for op in flying if op.instead not in others]
+    asked = [*known, *flying, workload.probe]
     for place, op in enumerate(asked, start=1):
         half = frozenset(each.number for each in asked[place:-1] if each.apart)
         verdict, found, there = _again(subject, workload, op, there, down, half)
@@ -195,7 +222,7 @@ def _judge(
         subject.stop()
     except SubjectError as error:
         return Verdict(down, "a stop after the restart", str(error))
-    return _second_start(subject, folder, workload, found)
+    return _second_start(subject, folder, workload, found, others)
 
 
 def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> list[Op]:
@@ -245,15 +272,58 @@ def _again(
     return dataclasses.replace(verdict, expected=expected), found, there
 
 
-def _second_start(subject: Subject, folder: Path, workload: Workload, before: Facts) -> Verdict:
+def _second_start(
+    subject: Subject, folder: Path, workload: Workload, before: Facts, others: Sequence[Instead]
+) -> Verdict:
     expected = "a second restart to show the same as the first"
     try:
         subject.start(folder)
         found = subject.dump()
+        whole = [(other, subject.submit(other.whole)) for other in others]
         subject.stop()
     except SubjectError as error:
         return Verdict(Kind.UNSTABLE, expected, str(error))
-    return _CLEAN if found == before else Verdict(Kind.UNSTABLE, expected, differences(workload, before, found))
+    if found != before:
+        return Verdict(Kind.UNSTABLE, expected, differences(workload, before, found))
+    for other, answer in whole:
+        if answer.outcome is not Outcome.OK:
+            came = f"{answer.outcome}: {short(answer.text)} to {short(other.whole.text)}"
+            return Verdict(Kind.TORN, f"{short(other.asked.text)} to be whole, which came after half of another", came)
+    return _CLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class _Hiding:
+    """A subject without the facts whose names begin with one of `about`."""
+
+    subject: Subject
+    about: tuple[str, ...]
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        self.subject.start(folder, under)
+
+    def submit(self, op: Op) -> Answer:
+        return self.subject.submit(op)
+
+    def dump(self) -> Facts:
+        return _without(self.subject.dump(), self.about)
+
+    def stop(self) -> None:
+        self.subject.stop()
+
+
+def _without(facts: Facts, about: tuple[str, ...]) -> Facts:
+    return {name: value for name, value in facts.items() if not name.startswith(about)}
+
+
+def _hidden(workload: Workload, numbers: AbstractSet[int], about: tuple[str, ...]) -> Workload:
+    """The workload without these operations, which do nothing in it, and without such facts."""
+
+    def left(op: Op) -> Op:
+        return dataclasses.replace(op, facts={}, idle=True) if op.number in numbers else op
+
+    ops, later = tuple(map(left, workload.ops)), tuple(map(left, workload.later))
+    return dataclasses.replace(workload, ops=ops, later=later, before=_without(workload.before, about))
 
 
 def _settled(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Facts:

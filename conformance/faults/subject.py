@@ -79,7 +79,7 @@ class Op:
 
     `anew`: sent again it is done again, as a rebuild is, and says so. `apart` are beginnings of names: until it is
     acknowledged, these facts may be as before it, gone, or as behind it, each for itself. `idle`: there is nothing left
-    for it to do, so that it sets no fact.
+    for it to do, so that it sets no fact. `part` names another request of the same operation; see `Instead`.
     """
 
     number: int
@@ -88,6 +88,20 @@ class Op:
     anew: bool = False
     apart: tuple[str, ...] = ()
     idle: bool = False
+    part: str = ""
+    instead: Instead | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """What a client comes back with in place of a retry: something else, `asked` under the same names, and shorter.
+
+    `whole` is accepted only if that is whole. Facts whose names begin with one of `about` may be of either.
+    """
+
+    asked: Op
+    whole: Op
+    about: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,10 @@ class Sweep(Runs):
             # The judge uses the folder up.
             before = self.copied(struck.folder)
             if struck.recording.ending.fired:
-                verdict = judge(self.subject(), struck.folder, self.workload, struck.history.must, struck.history.may)
+                must, may = struck.history.must, struck.history.may
+                # Half of a write shows in something shorter that is written after it.
+                torn = tally.layer is Layer.TORN_KILL
+                verdict = judge(self.subject(), struck.folder, self.workload, must, may, instead=torn)
                 tally.tried += 1
                 if verdict.kind is not Kind.CLEAN:
                     kept, lost = None, ""

@@ -22,6 +22,7 @@ from holdfast.conformance.faults.subject import (
     Asked,
     Facts,
     History,
+    Instead,
     Op,
     Outcome,
     SubjectError,
@@ -371,3 +372,39 @@ def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:
     assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is Kind.INVENTED
     seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
     assert seen.verdict.kind is Kind.INVENTED
+
+
+class Rewriting:
+    """What comes in place of an interrupted write ends with what that left, unless it is `right`."""
+
+    def __init__(self, *, right: bool) -> None:
+        self._right, self._shown, self._is_whole = right, dict[str, str](), True
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        """Nothing to do."""
+
+    def submit(self, op: Op) -> Answer:
+        now = time.monotonic_ns()
+        if op.part == "whole":
+            return Answer(Outcome.OK, now, now) if self._is_whole else Answer(Outcome.REFUSED, now, text="MALFORMED")
+        if op.part == "instead":
+            self._is_whole = self._right
+            self._shown |= {"object 1 kind": "another", "object 1 size": "small"}
+        self._shown |= op.facts
+        return Answer(Outcome.OK, now, now)
+
+    def dump(self) -> Facts:
+        return dict(self._shown)
+
+    def stop(self) -> None:
+        """Nothing to do."""
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_what_comes_in_place_of_an_interrupted_write_must_be_whole(right: bool, tmp_path: Path) -> None:
+    instead = Instead(Op(1, "put 1", {}, part="instead"), Op(1, "get 1", {}, part="whole"), ("object 1 ",))
+    op = Op(1, "put 1", {"object 1 kind": "long", "object 1 size": "large"}, instead=instead)
+    workload = Workload((op,), Op(2, "put 2", {"object 2 kind": "long", "object 2 size": "large"}), once=True)
+    verdict = judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}, instead=True)
+    assert verdict.kind is (Kind.CLEAN if right else Kind.TORN)
+    assert judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}).kind is Kind.CLEAN

@@ -48,8 +48,9 @@ class Play:
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
         verb, _, rest = step.what.partition(" ")
-        special: Mapping[str, Callable[[Step, str], None]] = {
+        special: Mapping[str, Callable[[Step, str], object]] = {
             "race": self._race,
+            "rush": self._rush,
             "repeat": self._repeat,
             "command": self._command,
             "kill": self._interrupt if rest else self._killed,
@@ -227,10 +228,20 @@ class Play:
     # Two at once
 
     def _race(self, step: Step, kinds: str) -> None:
+        """The same as a rush, and what the devices have imported then is looked at, and they import everything."""
+        before = self._state
+        calls = self._rush(step, kinds)
+        # In one order: the gate asks the same again.
+        for node in sorted({call.args["node"] for call in calls if "node" in call.args} & self._state.devices.keys()):
+            device = before.devices.get(node)
+            lower = op.emptied(device) if device is not None and "rebuild" in kinds else device
+            self._settle(node, lower, step.worker)
+
+    def _rush(self, step: Step, kinds: str) -> Sequence[Call]:
         """Each worker calls at once; some order of the two has to explain both answers."""
         calls = self._pair(step, kinds)
         if calls is None:
-            return
+            return ()
         before, self._disturbed = self._state, True
         answers = self._session.race([(call.method, call.args) for call in calls])
         after = [state for order in permutations(range(WORKERS)) if (state := ordered(before, calls, answers, order))]
@@ -243,11 +254,7 @@ class Play:
         for call, answer in zip(calls, answers, strict=True):
             if said(answer) in OPEN:
                 self._call(call, replace(step, worker=0), loosely=True)
-        # In one order: the gate asks the same again.
-        for node in sorted({call.args["node"] for call in calls if "node" in call.args} & self._state.devices.keys()):
-            device = before.devices.get(node)
-            lower = op.emptied(device) if device is not None and "rebuild" in kinds else device
-            self._settle(node, lower, step.worker)
+        return calls
 
     def _settle(self, node: str, lower: Device | None, worker: int) -> None:
         """What a device has is somewhere between this and everything, and then it imports everything."""
@@ -265,8 +272,11 @@ class Play:
         if kinds == "publish contradiction":
             self._drafts.segment(step)
             calls = [self._prepared(step, "again"), self._prepared(replace(step, draft=step.draft + 1), "contradict")]
+        elif kinds == "enroll contradiction":
+            calls = [self._prepared(replace(step, how=how), "enroll") for how in ("", "with another id")]
         elif one == other:
-            node = "d" if one == "enroll" else step.node
+            # A device that is there is enrolled already.
+            node = "d" if one == "enroll" and step.node in self._state.devices else step.node
             made = self._prepared(replace(step, node=node), one)
             calls = [made, made]
         else:

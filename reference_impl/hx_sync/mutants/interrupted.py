@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,28 @@ class ManifestInPlace(FolderStore):
             finally:
                 os.close(handle)
             self._disk.sync(folder)
+
+
+class PartialReused(FolderStore):
+    @contextlib.contextmanager
+    def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
+        above, name = self._layout.partials.split("/"), f"{key.rpartition('/')[2]}.partial"
+        name = name if self.of_the_key else "next.partial"
+        with self._making(tuple(above), [], durable=False) as folder:
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE, dir_fd=folder)
+            try:
+                self.fill(handle, data)
+            finally:
+                os.close(handle)
+            yield name, folder
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+    of_the_key = True
+
+
+class OnePartial(PartialReused):
+    of_the_key = False
 
 
 # Blobs
@@ -135,6 +157,14 @@ class BlobsBeforeTheLock(Forgetting):
         return super().forget(node, args, master, now=now)
 
 
+class DeletesBeforeItRecords(Forgetting):
+    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
+        asked = self.window(args)
+        with node.index.writing() as connection:
+            connection.execute("DELETE FROM events WHERE at BETWEEN ? AND ?", (asked.start, asked.end))
+        return super().forget(node, args, master, now=now)
+
+
 # What fails
 
 
@@ -169,6 +199,8 @@ def swallowing(method: str, *members: str) -> type[Service]:
 
 BUGS: Mapping[str, Change] = {
     "blob-spooled-in-clear": part(publishing=BlobSpooled),
+    "partial-of-a-key-reused": part(folder=PartialReused),
+    "one-partial-for-all": part(folder=OnePartial),
     "manifest-unsynced": part(folder=ManifestUnsynced),
     "manifest-in-place": part(folder=ManifestInPlace),
     "enrolled-unsynced": part(nodes=EnrolledUnsynced),
@@ -177,6 +209,7 @@ BUGS: Mapping[str, Change] = {
     "rebuild-deletes-before-it-writes": part(importing=DeletesBeforeItWrites),
     "rebuild-forgets-tombstones-first": part(importing=ForgetsTombstonesFirst),
     "forget-removes-blobs-before-the-lock": part(forgetting=BlobsBeforeTheLock),
+    "forget-deletes-before-it-records": part(forgetting=DeletesBeforeItRecords),
     "failed-enroll-is-done": part(service=swallowing("enroll", "node_id")),
     "failed-manifest-is-done": part(service=swallowing("publish_manifest", "key")),
     "failed-import-is-done": part(service=swallowing("import_object", "key")),
