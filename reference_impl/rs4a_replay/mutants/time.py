@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import ClassVar
 
 from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.instants import parse_instant
@@ -30,6 +31,28 @@ class LastInstantExcluded(Validator):
 
 class FutureAdmitted(Validator):
     def is_from_the_future(self, submission: Submission, *, now: datetime) -> bool:
+        return False
+
+
+class AgesInNanoseconds(Validator):
+    def is_stale(self, submission: Submission, *, now: datetime) -> bool:
+        return _nanoseconds(now - submission.issued_at) > _nanoseconds(self._settings.ttl)
+
+    def is_from_the_future(self, submission: Submission, *, now: datetime) -> bool:
+        return _nanoseconds(submission.issued_at - now) > _nanoseconds(self._settings.clock_skew)
+
+
+def _nanoseconds(span: timedelta) -> int:
+    return (span // timedelta(microseconds=1) * 1000 + 2**63) % 2**64 - 2**63
+
+
+class ValidatedIsFresh(Validator):
+    _fresh: ClassVar[set[Submission]] = set()
+
+    def is_stale(self, submission: Submission, *, now: datetime) -> bool:
+        if submission not in self._fresh and super().is_stale(submission, now=now):
+            return True
+        self._fresh.add(submission)
         return False
 
 
@@ -117,6 +140,11 @@ class StaleLooksMalformed(Registrar):
 
 
 BUGS: Mapping[str, Change] = {
+    "ages-in-nanoseconds": part(validator=AgesInNanoseconds),
+    "no-skew-is-the-usual-skew": value(
+        lambda settings: replace(settings, clock_skew=settings.clock_skew or timedelta(seconds=30))
+    ),
+    "validated-is-fresh": part(validator=ValidatedIsFresh),
     "never-stale": part(validator=NeverStale),
     "ttl-in-minutes": value(lambda settings: replace(settings, ttl=settings.ttl * 60)),
     "last-instant-excluded": part(validator=LastInstantExcluded),
