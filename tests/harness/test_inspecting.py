@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import gzip
+import lzma
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +239,13 @@ SPELLED = {
     "as base64 of a file name": base64.urlsafe_b64encode(SECRET),
     "as base64 with something before": base64.b64encode(b"k=" + SECRET),
 }
+PACKED: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "a beginning of gzip": lambda data: gzip.compress(data)[:-9],
+}
 
 
 @pytest.mark.parametrize("spelling", SPELLED)
@@ -250,6 +261,17 @@ def test_a_search_finds_a_secret_however_it_is_written(spelling: str) -> None:
     # The accepted neighbour: one byte of the secret is another.
     other = {"bytes": {"$hex": f"{SECRET[:-1].hex()}ff"}}
     assert verdict(steps[0], {"search": "in", "for": [other], "expect": {"value": {"found": []}}}) == ("conforms", "")
+
+
+@pytest.mark.parametrize("packer", PACKED)
+def test_a_search_looks_into_a_file_that_is_packed_whole(packer: str) -> None:
+    data = PACKED[packer](b"before " * 50 + SECRET + b" behind")
+    secret = {"bytes": {"$hex": SECRET.hex()}}
+    steps = (
+        {"place": "in/x", "content": base64url(data)},
+        {"search": "in", "for": [secret], "expect": {"value": {"found": [{"path": "in/x", "which": 0}]}}},
+    )
+    assert verdict(*steps) == ("conforms", "")
 
 
 def test_a_search_reads_names_targets_of_links_and_every_file() -> None:

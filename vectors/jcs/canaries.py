@@ -1,18 +1,32 @@
 """Searches for a text or a secret, in all spellings that programs commonly use for bytes.
 
-A canary is a text, or bytes as {bytes: base64url without padding}. Compressed or encrypted data is not searched.
+A canary is a text, or bytes as {bytes: base64url without padding}. A whole file of gzip, zlib, bzip2
+or xz is searched unpacked as well. Other compressed or encrypted data is not searched.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import bz2
+import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 # A shorter one would occur by chance.
 _SHORTEST = 6
+# Of what is packed no more is searched than this; it is more than a test writes.
+_MOST = 64 << 20
+_GZIP = 31
+_PACKED: tuple[tuple[bytes, Callable[[], Callable[[bytes, int], bytes]]], ...] = (
+    (b"\x1f\x8b", lambda: zlib.decompressobj(_GZIP).decompress),
+    *((head, lambda: zlib.decompressobj().decompress) for head in (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")),
+    (b"BZh", lambda: bz2.BZ2Decompressor().decompress),
+    (b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor().decompress),
+)
 _BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
 
 
@@ -31,7 +45,16 @@ def leaks(canaries: Iterable[str], values: Any) -> list[str]:
 
 def occurring(wanted: Iterable[Sequence[bytes]], data: bytes) -> list[int]:
     """Which canaries, by their numbers from 0, occur in these bytes; `wanted` are the spellings of each."""
-    return [number for number, needles in enumerate(wanted) if any(needle in data for needle in needles)]
+    hays = [data, *_unpacked(data)]
+    return [number for number, needles in enumerate(wanted) if any(needle in hay for needle in needles for hay in hays)]
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    """What is packed in these bytes, no more than its beginning. A packer that was killed leaves a beginning."""
+    for magic, unpacker in _PACKED:
+        if data.startswith(magic):
+            with contextlib.suppress(zlib.error, lzma.LZMAError, OSError, EOFError):
+                yield unpacker()(data, _MOST)
 
 
 def spellings(canary: Any) -> list[bytes]:

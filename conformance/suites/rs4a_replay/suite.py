@@ -162,6 +162,37 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
         run()
 
 
+# Many refusals
+
+# As long as an identity may be, and more refusals than anybody would allow in a moment.
+_LONGEST, _REFUSALS = 512, 450
+
+
+@clause("RS4A-AUD-1")
+def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) -> None:
+    """With the whole attempt that was refused; two reasons in turn, two processes."""
+    with bench.session(workers=2) as session:
+        attempts = [f"try-{number}-".ljust(_LONGEST, "x") for number in range(_REFUSALS)]
+        for number, attempt in enumerate(attempts):
+            args = request(session, "refused", nonce="n" * 16, attempt_id=attempt)
+            extra: Mapping[str, str] = {"force": "true"}
+            for reason, asked in (("NONCE_UNBOUND", args), ("REQUEST_MALFORMED", {**args, **extra})):
+                got = shown(session.call("register", asked, number % 2))
+                if got != f"refused {reason}":
+                    bench.fail("wrong_reason", f"refusal {number}", expected=f"refused {reason}", received=got)
+        records = session.observe("audit")["records"]
+        unbound = sorted(row["attempt_id"] for row in records if row["code"] == "NONCE_UNBOUND")
+        malformed = sum(row["code"] == "REQUEST_MALFORMED" for row in records)
+        if unbound != sorted(attempts) or malformed != _REFUSALS:
+            told = f"{len(unbound)} records of NONCE_UNBOUND, {len({*unbound} & {*attempts})} of them with the attempt"
+            bench.fail(
+                "lost_durability",
+                f"{_REFUSALS} refusals of each of two reasons at one instant",
+                expected=f"{_REFUSALS} records of each, with the whole attempt where it could be read",
+                received=f"{told}, and {malformed} of REQUEST_MALFORMED",
+            )
+
+
 # Many nonces, many rivals
 
 

@@ -149,6 +149,20 @@ class CommandLineElsewhere(CommandLine):
         return words
 
 
+class EachForItself(Pruning):
+    """A process reads once when the mailbox was pruned, and remembers its own prunes from then on."""
+
+    def due(self, state: MailboxState, *, now: datetime) -> bool:
+        own: str | None = self.__dict__.setdefault("_own", state.last_automatic)
+        return super().due(replace(state, last_automatic=own), now=now)
+
+    def prune_automatically(
+        self, connection: sqlite3.Connection, state: MailboxState, retention: timedelta, *, now: datetime
+    ) -> None:
+        self.__dict__["_own"] = written(now)
+        super().prune_automatically(connection, state, retention, now=now)
+
+
 class CommandLineIdle(CommandLine):
     def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
         if list(arguments) != ["prune"]:
@@ -172,6 +186,7 @@ BUGS: Mapping[str, Change] = {
     "never-pruned": part(pruning=NeverPruned),
     "command-line-elsewhere": part(command_line=CommandLineElsewhere),
     "command-line-idle": part(command_line=CommandLineIdle),
+    "prune-by-each-process": part(pruning=EachForItself),
     "prune-each-accept": part(pruning=AlwaysDue),
     "retention-unchecked": part(pruning=RetentionUnchecked),
     "retention-sign-dropped": part(pruning=SignDropped),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -20,6 +21,8 @@ from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Reason
+
+_MOST_RECORDS, _COLUMN = 200, 255
 
 
 def _erase(store: Any, relation: str, column: str, found: object) -> None:
@@ -112,6 +115,22 @@ class RollbackTakesAuditAlong(Registrar):
             super().keep_record(record)
 
 
+class AuditLimited(Registrar):
+    """No more than two hundred records of one reason at one instant."""
+
+    def keep_record(self, record: Row) -> None:
+        counts = self.__dict__.setdefault("_counts", Counter())
+        counts[record["code"], record["recorded_at"]] += 1
+        if counts[record["code"], record["recorded_at"]] <= _MOST_RECORDS:
+            super().keep_record(record)
+
+
+class AuditCuts(Registrar):
+    def keep_record(self, record: Row) -> None:
+        attempt = record["attempt_id"]
+        super().keep_record({**record, "attempt_id": attempt and str(attempt)[:_COLUMN]})
+
+
 class AuditTwice(Registrar):
     def keep_record(self, record: Row) -> None:
         super().keep_record(record)
@@ -165,6 +184,8 @@ BUGS: Mapping[str, Change] = {
     "audit-forgotten": part(registrar=AuditForgotten),
     "audit-rolled-back": part(registrar=RollbackTakesAuditAlong),
     "audit-in-memory": part(sqlite_audit=AuditInMemory),
+    "audit-limited": part(registrar=AuditLimited),
+    "audit-cuts-attempts": part(registrar=AuditCuts),
     "audit-twice": part(registrar=AuditTwice),
     "audit-without-identities": part(registrar=AuditWithoutIdentities),
     "audit-by-machine-clock": part(registrar=AuditByMachineClock),

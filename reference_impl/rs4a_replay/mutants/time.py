@@ -18,6 +18,8 @@ from holdfast.reference_impl.rs4a_replay.store import Row, Sight
 from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason, Submission
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
 
+_USUAL_SKEW = timedelta(seconds=30)
+
 
 class NeverStale(Validator):
     def is_stale(self, submission: Submission, *, now: datetime) -> bool:
@@ -38,12 +40,14 @@ class AgesInNanoseconds(Validator):
     def is_stale(self, submission: Submission, *, now: datetime) -> bool:
         return _nanoseconds(now - submission.issued_at) > _nanoseconds(self._settings.ttl)
 
-    def is_from_the_future(self, submission: Submission, *, now: datetime) -> bool:
-        return _nanoseconds(submission.issued_at - now) > _nanoseconds(self._settings.clock_skew)
-
 
 def _nanoseconds(span: timedelta) -> int:
     return (span // timedelta(microseconds=1) * 1000 + 2**63) % 2**64 - 2**63
+
+
+class NoSkewIsUsual(Validator):
+    def is_from_the_future(self, submission: Submission, *, now: datetime) -> bool:
+        return submission.issued_at - now > (self._settings.clock_skew or _USUAL_SKEW)
 
 
 class ValidatedIsFresh(Validator):
@@ -141,9 +145,7 @@ class StaleLooksMalformed(Registrar):
 
 BUGS: Mapping[str, Change] = {
     "ages-in-nanoseconds": part(validator=AgesInNanoseconds),
-    "no-skew-is-the-usual-skew": value(
-        lambda settings: replace(settings, clock_skew=settings.clock_skew or timedelta(seconds=30))
-    ),
+    "no-skew-is-the-usual-skew": part(validator=NoSkewIsUsual),
     "validated-is-fresh": part(validator=ValidatedIsFresh),
     "never-stale": part(validator=NeverStale),
     "ttl-in-minutes": value(lambda settings: replace(settings, ttl=settings.ttl * 60)),
