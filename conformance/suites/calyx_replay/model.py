@@ -54,7 +54,8 @@ class Letter:
 class Record:
     """A row that came at a time, with a `seen_at` between two instants, which are the same where it is known.
 
-    `order` is that of the operations by which rows came. Not `sure`: it may have been pruned.
+    `order` is that of the operations by which rows came. Not `sure`: it may have been pruned. A row that was migrated
+    from ahead may stay until its time comes, `ahead`, however old it is (CALYX-MIG-8).
     """
 
     row: Mapping[str, str]
@@ -63,6 +64,7 @@ class Record:
     earliest: datetime
     latest: datetime
     sure: bool = True
+    ahead: datetime = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +191,11 @@ def prune(terms: Terms, state: State, hours: float | None, now: datetime) -> Ite
         return
     cutoff = now - retention
     old = [record for record in state.records.values() if record.earliest < cutoff]
-    least, most = sum(record.sure and record.latest < cutoff for record in old), len(old)
+    least, most = sum(record.sure and max(record.latest, record.ahead) < cutoff for record in old), len(old)
     rest = {
         key: replace(record, sure=record.sure and record.earliest >= cutoff)
         for key, record in state.records.items()
-        if record.latest >= cutoff
+        if max(record.latest, record.ahead) >= cutoff
     }
     kept = (sum(record.sure for record in rest.values()), len(rest))
     after = replace(state, records=rest, surely=max(state.surely, cutoff), perhaps=max(state.perhaps, cutoff))
@@ -232,7 +234,8 @@ def migrate(
         record = records.get(letter.key)
         if record is None:
             taken += 1
-            records[letter.key] = Record(letter.row, now, state.count, first, last)
+            ahead = letter.at if letter.at > first else BEGINNING
+            records[letter.key] = Record(letter.row, now, state.count, first, last, ahead=ahead)
         elif not record.sure:
             doubtful += 1
             records[letter.key] = replace(
