@@ -98,20 +98,21 @@ class Relay:
                     each.shutdown(socket.SHUT_RDWR)
 
     def _pooled(self, client: socket.socket) -> None:
-        """One client after the other on one session of the server."""
-        startup = _startup(client)
-        if self._kept is None:
-            server = self._server()
-            server.sendall(startup)
-            self._kept = (server, _until_ready(server))
-        server, greeting = self._kept
-        client.sendall(greeting)
-        while data := client.recv(_CHUNK):
-            if data.endswith(_TERMINATE):
-                data = data[: -len(_TERMINATE)]
-            if data:
-                server.sendall(data)
-                client.sendall(_until_ready(server))
+        """One client after the other on one session of the server, until the relay is closed."""
+        with suppress(OSError):
+            startup = _startup(client)
+            if self._kept is None:
+                server = self._server()
+                server.sendall(startup)
+                self._kept = (server, _until_ready(server))
+            server, greeting = self._kept
+            client.sendall(greeting)
+            while data := client.recv(_CHUNK):
+                if data.endswith(_TERMINATE):
+                    data = data[: -len(_TERMINATE)]
+                if data:
+                    server.sendall(data)
+                    client.sendall(_until_ready(server))
 
 
 def _startup(client: socket.socket) -> bytes:
