@@ -157,7 +157,6 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
             hook = contract.methods.get(step["provoke"])
             if hook is None or hook.group is not Group.PROVOCATION:
                 yield f"provoke: {step['provoke']} is not one of the contract's provocations"
-            continue
         if "call" not in step:
             continue
         method = contract.methods.get(step["call"])

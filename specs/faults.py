@@ -117,7 +117,7 @@ class FaultWorkload(Entry, frozen=True):
     def provocations(self) -> set[str]:
         """The provocations that it needs."""
         prepared = (step for number in range(1, self.asked) for step in self.prepared(number))
-        return {step["provoke"] for step in prepared if "provoke" in step}
+        return {step["provoke"] for step in (*prepared, *self.steps) if "provoke" in step}
 
     def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
         """What is asked for before anything goes wrong, for the operation of this number."""

@@ -179,6 +179,8 @@ class AdapterSubject:
         asked = f"{step['call']} {op.number}"
         args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
+            if "provoke" in step:
+                self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
             answer = self._run(self._session.call(0, step["call"], args, asked))
         except SubjectError as error:
             return self._unanswered(asked, error)

@@ -131,6 +131,7 @@ _CLEAN = Verdict(Kind.CLEAN)
 
 def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
     """Judge the facts alone: all of `must` there, of the rest of `may` each one whole or not at all, nothing else."""
+    workload = _interrupted(workload, found, may - must)
     expected, found = _allowed(must, may), _settled(workload, found, must, may)
     strange = [fact for fact in sorted(found.items()) if not _known(workload, fact, may)]
     invented = [fact for fact in strange if not _half(workload, fact, may)]
@@ -197,6 +198,7 @@ def _judge(
     verdict = compare(workload, found, must, may)
     if verdict.kind is not Kind.CLEAN:
         return verdict
+    workload = _interrupted(workload, found, may - must)
     # What may be done in part may look whole, and have more to do.
     parted = {op.number for op in workload.every if op.apart}
     there: AbstractSet[int] = (_seen(workload, found) & may) - parted | must
@@ -324,6 +326,18 @@ def _hidden(workload: Workload, numbers: AbstractSet[int], about: tuple[str, ...
 
     ops, later = tuple(map(left, workload.ops)), tuple(map(left, workload.later))
     return dataclasses.replace(workload, ops=ops, later=later, before=_without(workload.before, about))
+
+
+def _interrupted(workload: Workload, found: Facts, numbers: AbstractSet[int]) -> Workload:
+    """The workload, without what follows those operations of which the effect alone is there."""
+
+    def left(op: Op) -> Op:
+        effect = _without(op.facts, op.follows) if op.follows and op.number in numbers else op.facts
+        alone = effect.items() <= found.items() and not op.facts.items() <= found.items()
+        return dataclasses.replace(op, facts=effect) if alone else op
+
+    ops, later = tuple(map(left, workload.ops)), tuple(map(left, workload.later))
+    return dataclasses.replace(workload, ops=ops, later=later)
 
 
 def _settled(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Facts:

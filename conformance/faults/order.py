@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 
-from holdfast.conformance.faults.recording import Action, Event, Names, Recording, Sync, SyncAll, Unnamed, Write
+from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording, Sync, SyncAll, Unnamed, Write
 
 # So many points at which a file is written under its own name come by turns with the first others, and of these so many
 # behind the syncs that made most final: one of those and two of these are among what is tried in any case.
@@ -136,11 +136,21 @@ def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
     """Of each operation the numbers right behind the first syncs that made anything final, and the one that made most.
 
     What is done in two transactions is half done behind the first of them, however small that is. In front of it there
-    may be the head of a log.
+    may be the head of a log. And the number behind the first name that it made: what it does beside that is left with
+    the mark, the journal or the copy that says so.
     """
     final = _made_final(recording)
-    within = [sorted(final.keys() & {*window}) for window in windows.values()]
-    return [number for found in within if found for number in (*found[:_FIRST], max(found, key=lambda one: final[one]))]
+    named = [
+        one.number + 1
+        for one in recording.operations
+        if isinstance(one.action, Names) and any(isinstance(change, Named) for change in one.action.changes)
+    ]
+    chosen: list[int] = []
+    for window in windows.values():
+        found = sorted(final.keys() & {*window})
+        chosen += [*found[:_FIRST], *([max(found, key=lambda one: final[one])] if found else [])]
+        chosen += [number for number in named if number in window][:1]
+    return list(dict.fromkeys(chosen))
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:

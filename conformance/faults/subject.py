@@ -78,8 +78,10 @@ class Op:
     """One operation: its number from 1 on, how the subject is asked for it, and the facts that it sets as one.
 
     `anew`: sent again it is done again, as a rebuild is, and says so. `apart` are beginnings of names: until it is
-    acknowledged, these facts may be as before it, gone, or as behind it, each for itself. `idle`: there is nothing left
-    for it to do, so that it sets no fact. `part` names another request of the same operation; see `Instead`.
+    acknowledged, these facts may be as before it, gone, or as behind it, each for itself. `follows` are beginnings of
+    names too: what is recorded behind its effect, and is due once it was acknowledged. A retry need not bring it.
+    `idle`: there is nothing left for it to do, so that it sets no fact. `part` names another request of the same
+    operation; see `Instead`.
     """
 
     number: int
@@ -87,6 +89,7 @@ class Op:
     facts: Facts
     anew: bool = False
     apart: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
     idle: bool = False
     part: str = ""
     instead: Instead | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +11,7 @@ from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Step
 from holdfast.conformance.suites.hx_sync.model import Blob, Segment
-from holdfast.conformance.suites.hx_sync.operations import Lies
+from holdfast.conformance.suites.hx_sync.operations import Device, Lies
 from holdfast.conformance.suites.hx_sync.sets import Made, World, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -58,6 +58,23 @@ class Drafts:
                 if (self.node_id(node), self._world.uuid(name)) == (node_id, session_id):
                     return self._world.mark(node, name, seq)
         return None
+
+    def marks(self, devices: Iterable[Device]) -> tuple[list[str], list[str]]:
+        """The marks of all events, and of those that every device that has heard of them has forgotten."""
+        triples = {
+            (event["node_id"], event["session_id"], event["seq"])
+            for made in self.newest()
+            if isinstance(made.says, Segment)
+            for event in made.says.batch["events"]
+        }
+        live = {
+            (row["node_id"], row["session_id"], row["seq"])
+            for device in devices
+            for row in device.shown.state["events"]
+        }
+        marks = {triple: self.mark(*triple) for triple in sorted(triples)}
+        gone = [mark for triple, mark in marks.items() if mark is not None and triple not in live]
+        return [mark for mark in marks.values() if mark is not None], gone
 
     def _dice(self, step: Step) -> Random:
         return Random(self._session.rand(f"draft {step.draft}"))  # noqa: S311 - nothing is kept secret with it

@@ -183,12 +183,13 @@ def _rivals(dice: Random) -> list[Step]:
 
 
 def _killed(dice: Random) -> list[Step]:
-    """A process is killed within an operation, and so is the one that goes on with it."""
+    """A process is killed within an operation, and so is the one that goes on with it, or with other content."""
     steps = [_one(dice, "publish"), _one(dice, "put"), _one(dice, "place")]
     within = dice.sample(("publish", "publish_blob", "put", "manifest", "forget", "import", "rebuild", "enroll"), 3)
     steps += [_one(dice, f"kill {what}", seconds=round(dice.uniform(0, _WITHIN), 6)) for what in within]
-    steps += [_one(dice, "publish"), _one(dice, "kill")]
-    return [*steps, *_everywhere(dice)]
+    for what in ("import", "rebuild", dice.choice(("import", "rebuild", "enroll"))):
+        steps += [_one(dice, "put"), _one(dice, f"leave {what}", seconds=round(dice.uniform(0.002, _WITHIN), 6))]
+    return [*steps, _one(dice, "publish"), _one(dice, "kill"), *_everywhere(dice)]
 
 
 def _lost_index(dice: Random) -> list[Step]:
@@ -219,12 +220,12 @@ CHAPTERS: Mapping[str, Chapter] = {
 
 
 def volume(dice: Random) -> list[Step]:
-    """More than a thousand events and a mebibyte: imported whole, interrupted, and forgotten in part."""
+    """More than a thousand events and a mebibyte: imported whole, interrupted, left, and forgotten in part."""
     many = dice.randrange(1001, 1100)
     steps = [Step("publish", 0, "a", how="many", draft=many), Step("place", how="large", draft=many)]
     steps += [Step("publish_blob", 1, "a", how="long", draft=many)]
     steps += [Step("kill import", 0, "b", seconds=round(dice.uniform(0, 0.3), 6)), Step("import", 1, "c")]
-    steps += [Step("kill rebuild", 1, "c", seconds=round(dice.uniform(0, 0.3), 6))]
+    steps += [Step("leave rebuild", 1, "c", draft=many, seconds=round(dice.uniform(0, 0.3), 6))]
     steps += [Step("kill forget", 0, "b", how="half of many", draft=many, seconds=round(dice.uniform(0, 0.3), 6))]
     return [*steps, Step("import", 1, "c")]
 

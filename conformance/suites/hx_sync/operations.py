@@ -288,6 +288,11 @@ def emptied(device: Device) -> Device:
     return replace(device, imported=device.objects(Tombstone), told=None, view=None)
 
 
+def joined(one: Device, other: Device) -> Device:
+    """A device with what both have imported."""
+    return one.having({**one.imported, **other.imported}, None)
+
+
 def is_replaced(device: Device, key: str, lies: Lies) -> bool:
     """Whether another object of this id was imported before."""
     known = device.imported.get(key)

@@ -12,25 +12,24 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import operations as op
+from holdfast.conformance.suites.hx_sync.announced import announced
 from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict
 from holdfast.conformance.suites.hx_sync.damage import damaged
 from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
 from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.history import WORKERS, Step
 from holdfast.conformance.suites.hx_sync.looking import Looking
-from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, instant, normal
+from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone
 from holdfast.conformance.suites.hx_sync.operations import NEW, Device, Lies, Outcome, State
 from holdfast.conformance.suites.hx_sync.sets import NODES, OFFSETS, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
-# The steps that ask for operations, where a race has another name for them.
 # The index of a device, and what SQLite puts beside it.
 _INDEX = "index.db"
+# The steps that ask for operations, where a race has another name for them.
 _WHATS = {"blob": "publish_blob", "publish_manifest": "manifest", "import_object": "import one"}
-# The command line may go by the clock of the machine.
-_MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
 
 
 class Play:
@@ -44,6 +43,8 @@ class Play:
         self._last: Call | None = None
         # Forgotten while another process may have read, or by a call that never ended.
         self._disturbed = False
+        # The worker that was killed and does not run yet.
+        self._down: int | None = None
 
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
@@ -54,6 +55,7 @@ class Play:
             "repeat": self._repeat,
             "command": self._command,
             "kill": self._interrupt if rest else self._killed,
+            "leave": self._leave,
             "lose": self._lose_index,
             "look": lambda each, _: self._observe(each.node, each.worker),
             "place": self._place,
@@ -77,30 +79,13 @@ class Play:
             self._observe(node, worker % WORKERS)
         self._look.objects(self._state, 0)
         told = "the key of the vault, and nothing that was said"
-        said, gone = self._marks()
+        said, gone = self._drafts.marks(self._state.devices.values())
         key = [VAULT_KEY, {"bytes": base64url(bytes.fromhex(VAULT_KEY))}]
         self._look.unread("HXSync", [*key, *said[:40]], told)
         self._look.unread("nodes", key, "the key of the vault")
         # Pages of an index that another process had open, or that a call which never ended wrote, are open.
         but = _INDEX if self._disturbed else None
         self._look.unread("nodes", gone[:40], "what every device has forgotten", but=but)
-
-    def _marks(self) -> tuple[list[str], list[str]]:
-        """The marks of all events, and of those that every device that has heard of them has forgotten."""
-        triples = {
-            (event["node_id"], event["session_id"], event["seq"])
-            for made in self._drafts.newest()
-            if isinstance(made.says, Segment)
-            for event in made.says.batch["events"]
-        }
-        live = {
-            (row["node_id"], row["session_id"], row["seq"])
-            for device in self._state.devices.values()
-            for row in device.shown.state["events"]
-        }
-        marks = {triple: self._drafts.mark(*triple) for triple in sorted(triples)}
-        gone = [mark for triple, mark in marks.items() if mark is not None and triple not in live]
-        return [mark for mark in marks.values() if mark is not None], gone
 
     # Calls
 
@@ -153,7 +138,8 @@ class Play:
             self._published.append(Published(key, key.split("/")[4].removesuffix("s"), found))
 
     def _observe(self, node: str, worker: int) -> None:
-        """Inspect the store, and ask a worker for a device."""
+        """Inspect the store, and ask a worker for a device; the other one, if that is down."""
+        worker = 1 - worker if worker == self._down else worker
         self._look.store(self._state)
         device = self._state.devices.get(node)
         if device is None:
@@ -309,11 +295,38 @@ class Play:
         device = before.devices.get(node)
         if device is not None:
             lower = op.emptied(device) if what == "rebuild" else device
-            self._look.adopted(node, lower, _joined(device, after.devices[node]), 1 - step.worker)
+            self._look.adopted(node, lower, op.joined(device, after.devices[node]), 1 - step.worker)
         self._call(call, replace(step, node=node, worker=1 - step.worker), loosely=True)
         for key, sha256 in written.items():
             if self._state.store[key].sha256 != sha256:
                 self._look.differs("fail_open", f"at {key} the bytes that others have seen", "others after a retry")
+
+    def _leave(self, step: Step, what: str) -> None:
+        """Kill a worker within an operation. Another goes on with other content, before the killed one starts again.
+
+        What it left is of no account then: neither to the one that goes on, nor to the one that starts.
+        """
+        other = replace(step, node="d" if what == "enroll" else step.node, worker=1 - step.worker, draft=step.draft + 1)
+        call = self._prepared(replace(other, draft=step.draft), what)
+        if call is None or not call.operation(self._state).said <= EFFECTS:
+            return
+        device, after = self._state.devices.get(other.node), call.operation(self._state).state
+        self._session.start(call.method, call.args, step.worker)
+        time.sleep(step.seconds)
+        self._session.kill(step.worker)
+        self._down, self._look.crashed, self._disturbed = step.worker, True, True
+        if device is None:
+            self._call(call, other, loosely=True)
+        else:
+            lower = op.emptied(device) if what == "rebuild" else device
+            upper = op.joined(device, after.devices[other.node])
+            self._state = self._state.at(other.node, self._look.adopted(other.node, lower, upper, other.worker))
+        for then in ("publish", "import", "forget"):
+            if (call := self._prepared(other, then)) is not None:
+                self._call(call, other, loosely=then == "import")
+        self._session.reopen(step.worker)
+        self._down = None
+        self._observe(other.node, step.worker)
 
     # Operators
 
@@ -345,17 +358,7 @@ class Play:
         if len(fresh) != 1:
             self._look.differs("lost_durability", "one tombstone that the command line has published", repr(fresh))
         found = self._session.file(fresh[0])
-        payload = derive("hx.opened", {"object": found["bytes"]})["payload"] or {}
-        ends = [instant(each) for each in (*_MACHINE, self._session.now)]
-        wrong = normal(payload["start_ts"]) != normal(since) if "start_ts" in payload else True
-        if wrong or not (instant(payload["end_ts"]) == ends[2] or ends[0] <= instant(payload["end_ts"]) <= ends[1]):
-            self._look.differs("wrong_reason", f"a window from {since} to now", repr(payload))
-        says = Tombstone(
-            fresh[0].rpartition("/")[2].partition(".")[0],
-            normal(payload["start_ts"]),
-            normal(payload["end_ts"]),
-            payload.get("node_id"),
-        )
+        says = announced(self._look, fresh[0], found["bytes"], since, self._session.now)
         lies = Lies(says, found["sha256"])
         device = self._state.devices[node]
         after = device.having({**device.imported, fresh[0]: lies}, device.told)
@@ -386,10 +389,6 @@ class Play:
             lambda state: op.enroll(state, node, device.node_id),
         )
         self._call(made, step)
-
-
-def _joined(one: Device, other: Device) -> Device:
-    return one.having({**one.imported, **other.imported}, None)
 
 
 @contextmanager

@@ -197,6 +197,9 @@ class Model:
 
     def race(self, world: World, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[World]:
         """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
+        if {call.method for call in calls} == {"maintain"} and {each.outcome for each in answers} == {"accepted"}:
+            yield from self._shared(world, calls[0], answers)
+            return
         for order in permutations(range(len(calls))):
             worlds = [world]
             for place, number in enumerate(order):
@@ -266,6 +269,15 @@ class Model:
             if len(set(due) - world.half) <= count <= len(due) and (answer.effect == "new") == bool(count):
                 made = {key: replace(world.effects[key], tombstoned_at=call.now) for key in due}
                 yield replace(world, effects={**world.effects, **made}, half=frozenset())
+
+    def _shared(self, world: World, call: Call, answers: Sequence[Answer]) -> Iterator[World]:
+        """Retention by several at once: each tombstone is made by one of them."""
+        counts = [each.value["tombstoned"] for each in answers]
+        if all((each.effect == "new") == bool(count) for each, count in zip(answers, counts, strict=True)):
+            effect = "new" if sum(counts) else "prior"
+            yield from self._maintained(
+                world, call, replace(answers[0], effect=effect, value={"tombstoned": sum(counts)})
+            )
 
     def _due_tombstones(self, world: World, now: str) -> tuple[list[str], list[str]]:
         """The keys whose horizon is over, and those that are in its last instant."""

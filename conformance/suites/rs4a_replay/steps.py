@@ -128,7 +128,7 @@ def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
         *retries,
         own.one("resolve", first),
         Step("clock", seconds=horizon_s + dice.choice(_SHORT_S)),
-        own.one("maintain"),
+        _MAINTAINED_TWICE,
         own.one("maintain"),
         *retries,
     ]
@@ -166,6 +166,8 @@ class _Dice:
             yield self.one(what, key, nonce=nonce, how=how)
 
 
+# By both workers at once.
+_MAINTAINED_TWICE = Step("race", 0, 0, "loose", "maintain", rival=Step("race", 0, 1, "fresh", "maintain"))
 _RETRIES = ("", "dated now", "dated now", "as another attempt")
 
 
@@ -240,11 +242,11 @@ def _passing(dice: _Dice) -> Iterator[Step]:
 
 
 def _kept(dice: _Dice) -> Iterator[Step]:
-    """Retention around the horizon of a key, by either worker, and again when the clock was put back."""
+    """Retention around the horizon of a key, by one worker, by both, or killed, and again when the clock is back."""
     yield dice.one("register", dice.key)
     beside = dice.roll.choice((-1, -0.25, -0.000001, 0.000001, 0.25, 1))
     yield Step("clock", seconds=dice.horizon_s + beside)
-    yield dice.one("maintain")
+    yield dice.roll.choice((dice.one("maintain"), _MAINTAINED_TWICE, dice.one("interrupt", how="maintain")))
     yield dice.retry(dice.key)
     yield Step("clock", seconds=-dice.roll.choice((0.5, 1, dice.horizon_s)))
     yield dice.one("maintain")

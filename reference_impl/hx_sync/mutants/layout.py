@@ -8,14 +8,18 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from holdfast.reference_impl.answers import Answer, Ok
 from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
-from holdfast.reference_impl.hx_sync.storage import Listing
+from holdfast.reference_impl.hx_sync.service import Service
+from holdfast.reference_impl.hx_sync.spelling import to_base64url
+from holdfast.reference_impl.hx_sync.storage import Listing, Put
 from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.planting import Change, part
 
@@ -136,6 +140,29 @@ class LinksOpened(FolderStore):
         return super().open_flags() & ~os.O_NOFOLLOW
 
 
+class AnyFileIsGot(Service):
+    """Imports follow no link, and `get` is a read of the path."""
+
+    def get(self, args: Any) -> Answer:
+        answer = super().get(args)
+        store = self._parts.store
+        if not isinstance(store, FolderStore):
+            return answer
+        try:
+            data = (store._root / args["key"]).read_bytes()
+        except OSError:
+            return answer
+        return Ok({"found": True, "bytes": to_base64url(data)})
+
+
+class WrittenThroughLinks(FolderStore):
+    def put_atomic(self, key: str, data: bytes) -> Put:
+        if (self._root / key).is_symlink():
+            (self._root / key).write_bytes(data)
+            return Put.NEW
+        return super().put_atomic(key, data)
+
+
 class FolderLinksFollowed(FolderStore):
     def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
         for key, plain in super()._walk(parts):
@@ -178,6 +205,8 @@ BUGS: Mapping[str, Change] = {
     "conflict-copies-imported": part(layout=ConflictCopiesImported),
     "links-followed": part(folder=LinksFollowed),
     "links-opened": part(folder=LinksOpened),
+    "any-file-is-got": part(service=AnyFileIsGot),
+    "written-through-links": part(folder=WrittenThroughLinks),
     "folder-links-followed": part(folder=FolderLinksFollowed),
     "upper-case-ids-taken": part(layout=UpperCaseTaken),
     "foreign-untold": part(importing=ForeignUntold),

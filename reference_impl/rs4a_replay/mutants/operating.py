@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from holdfast.reference_impl.rs4a_replay.mutants.dependence import made_anew
 from holdfast.reference_impl.rs4a_replay.mutants.situations import _asked, _issued_before
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
     CommitUncertainError,
     Consumption,
@@ -61,6 +61,20 @@ class IssueUnsynced(Unsynced):
 
 class TombstonesUnsynced(Unsynced):
     relation = "tombstone"
+
+
+class RejectionUnsynced(Unsynced):
+    relation = "verification"
+
+
+class StatusRecordUnsynced(SqliteAudit):
+    """Only a refusal is worth a sync."""
+
+    def write(self, record: Row) -> None:
+        level = "OFF" if record["method"] == "resolve_status" else "FULL"
+        with contextlib.suppress(sqlite3.Error):
+            self._database.connection().execute(f"PRAGMA synchronous = {level}")
+        super().write(record)
 
 
 class FullIsDone(SqliteStore):
@@ -151,11 +165,34 @@ class IssuedAgainOnceOver(Authority):
         return answer if earlier is None else Accepted(Effect.NEW, {"nonce": earlier})
 
 
+class IssuedUnderAMark(Authority):
+    """A mark that a killed process left is taken for one that issues now."""
+
+    def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
+        return _marked(self, ".issuing", lambda: super(IssuedUnderAMark, self).issue_nonce(args, now=now))
+
+
 # Who overlaps
 
 
 def _mark_of(store: Any, name: str) -> Path:
     return Path(_asked(store, "SELECT file FROM pragma_database_list LIMIT 1")).with_suffix(name)
+
+
+def _marked(of: Authority | Custody, name: str, work: Callable[[], Answer]) -> Answer:
+    """The answer of what is done under a mark; an uncertain one where the mark is there."""
+    try:
+        mark = _mark_of(of.store, name)
+    except sqlite3.Error:
+        return work()
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return Indeterminate("another one does this now")
+    try:
+        return work()
+    finally:
+        mark.unlink()
 
 
 class ShutForMaintenance(Custody):
@@ -171,6 +208,30 @@ class ShutForMaintenance(Custody):
         answer = super().maintain(now=now)
         mark.unlink(missing_ok=True)
         return answer
+
+
+class MaintainedUnderAMark(Custody):
+    """Who finds the mark of a retention, be it of a killed one, leaves the work to that."""
+
+    def maintain(self, *, now: datetime) -> Answer:
+        told = _marked(self, ".retention", lambda: super(MaintainedUnderAMark, self).maintain(now=now))
+        return Accepted(Effect.PRIOR, {"tombstoned": 0}) if isinstance(told, Indeterminate) else told
+
+
+class CountsWhatWasDue(Custody):
+    """Two retentions at once both count the tombstones that one of them makes."""
+
+    def maintain(self, *, now: datetime) -> Answer:
+        answer = super().maintain(now=now)
+        due: int = self.__dict__.pop("_due", 0)
+        made = isinstance(answer, Accepted)
+        return Accepted(Effect.NEW if due else Effect.PRIOR, {"tombstoned": due}) if made else answer
+
+    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
+        due = super().due_tombstones(now=now)
+        self.__dict__["_due"] = len(due)
+        time.sleep(_BETWEEN_S)
+        return due
 
 
 class RefusesWhileShut(Registrar):
@@ -212,6 +273,11 @@ class OpenWhileCompensated(Custody):
 BUGS: Mapping[str, Change] = {
     "issue-unsynced": part(sqlite_store=IssueUnsynced),
     "tombstones-unsynced": part(sqlite_store=TombstonesUnsynced),
+    "rejection-unsynced": part(sqlite_store=RejectionUnsynced),
+    "status-record-unsynced": part(sqlite_audit=StatusRecordUnsynced),
+    "issued-under-a-mark": part(authority=IssuedUnderAMark),
+    "maintained-under-a-mark": part(custody=MaintainedUnderAMark),
+    "retention-counts-what-was-due": part(custody=CountsWhatWasDue),
     "full-disk-is-done": part(sqlite_store=FullIsDone),
     "full-disk-is-registered": part(service=FullIsConsumed),
     "full-disk-is-compensated": part(service=FullIsCompensated),
