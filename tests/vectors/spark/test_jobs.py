@@ -436,7 +436,9 @@ def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark:
     assert exit_of_result(gone) is Exit.ADAPTER
 
 
-def test_parity_puts_everybody_in_one_page_and_one_published_json(spark: SparkSession, naive: Result, tmp_path: Path) -> None:
+def test_parity_puts_everybody_in_one_page_and_one_published_json(
+    spark: SparkSession, naive: Result, tmp_path: Path
+) -> None:
     reference = Target("reference", "Python", "holdfast reference", "1", _reference())
     core = Request(reference, Generated(SEED, 3000), Profile.CORE, _reference(), shrink_s=5)
     results = (verify(spark, core, str(tmp_path / "r")), naive)
