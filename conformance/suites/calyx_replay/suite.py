@@ -307,7 +307,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 _HISTORIES = 4
 _BACKWARDS = 2
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
-_STEERED, _COSTS, _FLOOR = 18, 60, 0.8
+_STEERED, _COSTS, _FLOOR = 14, 60, 0.8
 
 
 @clause("CALYX-ALG-3", "CALYX-ALG-5", "CALYX-ALG-8", "CALYX-PRN-2", "CALYX-MIG-4", "CALYX-HARD-6", whole=True)
