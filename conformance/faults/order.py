@@ -150,7 +150,7 @@ def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
         found = sorted(final.keys() & {*window})
         chosen += [*found[:_FIRST], *([max(found, key=lambda one: final[one])] if found else [])]
         chosen += [number for number in named if number in window][:1]
-    return list(dict.fromkeys(chosen))
+    return chosen
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:

@@ -359,6 +359,17 @@ def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused()
     assert compare(workload, gone, frozenset({1}), frozenset({1})).kind is not Kind.CLEAN
 
 
+def test_what_is_recorded_behind_an_effect_is_due_once_it_is_acknowledged() -> None:
+    op = Op(1, "reject 1", {"row 1 a": "1", "row 1 b": "2", "mark 1": "3"}, follows=("mark ",))
+    workload = Workload((op,), Op(2, "reject 2", {"row 2 a": "1", "row 2 b": "2"}), once=True)
+    effect = {"row 1 a": "1", "row 1 b": "2"}
+    assert compare(workload, effect, frozenset(), frozenset({1})).kind is Kind.CLEAN
+    assert compare(workload, effect, frozenset({1}), frozenset({1})).kind is Kind.TORN
+    # Half of the effect is no effect, with or without what follows it.
+    assert compare(workload, {"row 1 a": "1"}, frozenset(), frozenset({1})).kind is Kind.TORN
+    assert compare(workload, {"mark 1": "3"}, frozenset(), frozenset({1})).kind is Kind.TORN
+
+
 class Exposing(Lines):
     """What was left for it shows in clear what has to be hidden, so that it is not started."""
 

@@ -10,7 +10,18 @@ from holdfast.conformance.faults.order import (
     within_a_write,
     write_from,
 )
-from holdfast.conformance.faults.recording import Action, Ending, Event, Operation, Recording, Sync, Write
+from holdfast.conformance.faults.recording import (
+    Action,
+    Ending,
+    Event,
+    Named,
+    Names,
+    Operation,
+    Recording,
+    Sync,
+    Unnamed,
+    Write,
+)
 
 
 def recording(*actions: Action) -> Recording:
@@ -40,3 +51,11 @@ def test_an_operation_is_half_done_behind_its_first_syncs_and_the_heaviest() -> 
     one = recording(*(each for size in (3, 1, 2, 1, 9, 8) for each in (Write(1, 0, b"x" * size), Sync(1))))
     assert parted(one, {1: range(1, 14)}) == [3, 5, 7, 9, 11]
     assert parted(one, {1: range(1, 5), 2: range(20, 30)}) == [3, 3]
+
+
+def test_an_operation_is_struck_behind_the_first_name_that_it_makes() -> None:
+    names = [Names((Named(name, number),)) for number, name in enumerate((b"mark", b"journal"), start=1)]
+    one = recording(*names, Names((Unnamed(b"mark", 1),)))
+    assert parted(one, {1: range(1, 4)}) == [2]
+    assert parted(one, {1: range(3, 4)}) == [3]
+    assert parted(one, {1: range(4, 9)}) == []
