@@ -2,11 +2,16 @@
 
 A scripted case is judged by `conformance.cases.judge`, a suite test by `gate.suites`, a fault by `gate.faults`: each by
 the function that judged it in the run. `reports.evidence.believed` lists what the gate believes all the same.
+
+A long run is judged by as many processes as there are processors; the reasons and their order are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 
 from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Judgement, Record, Side
@@ -16,9 +21,44 @@ from holdfast.conformance.gate.suites import inconclusive_suite, is_randomised, 
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
 from holdfast.reports.evidence import Exchange, Header, VerdictLine
+from holdfast.servers.processors import processors
 
 # The exchanges of a run by case and by side.
 Sides = Mapping[str, Mapping[str, tuple[Exchange, ...]]]
+
+
+# With fewer exchanges one process is done before others have started.
+_MANY = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What stands around the results of one contract."""
+
+    requirement: Requirement
+    header: Header
+    sides: Sides
+    not_claimed: Mapping[str, str]
+
+    def __call__(self, planned: PlannedCase, line: VerdictLine) -> tuple[GateReason, ...]:
+        """The reasons that one result gives."""
+        contract, found = self.requirement.contract, self.sides.get(planned.id, {})
+        if Verdict(line.verdict) is Verdict.KIT_FAULT:
+            return ()
+        reasons: list[GateReason] = []
+        if not planned.scripted:
+            reasons += _inconclusive(self.requirement, planned, line, found, not_claimed=self.not_claimed)
+        fault = contract.fault(planned.id)
+        if fault is not None:
+            records = tuple(map(Record.of, found.get("main", ())))
+            again = judge_fault(contract, fault, records, seed=self.header.seed, environment=self.header.environment)
+        elif is_randomised(contract, planned):
+            again = _recorded(line)
+        else:
+            again = _judge(self.requirement, planned, found, self.header, self.not_claimed)
+        reasons += _disputed(planned, line, again, found)
+        reasons += _embellished(planned, line, again)
+        return tuple(reasons)
 
 
 def judged_again(
@@ -27,24 +67,28 @@ def judged_again(
     """A verdict line is never believed alone: the exchanges must show it."""
     claims = header.adapter.claims
     not_claimed = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
-    for planned, line in results:
-        recorded = Verdict(line.verdict)
-        if recorded is Verdict.KIT_FAULT:
-            continue
-        found = sides.get(planned.id, {})
-        again: Judgement | None = None
-        if not planned.scripted:
-            yield from _inconclusive(requirement, planned, recorded, found, not_claimed=not_claimed)
-        fault = requirement.contract.fault(planned.id)
-        if fault is not None:
-            records = tuple(map(Record.of, found.get("main", ())))
-            again = judge_fault(requirement.contract, fault, records, seed=header.seed, environment=header.environment)
-        elif is_randomised(requirement.contract, planned):
-            again = _recorded(line)
-        else:
-            again = _judge(requirement, planned, found, header, not_claimed)
-        yield from _disputed(planned, line, again, found)
-        yield from _embellished(planned, line, again)
+    judge = _Judge(requirement, header, sides, not_claimed)
+    exchanges = sum(len(side) for case, _ in results for side in sides.get(case.id, {}).values())
+    processes = min(processors(), exchanges // _MANY)
+    if processes < 2:
+        for planned, line in results:
+            yield from judge(planned, line)
+        return
+    # A forked process has the run already. If one dies, this raises, and the gate stays closed.
+    with ProcessPoolExecutor(processes, get_context("fork"), _keep, (judge,)) as pool:
+        for reasons in pool.map(_kept, *zip(*results, strict=True)):
+            yield from reasons
+
+
+_judges: list[_Judge] = []
+
+
+def _keep(judge: _Judge) -> None:
+    _judges.append(judge)
+
+
+def _kept(planned: PlannedCase, line: VerdictLine) -> tuple[GateReason, ...]:
+    return _judges[-1](planned, line)
 
 
 def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
@@ -81,13 +125,13 @@ def _disputed(
 def _inconclusive(
     requirement: Requirement,
     planned: PlannedCase,
-    recorded: Verdict,
+    line: VerdictLine,
     sides: Mapping[str, tuple[Exchange, ...]],
     *,
     not_claimed: Mapping[str, str],
 ) -> Iterator[GateReason]:
     """A conforming suite test or fault is believed only beside a session, no matter what else the exchanges show."""
-    if recorded is not Verdict.CONFORMS:
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
         return
     records = tuple(map(Record.of, sides.get("main", ())))
     try:

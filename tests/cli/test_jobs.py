@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.cli.verify import jobs
-from holdfast.conformance.cli.verify.jobs import CASES_EACH, default_jobs, processors
+from holdfast.conformance.cli.verify.jobs import CASES_EACH, default_jobs
+from holdfast.servers.processors import processors
 
 
 @pytest.fixture

@@ -314,7 +314,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 _HISTORIES = 4
 _BACKWARDS = 2
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
-_STEERED, _COSTS, _FLOOR = 18, 60, 0.8
+_STEERED, _COSTS, _FLOOR = 14, 60, 0.8
 
 
 @clause(

@@ -84,6 +84,18 @@ def generated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.fixture(scope="module")
+def constructed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A naive SDK over rows that are made where they are read."""
+    return _verified(spark, tmp_path_factory.mktemp("constructed"), _fake("naive"), count=COUNT, partitions=2)
+
+
+@pytest.fixture(scope="module")
+def naive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The same SDK over a few rows."""
+    return _verified(spark, tmp_path_factory.mktemp("naive"), _fake("naive"))
+
+
 def test_the_root_of_two_partitions_is_that_of_the_rows_made_alone(
     spark: SparkSession, generated: Path, tmp_path: Path
 ) -> None:
@@ -260,36 +272,39 @@ def test_the_reference_agrees_on_every_row_in_its_own_profile(
 
 @pytest.mark.parametrize("on_a_cluster", [False, True], ids=["here", "on a cluster"])
 def test_stored_rows_and_constructed_ones_give_the_same_table(
-    spark: SparkSession, generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_cluster: bool
+    spark: SparkSession,
+    generated: Path,
+    constructed: Result,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    on_a_cluster: bool,
 ) -> None:
     if on_a_cluster:
         # There the files come through the JVM.
         monkeypatch.setattr(Store, "files_here", lambda *_: None)
     store = Store(spark, str(generated))
     stored = _verified(spark, tmp_path / "a", _fake("naive"), source=Stored(store, read_manifest(store)), partitions=1)
-    made = _verified(spark, tmp_path / "b", _fake("naive"), count=COUNT, partitions=2)
-    assert stored.rows == made.rows
-    assert stored.root == made.root == read_manifest(store).root
+    assert stored.rows == constructed.rows
+    assert stored.root == constructed.root == read_manifest(store).root
     assert [(found.category, found.finding, found.index) for found in stored.counterexamples] == [
-        (found.category, found.finding, found.index) for found in made.counterexamples
+        (found.category, found.finding, found.index) for found in constructed.counterexamples
     ]
 
 
-def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, tmp_path: Path) -> None:
-    result = _verified(spark, tmp_path / "out", _fake("naive"))
-    assert result.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED] > 0
-    assert result.row(Category.NUMBER_NOTATION).counts[Finding.WRONG_BYTES] > 0
-    smallest = {(found.category, found.finding): found for found in result.counterexamples}
+def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, naive: Result, tmp_path: Path) -> None:
+    assert naive.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED] > 0
+    assert naive.row(Category.NUMBER_NOTATION).counts[Finding.WRONG_BYTES] > 0
+    smallest = {(found.category, found.finding): found for found in naive.counterexamples}
     assert smallest[Category.DUPLICATE_NAMES, Finding.ACCEPTED].rows > 0
-    assert record(result, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
+    assert record(naive, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
     run = read_evidence(tmp_path / "run.jsonl")
     assert run.defects == ()
-    assert run.vectors[0].root == result.root
+    assert run.vectors[0].root == naive.root
     assert run.vectors[0].count == 3000
     verdicts = {line.case: line.verdict for line in run.verdicts}
     assert verdicts["vectors/core/N1"] == "fail_open"
-    kept = spark.read.parquet(result.mismatches)
-    assert kept.filter("category = 'N1'").count() == result.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED]
+    kept = spark.read.parquet(naive.mismatches)
+    assert kept.filter("category = 'N1'").count() == naive.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED]
 
 
 def test_a_table_that_does_not_add_up_is_damaged_evidence(spark: SparkSession, tmp_path: Path) -> None:
@@ -421,10 +436,12 @@ def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark:
     assert exit_of_result(gone) is Exit.ADAPTER
 
 
-def test_parity_puts_everybody_in_one_page_and_one_published_json(spark: SparkSession, tmp_path: Path) -> None:
+def test_parity_puts_everybody_in_one_page_and_one_published_json(
+    spark: SparkSession, naive: Result, tmp_path: Path
+) -> None:
     reference = Target("reference", "Python", "holdfast reference", "1", _reference())
-    core = Request(reference, Generated(SEED, 2000), Profile.CORE, _reference(), shrink_s=5)
-    results = (verify(spark, core, str(tmp_path / "r")), _verified(spark, tmp_path / "n", _fake("naive"), count=2000))
+    core = Request(reference, Generated(SEED, 3000), Profile.CORE, _reference(), shrink_s=5)
+    results = (verify(spark, core, str(tmp_path / "r")), naive)
     found = Parity(results, (NotFound("zig-json", "Zig", "std.json", "no <zig> here"),))
     assert found.faults == ()
     assert [one.target.name for one in found.departing] == ["fake"]
@@ -435,7 +452,7 @@ def test_parity_puts_everybody_in_one_page_and_one_published_json(spark: SparkSe
     assert "no &lt;zig&gt; here" in text
     assert "http" not in text.replace("http-equiv", "")
     with pytest.raises(ValueError, match="same rows"):
-        Parity((results[0], _verified(spark, tmp_path / "o", _fake("naive"), count=40)), ())
+        Parity((results[0], _verified(spark, tmp_path / "o", _reference(), count=40)), ())
 
 
 def test_the_number_stream_goes_through_an_sdk(spark: SparkSession) -> None:
@@ -461,6 +478,6 @@ def test_progress_is_told_of_tasks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_every_block_is_made_once(spark: SparkSession, tmp_path: Path) -> None:
-    result = _verified(spark, tmp_path / "out", _fake("naive"), count=40)
+    result = _verified(spark, tmp_path / "out", _reference(), count=40)
     said = spark.read.parquet(os.path.dirname(result.mismatches)).filter("kind = 'block'")
     assert said.count() == block_count(40)
