@@ -7,6 +7,7 @@ neither case a store is made anew or changed by a refusal, and what came before 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from random import Random
 
 from holdfast.conformance.session import Answer
@@ -133,7 +134,7 @@ class Robbed(Play):
         if verb == "command":
             self._ask_command(command, worker, strict=strict or gone)
             return
-        calls = {
+        calls: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
             "again": lambda: self._accepting(self._letters.of(0)),
             "prune": lambda: self._pruning(0),
@@ -142,8 +143,7 @@ class Robbed(Play):
             "too early": lambda: self._accepting(self._letters.make(3600)),
             "prune too much": lambda: self._pruning(300),
         }
-        call: Call = calls[what]()
-        method, args, operation = call
+        method, args, operation = calls[what]()
         answer = self._session.call(method, args, worker)
         letter = self._letters.called(args.get("envelope", ""))
         if letter is not None:
