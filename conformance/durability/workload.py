@@ -65,7 +65,8 @@ def workload_of(
         apart = tuple(map(scope.resolve, step.get("apart", ())))
         idle = "idle" in step and not facts and len(spec.each) < number < spec.asked
         instead = _instead(step["instead"], scope, number, facts) if "instead" in step else None
-        return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle, instead=instead)
+        untrue = tuple(step.get("untrue", ()))
+        return Op(number, text, facts, anew="anew" in step, apart=apart, idle=idle, instead=instead, untrue=untrue)
 
     *ops, probe = map(made, sorted(scopes))
     first = len(spec.each) or len(ops)

@@ -80,6 +80,7 @@ class Op:
     `anew`: sent again it is done again, as a rebuild is, and says so. `apart` are beginnings of names: until it is
     acknowledged, these facts may be as before it, gone, or as behind it, each for itself. `idle`: there is nothing left
     for it to do, so that it sets no fact. `part` names another request of the same operation; see `Instead`.
+    `untrue` are texts of refusals that are never true of its first sending, such as that it was done before.
     """
 
     number: int
@@ -90,6 +91,7 @@ class Op:
     idle: bool = False
     part: str = ""
     instead: Instead | None = None
+    untrue: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
