@@ -162,6 +162,8 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
         method = contract.methods.get(step["call"])
         if method is None or method.group is not Group.OPERATION:
             yield f"call: {step['call']} is not one of the contract's operations"
+        elif not set(step.get("untrue", ())) <= set(method.reasons):
+            yield f"untrue: {', '.join(step['untrue'])} are not all {method.name}'s reasons"
         elif "refused" in step and step["refused"] not in method.reasons:
             yield f"refused: {step['refused']} is none of {method.name}'s reasons"
         elif step.get("once") == "prior" and ("refused" in step or "prior" not in method.effects):

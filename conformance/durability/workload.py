@@ -66,7 +66,8 @@ def workload_of(
         idle = "idle" in step and not facts and len(spec.each) < number < spec.asked
         instead = _instead(step["instead"], scope, number, facts) if "instead" in step else None
         follows = tuple(map(scope.resolve, step.get("follows", ())))
-        return Op(number, text, facts, "anew" in step, apart, follows, idle, instead=instead)
+        untrue = tuple(step.get("untrue", ()))
+        return Op(number, text, facts, "anew" in step, apart, follows, idle, instead=instead, untrue=untrue)
 
     *ops, probe = map(made, sorted(scopes))
     first = len(spec.each) or len(ops)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.faults.naming import named, stranger
-from holdfast.conformance.faults.oracle import Kind, Verdict, compare
+from holdfast.conformance.faults.oracle import Kind, Verdict, compare, untrue
 from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
@@ -194,7 +194,11 @@ def _ask_all(session: _Session, late: Sequence[Op]) -> None:
     session.owed |= session.told
     session.ask_all_again()
     for op in late:
-        if session.ask(op, "a new write").outcome is Outcome.SILENT:
+        answer = session.ask(op, "a new write")
+        verdict = untrue(op, answer)
+        if verdict.kind is not Kind.CLEAN:
+            raise _BrokenError(verdict)
+        if answer.outcome is Outcome.SILENT:
             # The line is no longer usable.
             break
     else:

@@ -175,6 +175,14 @@ def judge(
             subject.stop()
 
 
+def untrue(op: Op, answer: Answer) -> Verdict:
+    """Judge the refusal of a first sending: its reason has to be true, whatever went wrong meanwhile."""
+    if answer.outcome is not Outcome.REFUSED or answer.text not in op.untrue:
+        return _CLEAN
+    came = f"a refusal ({short(answer.text)}), which is true of nothing that is there"
+    return Verdict(Kind.INVENTED, f"the first sending of {named(op)} to be refused as it is, or done", came)
+
+
 def _judge(
     subject: Subject,
     folder: Path,

@@ -82,6 +82,7 @@ class Op:
     names too: what is recorded behind its effect, and is due once it was acknowledged. A retry need not bring it.
     `idle`: there is nothing left for it to do, so that it sets no fact. `part` names another request of the same
     operation; see `Instead`.
+    `untrue` are texts of refusals that are never true of its first sending, such as that it was done before.
     """
 
     number: int
@@ -93,6 +94,7 @@ class Op:
     idle: bool = False
     part: str = ""
     instead: Instead | None = None
+    untrue: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

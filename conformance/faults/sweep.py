@@ -17,7 +17,7 @@ from pathlib import Path
 from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.lines import Lines, puts
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import Kind, judge, untrue
 from holdfast.conformance.faults.order import (
     each_kind_first,
     failing_from,
@@ -155,6 +155,8 @@ class Sweep(Runs):
                 # Half of a write shows in something shorter that is written after it.
                 torn = tally.layer is Layer.TORN_KILL
                 verdict = judge(self.subject(), struck.folder, self.workload, must, may, instead=torn)
+                told = [untrue(one.op, one.answer) for one in struck.history.asked]
+                verdict = next((one for one in (verdict, *told) if one.kind is not Kind.CLEAN), verdict)
                 tally.tried += 1
                 if verdict.kind is not Kind.CLEAN:
                     kept, lost = None, ""

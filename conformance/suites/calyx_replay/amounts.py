@@ -5,7 +5,7 @@ The seed decides, around the powers of two and the contract's own values.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 from holdfast.conformance.cases.values import from_base64url
@@ -13,15 +13,18 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import Letter
+from holdfast.conformance.suites.calyx_replay.model import Letter, said, written
 from holdfast.conformance.suites.session import SuiteSession
 
+_SOON = timedelta(seconds=1)
 # The reasons with which a migrated letter may be refused when its time comes.
 _KNOWN = ("REPLAY_DUPLICATE", "MSG_ID_BLOCKED", "REPLAY_UNPROVABLE")
 # Letters from ahead lie 2^9 to 2^24 s ahead: from the window to more than half a year.
 _EXPONENTS = range(9, 25)
 # More than any limit that comes to mind, and short enough for the answer, which names nearly all of them.
-_LISTED = 2**13
+_LISTED = 10_240
+# So many records a mailbox shows in one line of the protocol, and so many it holds: more than a round number of either.
+_SHOWN, _HELD = 2_001, 10_001
 _SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 
 
@@ -102,7 +105,7 @@ def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
 
 @clause("CALYX-MIG-1", "CALYX-MIG-4")
 def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
-    """A long one, which ends a little behind a power of two, with a blocked id at its very end."""
+    """A long one, of more than ten thousand, with a blocked id at its very end."""
     dice = _dice(bench)
     with bench.session() as session:
         letters = Letters(session)
@@ -124,3 +127,42 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
             if answer.reason != due:
                 verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
                 bench.fail(verdict, f"number {1 if letter is first else count} of a list", expected=due)
+
+
+@clause("CALYX-ALG-3", "CALYX-ALG-2", "CALYX-PRN-10", "CALYX-PRN-2")
+def test_no_number_of_records_is_too_many(bench: Bench) -> None:
+    """Of thousands all are shown, of ten thousand the oldest still blocks its copy, and a prune removes them all."""
+    dice = _dice(bench)
+    shown, held = _SHOWN + dice.randrange(100), _HELD + dice.randrange(100)
+    with bench.session() as session:
+        letters = Letters(session)
+        oldest = letters.make(0)
+        _told(bench, session, oldest, "new")
+        begin = letters.now
+        session.clock("+200s")
+        _fill(session, letters, 0, shown, begin)
+        found = len(session.observe("state")["replay_state"])
+        if found != shown + 1:
+            bench.fail("state_leak", f"a mailbox of {shown + 1} records", expected="all shown", received=f"{found}")
+        _fill(session, letters, shown, held, begin)
+        _told(bench, session, letters.make(0), "new")
+        _told(bench, session, oldest, "REPLAY_DUPLICATE")
+        session.clock("+2h")
+        answer = session.call("prune", {"retention_hours": 1})
+        counts = {name: (answer.value or {}).get(name) for name in ("removed", "kept")}
+        if counts != {"removed": held + 2, "kept": 0}:
+            bench.fail("state_leak", f"a prune of {held + 2} records", expected="all removed", received=str(answer))
+        _told(bench, session, letters.make(0), "new")
+
+
+def _fill(session: SuiteSession, letters: Letters, first: int, last: int, begin: datetime) -> None:
+    """Records of these numbers, all from between the beginning and now."""
+    rows = letters.rows(last - first, first, begin + _SOON, letters.now - begin - _SOON)
+    session.insert("replay_state", *({**row, "seen_at": written(at)} for row, at in rows))
+
+
+def _told(bench: Bench, session: SuiteSession, letter: Letter, due: str) -> None:
+    answer = session.call("accept", {"envelope": letter.data})
+    if said(answer) != due:
+        verdict = "over_refusal" if due == "new" else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+        bench.fail(verdict, "an envelope among thousands", expected=due, received=said(answer))

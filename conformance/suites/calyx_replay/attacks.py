@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import losses, operators, rivals
+from holdfast.conformance.suites.calyx_replay.beginning import playing
 from holdfast.conformance.suites.calyx_replay.losses import Losses, Robbed
 from holdfast.conformance.suites.calyx_replay.operators import Operators
-from holdfast.conformance.suites.calyx_replay.play import playing
 from holdfast.conformance.suites.calyx_replay.rivals import Rivalling, Rivals
 from holdfast.conformance.suites.histories import hold
 

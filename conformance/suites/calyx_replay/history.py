@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from holdfast.conformance.suites.calyx_replay.left import UNSOUND
+from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
+
 # As many as every adapter allows.
 WORKERS = 2
 _DAY, _HOUR = 86400.0, 3600.0
@@ -60,6 +63,11 @@ RACES = (
     "of a prune and a migration",
 )
 
+# More than a guard would count before it bars a sender.
+_FORGERIES = 24
+# What still says that it is of the sender.
+_IN_THE_NAME = ("signature", "ciphertext", "recipient")
+
 Chapter = Callable[[Random], Sequence[Step]]
 
 
@@ -97,6 +105,17 @@ def _from_ahead(dice: Random) -> list[Step]:
     later = dice.choice((600, 599.999999, 599.5, 600.000001))
     steps = [Step("send", _worker(dice), seconds=300), Step("clock", seconds=later)]
     return [*steps, Step("prune", _worker(dice), seconds=600), *_others(dice)]
+
+
+def _forged(dice: Random) -> list[Step]:
+    """What others make of letters that never came, and of those that did; much of it in the name of one sender."""
+    steps = []
+    for way in dice.sample(tuple(FORGERIES), len(FORGERIES)):
+        steps += [Step(f"forge new {way}", _worker(dice)), *_others(dice), Step(f"forge {way}", _worker(dice))]
+    often, worker = dice.choice(_IN_THE_NAME), _worker(dice)
+    steps += [Step(f"forge new {often}", worker), *(Step(f"forge {often}", worker) for _ in range(_FORGERIES))]
+    steps += [Step("again", worker), Step("restart", worker), *_others(dice)]
+    return [*steps, *(Step("send", worker) for _ in range(3)), Step("look")]
 
 
 def _days(dice: Random) -> list[Step]:
@@ -179,8 +198,16 @@ def _migration(dice: Random) -> list[Step]:
     return [Step("send"), Step("send"), *one, *again, *blocked, Step("restart", _worker(dice)), later, *blocked, *again]
 
 
+def _two_lists(dice: Random) -> list[Step]:
+    """A second list is taken over, and the blocks of the first end when they are due."""
+    lists = Step("leave", lists=(0, 1, 1))
+    steps = [lists, Step("migrate", _worker(dice)), Step("clock", seconds=_fraction(dice, 301, 599)), lists]
+    steps += [Step("migrate", _worker(dice)), Step("same id", _worker(dice), 2), Step("same id", _worker(dice), 1)]
+    return [*steps, *_others(dice), Step("clock", seconds=301), Step("same id", _worker(dice), 2)]
+
+
 def _nothing_to_migrate(dice: Random) -> list[Step]:
-    unsound = Step("leave unsound", which=dice.randrange(3), lists=(1, 1, 1))
+    unsound = Step("leave unsound", which=dice.randrange(UNSOUND), lists=(1, 1, 1))
     return [Step("migrate", _worker(dice)), Step("send"), unsound, Step("migrate", _worker(dice)), Step("look")]
 
 
@@ -222,6 +249,7 @@ CHAPTERS: Mapping[str, Chapter] = {
     "copies": _copies,
     "too early": _too_early,
     "from ahead": _from_ahead,
+    "forged": _forged,
     "days": _days,
     "rivals": _rivals,
     "at the cutoff": _at_the_cutoff,
@@ -231,6 +259,7 @@ CHAPTERS: Mapping[str, Chapter] = {
     "lower cutoff": _lower_cutoff,
     "too short": _too_short,
     "migration": _migration,
+    "two lists": _two_lists,
     "nothing to migrate": _nothing_to_migrate,
     "aborted": _aborted,
     "aborted again": _aborted,

@@ -14,8 +14,10 @@ from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Lett
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
-# Ways in which a list is none: cut short, with a number, no array.
-UNSOUND = 3
+# Ways in which what was left cannot be taken over: the list is cut short, has a number, or is no array; or else one of
+# the envelopes is another's work.
+_NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling")
+UNSOUND = _NO_LISTS + len(_SPOILT)
 
 
 class LeftBehind:
@@ -27,6 +29,7 @@ class LeftBehind:
         self._list, self._envelopes = listed, envelopes
         self._files: dict[str, Letter] = {}
         self._digest: str | None = None
+        self._spoilt: list[Letter] = []
         self.now: Left | None = None
 
     @property
@@ -53,6 +56,10 @@ class LeftBehind:
         # What comes last in a long list is not forgotten.
         listed.reverse()
         self._write(listed, unsound)
+        if unsound is not None and unsound >= _NO_LISTS:
+            # The last one that was placed; what stands before it could be taken over.
+            self._spoilt.append(letters[-1])
+            self._put(letters[-1].msg_id, self._letters.forged(letters[-1], _SPOILT[unsound - _NO_LISTS]))
 
     def leave_one(self, letter: Letter, *, found: bool, more: bool) -> None:
         """A list with an envelope, or with its id alone where no envelope is; `more`: behind what is listed already.
@@ -71,12 +78,17 @@ class LeftBehind:
         self._write([first.msg_id, *ids, last.msg_id], None)
 
     def _place(self, letter: Letter) -> None:
-        self._session.place(f"{self._envelopes}/{letter.msg_id}.json", from_base64url(letter.data))
+        self._put(letter.msg_id, letter)
         self._files[letter.msg_id] = letter
 
+    def _put(self, msg_id: str, letter: Letter) -> None:
+        self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
+
     def _write(self, listed: Sequence[str], unsound: int | None) -> None:
+        while self._spoilt:
+            self._place(self._spoilt.pop())
         text = json.dumps(listed)
-        if unsound is not None:
+        if unsound is not None and unsound < _NO_LISTS:
             text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[unsound]
         self._session.place(self._list, text.encode())
         self._digest = hashlib.sha256(text.encode()).hexdigest()

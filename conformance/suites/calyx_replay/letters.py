@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
@@ -11,6 +12,17 @@ from holdfast.conformance.suites.calyx_replay.model import Letter
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
+# What somebody else makes of a letter, and how every mailbox refuses it.
+FORGERIES: Mapping[str, str] = {
+    "signature": "SIGNATURE_INVALID",
+    "ciphertext": "SIGNATURE_INVALID",
+    "recipient": "SIGNATURE_INVALID",
+    "sender": "SIGNATURE_INVALID",
+    "key": "ENVELOPE_MALFORMED",
+    "spelling": "ENVELOPE_MALFORMED",
+    "timestamp": "TIMESTAMP_UNREADABLE",
+}
+
 
 class Letters:
     """Envelopes of three senders to two recipients."""
@@ -18,6 +30,7 @@ class Letters:
     def __init__(self, session: SuiteSession) -> None:
         self._session = session
         self._made: list[Letter] = []
+        self._forged: list[Letter] = []
 
     @property
     def made(self) -> Sequence[Letter]:
@@ -26,7 +39,7 @@ class Letters:
 
     def called(self, data: str) -> Letter | None:
         """The one with these bytes."""
-        return next((letter for letter in reversed(self._made) if letter.data == data), None)
+        return next((each for each in reversed((*self._forged, *self._made)) if each.data == data), None)
 
     def of(self, which: int) -> Letter:
         """One that was made before, from the last on; a new one where there is none."""
@@ -35,6 +48,31 @@ class Letters:
     def twin(self, which: int) -> Letter:
         """A new one with the message id of one that was made before."""
         return self.make(0, self.of(which).msg_id)
+
+    def forged(self, letter: Letter, way: str) -> Letter:
+        """What somebody else makes of one, who has no key of its sender."""
+        text, data = letter.text, letter.data
+        if way == "ciphertext":
+            text = f"forgery {len(self._forged):05}: {self._session.rand(f'forgery {len(self._forged)}')}"
+        to: Sequence[tuple[str, str]] = {
+            "ciphertext": [("ciphertext", base64url(text.encode()))],
+            "recipient": [("header.recipient_fp", self._session.hex64("a recipient of a forgery"))],
+            "sender": [
+                ("header.sender_key", derive("calyx.sender_key", "another sender")),
+                ("header.sender_fp", derive("calyx.sender_fp", "another sender")),
+            ],
+            "key": [("header.sender_key", derive("calyx.sender_key", "another sender"))],
+            "timestamp": [("header.timestamp", letter.row["envelope_timestamp"].replace("T", " "))],
+        }.get(way, ())
+        for part, value in to:
+            data = derive("calyx.altered", {"envelope": data, "part": part, "to": value, "resign": False})
+        if way == "signature":
+            data = derive("calyx.altered", {"envelope": data, "part": "signature", "resign": False})
+        if way == "spelling":
+            data = derive("calyx.variant", {"envelope": data, "how": "trailing-newline"})
+        row = {**letter.row, "replay_key": derive("calyx.replay_key", data)}
+        self._forged.append(replace(letter, data=data, row=row, text=text, flaw=FORGERIES[way]))
+        return self._forged[-1]
 
     @property
     def now(self) -> datetime:

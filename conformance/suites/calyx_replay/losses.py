@@ -7,16 +7,29 @@ neither case a store is made anew or changed by a refusal, and what came before 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from random import Random
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.judging import verdict_of
+from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import said
 from holdfast.conformance.suites.calyx_replay.play import ASIDE, Call, Play
 
 COMMANDS = ("prune", "migrate", "inspect")
-_ASKED = ("send", "again", "prune", "migrate", *(f"command {name}" for name in COMMANDS))
+_ASKED = (
+    "send",
+    "again",
+    "prune",
+    "migrate",
+    "forge",
+    "too early",
+    "prune too much",
+    *(f"command {name}" for name in COMMANDS),
+)
+# What is refused before the store is asked.
+_BEFORE_THE_STORE = frozenset({"TIMESTAMP_OUT_OF_WINDOW", "RETENTION_TOO_SHORT", *FORGERIES.values()})
 _WAYS = ("lost", "cut", "replaced")
 _FOLDER, _STORE = "runtime/mailbox", "runtime/mailbox/replay_state.db"
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -117,22 +130,30 @@ class Robbed(Play):
 
     def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> None:
         """Ask for one operation or command. `strict`: it has to be refused. `gone`: there is no file."""
-        name, _, command = what.partition(" ")
-        if command:
+        verb, _, command = what.partition(" ")
+        if verb == "command":
             self._ask_command(command, worker, strict=strict or gone)
             return
-        calls = {
+        calls: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
             "again": lambda: self._accepting(self._letters.of(0)),
             "prune": lambda: self._pruning(0),
             "migrate": self._migrating,
+            "forge": lambda: self._accepting(self._letters.forged(self._letters.of(1), "signature")),
+            "too early": lambda: self._accepting(self._letters.make(3600)),
+            "prune too much": lambda: self._pruning(300),
         }
-        call: Call = calls[name]()
-        method, args, operation = call
+        method, args, operation = calls[what]()
         answer = self._session.call(method, args, worker)
         letter = self._letters.called(args.get("envelope", ""))
         if letter is not None:
             self._remaining.answered(letter, answer, aborted=False)
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        if due <= _BEFORE_THE_STORE:
+            # It is decided before the store is asked, whatever became of that.
+            if said(answer) not in due:
+                self._untrue(answer, " or ".join(sorted(due)))
+            return
         if answer.reason == "STORE_UNAVAILABLE":
             return
         if strict or not self._worlds.narrow(lambda state: [end for due, end in operation(state) if due.fits(answer)]):

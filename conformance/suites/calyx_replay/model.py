@@ -32,12 +32,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """An envelope: its bytes as base64url, its instant, the row that it gets, but for `seen_at`, and what is in it."""
+    """An envelope: its bytes as base64url, its instant, the row that it gets, but for `seen_at`, and what is in it.
+
+    `flaw` is the reason with which every mailbox refuses it, whatever it holds: it is no envelope of its sender.
+    """
 
     data: str
     at: datetime
     row: Mapping[str, str]
     text: str = ""
+    flaw: str = ""
 
     @property
     def key(self) -> str:
@@ -139,8 +143,11 @@ def said(answer: Answer) -> str:
 
 
 def accept(terms: Terms, state: State, letter: Letter, now: datetime) -> Iterator[Outcome]:
-    """Receive an envelope that is signed and spelt well."""
+    """Receive an envelope."""
     state = aged(terms, state, now)
+    if letter.flaw:
+        yield Due(letter.flaw), state
+        return
     if abs(letter.at - now) > terms.window:
         yield Due("TIMESTAMP_OUT_OF_WINDOW"), state
         return

@@ -13,6 +13,7 @@ from random import Random
 
 from holdfast.conformance.suites.calyx_replay.history import POINTS, WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.left import UNSOUND, LeftBehind
+from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
 from holdfast.conformance.suites.steering import Offer, Pair
 
@@ -22,7 +23,7 @@ _SECOND = timedelta(seconds=1)
 # The clock goes back no further.
 _FIRST_YEAR = 1980
 # What is done with a letter, and remembered as the last thing that was.
-_LAST = ("send", "again", "same id", "leave one", "leave an id", "prune near")
+_LAST = ("send", "again", "same id", "leave one", "leave an id", "prune near", "forge")
 # With which operations what was pruned is looked for.
 _AFTER_PRUNES = (*_LAST, "clock to", "migrate", "restart", "send from ahead", "leap", "command prune")
 # What takes a process takes as long as so many calls.
@@ -40,7 +41,9 @@ _PLACES = ("in the window", "too early", "too late")
 # Features of a letter that came, and of every letter.
 _OF_CAME = ("delivered", "migrated", "the clock went back", *(f"from ahead, {where}" for where in _PLACES))
 _OF_ALL = (*_PLACES, "its id came with another")
-_NAMING = ("again", "same id", "leave one", "leave an id", "prune near", "clock to")
+_NAMING = ("again", "same id", "leave one", "leave an id", "prune near", "clock to", "forge")
+# What a forgery can be about.
+_FORGED = ("it never came", "it is recorded", "its id is blocked", "its envelope is left", "last: ")
 # A letter whose envelope is left cannot be one of which the id alone is left.
 _NO_ID = ("migrated", "its envelope is left", "last: leave one")
 _MAILBOX = (
@@ -86,7 +89,7 @@ def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> froze
     ]
     moments = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
     steps = [each for now in moments for each in _anywhere(Random(0), now) if _can(each[1], now, not_claimed)]  # noqa: S311
-    names = (*_NAMING, *dict.fromkeys(name for name, _, _ in steps))
+    names = (*(name for name in _NAMING if name != "forge"), *dict.fromkeys(name for name, _, _ in steps))
     if after_prunes:
         letters = [feature for feature in letters if "pruned it" in feature]
         names = tuple(name for name in names if name in _AFTER_PRUNES)
@@ -102,7 +105,7 @@ def owed(pairs: frozenset[Pair]) -> frozenset[Pair]:
 
 
 def _is_contrary(feature: str, name: str) -> bool:
-    return name == "leave an id" and feature.endswith(_NO_ID)
+    return (name == "leave an id" and feature.endswith(_NO_ID)) or (name == "forge" and not feature.startswith(_FORGED))
 
 
 @dataclass(slots=True)
@@ -116,11 +119,12 @@ class Traces:
 
     def note(self, step: Step, made: Sequence[Letter], left: Left | None, before: State, after: State) -> None:
         """A step was done. `left` is what version 0 has left."""
-        verb = step.what.partition(" ")[0]
-        if step.what in _LAST and made:
+        verb, name = step.what.partition(" ")[0], _name(step)
+        if name in _LAST and made:
             # A new letter is the last that was made.
-            named = made[-1] if step.what in ("send", "same id") else made[-1 - step.which % len(made)]
-            self.last[named.key] = step.what
+            is_new = name in ("send", "same id") or step.what.startswith("forge new")
+            named = made[-1] if is_new else made[-1 - step.which % len(made)]
+            self.last[named.key] = name
         for key in before.records.keys() - after.records.keys():
             self.gone[key] = _BY.get(verb, _BY_RECEIPT)
         for key, record in after.records.items():
@@ -170,8 +174,13 @@ def offered(
             met.add(found[letter.key])
             around = found[""] | found[letter.key]
             steps = _with_letter(dice, now, which, letter, left)
-            offers += [Offer(step.what, around, step, letter.key) for step in steps]
+            offers += [Offer(_name(step), around, step, letter.key) for step in steps]
     return offers
+
+
+def _name(step: Step) -> str:
+    """The name of an operation on a letter."""
+    return "forge" if step.what.startswith("forge") else step.what
 
 
 def _can(step: Step, now: datetime, not_claimed: Collection[str]) -> bool:
@@ -299,6 +308,7 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
         ("send too late", -amount(300.000001, 90_000)),
     ):
         yield name, Step("send", worker(), seconds=seconds), 1
+    yield "forge new", Step(f"forge new {dice.choice(tuple(FORGERIES))}", worker()), 1
     for name, seconds in (
         ("prune", 0),
         ("prune to the shortest", dice.choice((600, 600.25, amount(600, 900)))),
@@ -343,6 +353,7 @@ def _with_letter(dice: Random, now: datetime, which: int, letter: Letter, left: 
     worker = dice.randrange(WORKERS)
     yield Step("again", worker, which)
     yield Step("same id", worker, which)
+    yield Step(f"forge {dice.choice(tuple(FORGERIES))}", worker, which)
     yield Step("leave one", which=which, seconds=dice.randrange(2))
     if not left.has(letter.msg_id):
         yield Step("leave an id", which=which, seconds=dice.randrange(2))

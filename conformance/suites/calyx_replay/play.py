@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from random import Random
@@ -29,6 +28,8 @@ Call = tuple[str, Mapping[str, Any], Operation]
 
 # Where the harness puts a copy of the mailbox.
 ASIDE = "set-aside"
+# A commit returns when the disk has it: FULL and EXTRA, as SQLite numbers them.
+_WAITING = (2, 3)
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
 # The command line prunes what is older than the clock of any machine; the session goes on long after that (`leap`).
@@ -82,7 +83,8 @@ class Play:
         if step.what in self._steps:
             self._steps[step.what](step)
         else:
-            {"race": self._race, "kill": self._interrupt, "command": self._command}[verb](step, rest)
+            verbs = {"race": self._race, "kill": self._interrupt, "command": self._command, "forge": self._forge}
+            verbs[verb](step, rest)
         for letter in self._left.now.letters.values() if self._left.now is not None else ():
             self._remaining.made(letter)
         self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
@@ -114,6 +116,12 @@ class Play:
 
     def _accepting(self, letter: Letter) -> Call:
         return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
+
+    def _forge(self, step: Step, rest: str) -> None:
+        """What somebody else makes of a letter: of one that never came, or of one that was made before."""
+        *new, way = rest.split()
+        letter = self._letters.make(0) if new else self._letters.of(step.which)
+        self._call(step, *self._accepting(self._letters.forged(letter, way)))
 
     def _pruning(self, seconds: float) -> Call:
         hours = seconds / 3600 if seconds else None
@@ -153,6 +161,8 @@ class Play:
             if letter is not None:
                 self._remaining.answered(letter, answer, aborted=aborted)
             self._judge([answer], [operation], aborted=aborted)
+            if aborted:
+                self._look_at_connections(step.worker)
             if aborted or method != "accept" or not self._is_sure:
                 self._look((step.worker + 1) % WORKERS)
             return self._worlds.possible[0]
@@ -359,6 +369,16 @@ class Play:
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
         self._remaining.looked(tables)
 
+    def _look_at_connections(self, worker: int) -> None:
+        """What was opened again after a failure is as it was."""
+        if not self._can("connections"):
+            return
+        for purpose, pragmas in self._session.observe("connections", worker=worker).items():
+            if purpose != "observe" and pragmas["synchronous"] not in _WAITING:
+                self._differs("lost_durability", f"{purpose} waits for the disk", f"synchronous {pragmas}")
+            if (pragmas["foreign_keys"], pragmas["journal_mode"]) != (1, "wal"):
+                self._differs("state_leak", f"{purpose} with foreign keys and in WAL mode", f"{pragmas}")
+
     def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
         lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
         if self._worlds.narrow(lambda state: [] if model.lacking(state, rows, delivered) else [state]):
@@ -371,27 +391,3 @@ class Play:
     def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         message = "the mailbox differs from the model"
         self._bench.fail(verdict, message, expected=expected, received=received, at=self._judged)
-
-
-def playing(
-    bench: Bench, kind: type[Play] = Play, *, remembers: bool = False
-) -> Callable[[], AbstractContextManager[Play]]:
-    """Begins histories, each in a session of its own.
-
-    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12.
-    """
-    values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
-    terms = Terms(
-        window=timedelta(seconds=int(values["window_seconds"] or 0)),
-        retention=timedelta(hours=int(values["retention_hours"] or 0)),
-        least=timedelta(seconds=int(values["least_retention_seconds"] or 0)),
-        interval=timedelta(seconds=int(values["prune_interval_seconds"] or 0)),
-        remembers=remembers,
-    )
-
-    @contextmanager
-    def begin() -> Iterator[Play]:
-        with bench.session(workers=WORKERS) as session:
-            yield kind(bench, session, terms)
-
-    return begin

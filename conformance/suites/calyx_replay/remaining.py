@@ -37,7 +37,7 @@ class Remaining:
 
     def made(self, letter: Letter) -> None:
         """A letter may come in without an answer that says so, at a race or a kill, or lies there for version 0."""
-        self._open.add(letter.key)
+        self._open.add(letter.text)
         self._remains.forgive(letter.text)
 
     def answered(self, letter: Letter, answer: Answer, *, aborted: bool) -> None:
@@ -45,7 +45,7 @@ class Remaining:
         self._remains.confide("who wrote to whom", letter.row["sender_fp"], letter.row["recipient_fp"])
         if answer.outcome != "refused" or answer.reason == "REPLAY_DUPLICATE" or aborted:
             self.made(letter)
-        elif letter.key not in self._open:
+        elif letter.text not in self._open:
             self._remains.refuse("a letter", letter.text)
 
     def pruning(self, state: State, prune: Callable[[], State]) -> None:

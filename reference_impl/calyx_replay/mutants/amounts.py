@@ -6,13 +6,16 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.migration import Migration
+from holdfast.reference_impl.calyx_replay.store import Row, Store
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.planting import Change, part
 
 _WEEK, _LONGEST, _MOST = timedelta(days=7), 65_536, 4096
+_PAGE, _CAPACITY = 2000, 10_000
 
 
 class AheadForAWeek(Migration):
@@ -33,8 +36,30 @@ class ShortLists(Migration):
         return super().read_list(path)[:_MOST]
 
 
+class OldestEvicted(Store):
+    def insert(self, connection: sqlite3.Connection, row: Row) -> None:
+        super().insert(connection, row)
+        oldest = "SELECT rowid FROM replay_state ORDER BY seen_at DESC LIMIT -1 OFFSET ?"
+        connection.execute(f"DELETE FROM replay_state WHERE rowid IN ({oldest})", (_CAPACITY,))
+
+
+class FewShown(Store):
+    def rows(self, connection: sqlite3.Connection) -> Sequence[dict[str, Any]]:
+        return super().rows(connection)[:_PAGE]
+
+
+class PrunedByPages(Store):
+    def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
+        old = "SELECT rowid FROM replay_state WHERE instant(seen_at) < ? LIMIT ?"
+        statement = f"DELETE FROM replay_state WHERE rowid IN ({old})"
+        return connection.execute(statement, (cutoff, _CAPACITY)).rowcount
+
+
 BUGS: Mapping[str, Change] = {
     "ahead-for-a-week": part(migration=AheadForAWeek),
     "left-envelopes-of-64k": part(migration=ShortEnvelopes),
+    "oldest-of-ten-thousand-evicted": part(store=OldestEvicted),
+    "state-of-two-thousand": part(store=FewShown),
+    "prune-up-to-ten-thousand": part(store=PrunedByPages),
     "list-of-four-thousand": part(migration=ShortLists),
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.planting import Change, part
@@ -118,6 +120,17 @@ class LongUnsynced(Mailbox):
         super().record(envelope, key, timestamp, receipt, now=now)
 
 
+class BlocksUnsynced(Migration):
+    def write(self, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        # "They last for minutes."
+        assert isinstance(self._store, EachLevel)
+        migrated, _ = super().write(replace(left, unmigrated=()), now=now)
+        self._store.level = "OFF"
+        _, blocked = super().write(replace(left, envelopes=()), now=now)
+        self._store.level = "FULL"
+        return migrated, blocked
+
+
 BUGS: Mapping[str, Change] = {
     "commit-forgotten": part(store=CommitForgotten),
     "rows-held-in-memory": part(store=HeldInMemory),
@@ -125,5 +138,6 @@ BUGS: Mapping[str, Change] = {
     "synchronous-off": part(store=SyncedNever),
     "migration-unsynced": part(store=MigrationUnsynced),
     "prune-unsynced": part(store=PruneUnsynced),
+    "blocks-unsynced": part(migration=BlocksUnsynced, store=EachLevel),
     "long-envelopes-unsynced": part(mailbox=LongUnsynced, store=EachLevel),
 }

@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Row
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.sqlite import StoreError
+from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 _FULL = ("disk is full", "disk I/O error", "No space left")
 _MOST = 1000
@@ -38,6 +38,19 @@ class FullIsReceived(Mailbox):
         except StoreError as error:
             if not _is_full(error):
                 raise
+
+
+class FullIsCopy(Mailbox):
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+        try:
+            super().record(envelope, key, timestamp, receipt, now=now)
+        except UncertainError:
+            raise
+        except StoreError as error:
+            if not _is_full(error):
+                raise
+            # "What cannot be inserted is there."
+            raise self.duplicate(key) from error
 
 
 class FullIsPruned(Pruning):
@@ -150,6 +163,7 @@ class ASecondEarly(Pruning):
 
 BUGS: Mapping[str, Change] = {
     "full-disk-is-received": part(mailbox=FullIsReceived),
+    "full-disk-is-a-copy": part(mailbox=FullIsCopy),
     "full-disk-is-pruned": part(pruning=FullIsPruned),
     "full-disk-is-migrated": part(migration=FullIsMigrated),
     "malformed-receipts-counted": part(service=MalformedReceiptsCounted),

@@ -18,9 +18,10 @@ from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState
-from holdfast.reference_impl.calyx_replay.terms import Reason, RefusedError
-from holdfast.reference_impl.calyx_replay.timing import written
+from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.planting import Change, part
+from holdfast.reference_impl.sqlite import StoreError
 
 # Who pruned
 
@@ -54,6 +55,15 @@ class CutoffWithoutWindow(Mailbox):
             raise RefusedError(Reason.REPLAY_UNPROVABLE, f"records first seen before {cutoff} are pruned")
 
 
+class ByHandCounts(Pruning):
+    def prune(self, args: Any, *, now: datetime) -> Answer:
+        answer = super().prune(args, now=now)
+        # "It has just been pruned."
+        with contextlib.suppress(StoreError), self._store.writing(Purpose.PRUNE) as connection:
+            self._store.remember(connection, replace(self._store.state(connection), last_automatic=written(now)))
+        return answer
+
+
 # A second migration
 
 
@@ -61,6 +71,14 @@ class BlocksCleared(Migration):
     def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
         connection.execute("DELETE FROM blocked_msg_id")
         return super().take_over_all(connection, left, now=now)
+
+
+class BlocksExtended(Migration):
+    def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
+        done = super().take_over_all(connection, left, now=now)
+        until = written(shifted(now, self._settings.window))
+        connection.execute('UPDATE blocked_msg_id SET "until" = max("until", ?)', (until,))
+        return done
 
 
 class ListReadOnce(Migration):
@@ -87,7 +105,9 @@ BUGS: Mapping[str, Change] = {
     "automatic-prune-forgets-cutoff": part(pruning=AutomaticForgets),
     "command-line-forgets-cutoff": part(command_line=CommandLineForgets),
     "cutoff-without-window": part(mailbox=CutoffWithoutWindow),
+    "prune-by-hand-counts": part(pruning=ByHandCounts),
     "migration-clears-blocks": part(migration=BlocksCleared),
+    "migration-extends-all-blocks": part(migration=BlocksExtended),
     "list-read-once": part(migration=ListReadOnce),
     "latest-clock": part(mailbox=LatestClock),
 }

@@ -1,0 +1,36 @@
+"""Begins histories: a session for each, and the values of the contract that it goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.history import WORKERS
+from holdfast.conformance.suites.calyx_replay.model import Terms
+from holdfast.conformance.suites.calyx_replay.play import Play
+
+
+def playing(
+    bench: Bench, kind: type[Play] = Play, *, remembers: bool = False
+) -> Callable[[], AbstractContextManager[Play]]:
+    """Begins histories, each in a session of its own.
+
+    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12.
+    """
+    values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
+    terms = Terms(
+        window=timedelta(seconds=int(values["window_seconds"] or 0)),
+        retention=timedelta(hours=int(values["retention_hours"] or 0)),
+        least=timedelta(seconds=int(values["least_retention_seconds"] or 0)),
+        interval=timedelta(seconds=int(values["prune_interval_seconds"] or 0)),
+        remembers=remembers,
+    )
+
+    @contextmanager
+    def begin() -> Iterator[Play]:
+        with bench.session(workers=WORKERS) as session:
+            yield kind(bench, session, terms)
+
+    return begin
