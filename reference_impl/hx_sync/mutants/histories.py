@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.hx_sync.commands import Commands
 from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
-from holdfast.reference_impl.hx_sync.importing import Importing, Round
+from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.index import NAME
-from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
 from holdfast.reference_impl.hx_sync.records import Window
-from holdfast.reference_impl.hx_sync.storage import Listing, Put
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.storage import Put
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import BESIDE
 
@@ -42,24 +39,6 @@ class SinceInSeconds(Commands):
     def forget(self, options: argparse.Namespace) -> int:
         options.since = f"{options.since[:_SECONDS]}Z"
         return super().forget(options)
-
-
-class JournalOfAnImport(Importing):
-    """What an import has to do is written down; who finds such a list does that and nothing else."""
-
-    def round(self, node: Node, master: bytes, done: Round) -> None:
-        journal = node.index.folder / "import.todo"
-        if not journal.exists():
-            journal.write_text("\n".join(self._store.list(self._layout.objects).keys))
-        with contextlib.suppress(FileNotFoundError):
-            self.__dict__["_todo"] = set(journal.read_text().splitlines())
-        super().round(node, master, done)
-        journal.unlink(missing_ok=True)
-
-    def sorted_out(self, listing: Listing) -> tuple[list[Place], Sequence[str]]:
-        places, foreign = super().sorted_out(listing)
-        todo = self.__dict__.pop("_todo", set(listing.keys))
-        return [place for place in places if place.key in todo or place.kind is not Kind.SEGMENT], foreign
 
 
 _BACKUP = "rebuild.backup"
@@ -90,7 +69,6 @@ class BackupPutBack(Nodes):
 
 
 BUGS: Mapping[str, Change] = {
-    "journal-of-a-killed-import": part(importing=JournalOfAnImport),
     "backup-of-a-killed-rebuild": part(importing=RebuildsBesideABackup, nodes=BackupPutBack),
     "put-compares-the-beginning": part(folder=HeadsCompared),
     "scoped-window-reaches-into-the-future": part(forgetting=ScopedUnclamped),
