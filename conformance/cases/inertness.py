@@ -47,7 +47,7 @@ def judge_all_inert(
     *,
     at: Mapping[str, int] = MappingProxyType({}),
 ) -> Judgement | None:
-    """The same of several refusals in a row, with these reasons."""
+    """The judgement of several refusals in a row, with these reasons."""
     inertness = contract.inertness
     reason = ", ".join(dict.fromkeys(reasons))
     assert inertness is not None

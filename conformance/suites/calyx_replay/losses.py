@@ -33,9 +33,9 @@ _BEFORE_THE_STORE = frozenset({"TIMESTAMP_OUT_OF_WINDOW", "RETENTION_TOO_SHORT",
 _WAYS = ("lost", "cut", "replaced")
 _FOLDER, _STORE = "runtime/mailbox", "runtime/mailbox/replay_state.db"
 _BESIDE = ("-wal", "-shm", "-journal")
-# To so many bytes a database is cut: to nothing, and within its first page, which holds its schema.
+# The lengths to which a database is cut: nothing is left, or a part of the first page, which holds the schema.
 _SIZES = (0, 1, 99, 512)
-# What lies in its place: of another format from its first byte, or behind the mark of this one.
+# How the file in its place begins: in another format, or with the mark of SQLite and something else behind it.
 _OTHERS = (b"", b"SQLite format 3\0")
 _LENGTH = 8192
 # How many ways a history has, because a session has a deadline, and how many histories have all ways.

@@ -330,7 +330,7 @@ def seen(state: State, rows: Sequence[Mapping[str, Any]]) -> State:
 
 
 def settled(state: State) -> State:
-    """The state for what comes next: all rows came before it, in whatever order that was."""
+    """The state for what comes next: all rows came before it, and their order does not matter."""
     records = {key: replace(record, order=state.count) for key, record in state.records.items()}
     return replace(state, records=records, count=state.count + 1)
 

@@ -233,7 +233,7 @@ def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
 
 @clause("CALYX-KEY-6")
 def test_an_envelope_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
-    """To the byte, the contract's `max_envelope_bytes`, whatever its characters are."""
+    """The limit is `max_envelope_bytes` of the contract. It counts bytes, for characters of one to four bytes."""
     most = int(bench.contract.parameters["max_envelope_bytes"].value or 0)
     for letter in ("x", "\u00e9", "\U0001f512"):
         with bench.session() as session:
@@ -335,7 +335,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
 @clause("CALYX-ALG-12", whole=True)
 def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
-    """What a prune removed stays refused, whichever process pruned, and whatever prune came last."""
+    """What a prune removed stays refused, after a prune by either process and after later prunes."""
     deck = Deck(BACK, together=3)
     hold(bench, count=_BACKWARDS, draw=deck.draw, begin=playing(bench, remembers=True))
 

@@ -113,7 +113,7 @@ def test_who_looks_while_an_object_is_written_never_sees_part_of_it(bench: Bench
 
 @clause("HX-P6", "HX-STO-3", "HX-LAY-4")
 def test_who_looks_while_a_segment_is_published_never_sees_part_of_it(bench: Bench) -> None:
-    """The same of segments, which an implementation may write another way than what is put."""
+    """Segments: an implementation may write them in another way than the objects of `put`."""
     with bench.session(workers=2) as session:
         world = World(bench, session, "looks")
         looks = 0

@@ -51,7 +51,7 @@ def test_nothing_is_put_at_a_near_miss_of_a_place(bench: Bench) -> None:
 
 @clause("HX-LAY-6")
 def test_nothing_is_imported_from_a_near_miss_of_a_key(bench: Bench) -> None:
-    """The same of what is imported."""
+    """Other spellings of a key that is imported, and keys that lead elsewhere."""
     sweep(bench, "HX-LAY-6")
 
 
