@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.migration import Migration
+from holdfast.reference_impl.calyx_replay.mutants.batches import PrunedUpToLimit
 from holdfast.reference_impl.calyx_replay.store import Row, Store
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.planting import Change, part
@@ -43,16 +44,13 @@ class OldestEvicted(Store):
         connection.execute(f"DELETE FROM replay_state WHERE rowid IN ({oldest})", (_CAPACITY,))
 
 
+class PrunedUpToCapacity(PrunedUpToLimit):
+    most = _CAPACITY
+
+
 class FewShown(Store):
     def rows(self, connection: sqlite3.Connection) -> Sequence[dict[str, Any]]:
         return super().rows(connection)[:_PAGE]
-
-
-class PrunedByPages(Store):
-    def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
-        old = "SELECT rowid FROM replay_state WHERE instant(seen_at) < ? LIMIT ?"
-        statement = f"DELETE FROM replay_state WHERE rowid IN ({old})"
-        return connection.execute(statement, (cutoff, _CAPACITY)).rowcount
 
 
 BUGS: Mapping[str, Change] = {
@@ -60,6 +58,6 @@ BUGS: Mapping[str, Change] = {
     "left-envelopes-of-64k": part(migration=ShortEnvelopes),
     "oldest-of-ten-thousand-evicted": part(store=OldestEvicted),
     "state-of-two-thousand": part(store=FewShown),
-    "prune-up-to-ten-thousand": part(store=PrunedByPages),
+    "prune-up-to-ten-thousand": part(store=PrunedUpToCapacity),
     "list-of-four-thousand": part(migration=ShortLists),
 }

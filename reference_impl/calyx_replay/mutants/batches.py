@@ -40,8 +40,10 @@ class PrunedInBatches(Store):
 
 
 class PrunedUpToLimit(Store):
+    most = _LIMIT
+
     def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
-        return _delete_some(connection, cutoff, _LIMIT)
+        return _delete_some(connection, cutoff, self.most)
 
 
 def _delete_some(connection: sqlite3.Connection, cutoff: int, most: int) -> int:
