@@ -176,7 +176,7 @@ def judge(
 
 
 def untrue(op: Op, answer: Answer) -> Verdict:
-    """Judge the refusal of a first sending: its reason has to be true, whatever went wrong meanwhile."""
+    """Judge the refusal of an operation that was sent for the first time: its reason has to be true."""
     if answer.outcome is not Outcome.REFUSED or answer.text not in op.untrue:
         return _CLEAN
     came = f"a refusal ({short(answer.text)}), which is true of nothing that is there"

@@ -12,7 +12,7 @@ from holdfast.conformance.suites.calyx_replay.model import Letter
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
-# What somebody else makes of a letter, and how every mailbox refuses it.
+# The ways to forge a letter, and the reason with which a mailbox has to refuse each.
 FORGERIES: Mapping[str, str] = {
     "signature": "SIGNATURE_INVALID",
     "ciphertext": "SIGNATURE_INVALID",
@@ -50,7 +50,7 @@ class Letters:
         return self.make(0, self.of(which).msg_id)
 
     def forged(self, letter: Letter, way: str) -> Letter:
-        """What somebody else makes of one, who has no key of its sender."""
+        """A forgery of a letter, made without the key of its sender."""
         text, data = letter.text, letter.data
         if way == "ciphertext":
             text = f"forgery {len(self._forged):05}: {self._session.rand(f'forgery {len(self._forged)}')}"

@@ -150,7 +150,7 @@ class Robbed(Play):
             self._remaining.answered(letter, answer, aborted=False)
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if due <= _BEFORE_THE_STORE:
-            # It is decided before the store is asked, whatever became of that.
+            # The refusal is decided before the store is asked, so what became of the store does not matter.
             if said(answer) not in due:
                 self._untrue(answer, " or ".join(sorted(due)))
             return

@@ -34,7 +34,7 @@ class Terms:
 class Letter:
     """An envelope: its bytes as base64url, its instant, the row that it gets, but for `seen_at`, and what is in it.
 
-    `flaw` is the reason with which every mailbox refuses it, whatever it holds: it is no envelope of its sender.
+    `flaw` is the reason with which every mailbox has to refuse a forged envelope; a sound one has none.
     """
 
     data: str

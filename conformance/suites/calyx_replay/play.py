@@ -118,7 +118,7 @@ class Play:
         return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
 
     def _forge(self, step: Step, rest: str) -> None:
-        """What somebody else makes of a letter: of one that never came, or of one that was made before."""
+        """Send a forgery of a letter that never came, or of one that was made before."""
         *new, way = rest.split()
         letter = self._letters.make(0) if new else self._letters.of(step.which)
         self._call(step, *self._accepting(self._letters.forged(letter, way)))
