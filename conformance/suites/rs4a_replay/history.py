@@ -14,7 +14,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.beside import Beside
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.offers import offered
-from holdfast.conformance.suites.rs4a_replay.requests import principal, request
+from holdfast.conformance.suites.rs4a_replay.requests import principal, request, tampered
 from holdfast.conformance.suites.rs4a_replay.situations import Around, Traces, situations
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.world import Call, Effect, World
@@ -24,6 +24,8 @@ from holdfast.vectors.derive import derive
 
 # Members to which a nonce can be bound.
 _BINDING = ("canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
+# Members that might be taken for each other.
+_CONFUSED = {"principal": "owner_or_approval_binding", "owner_or_approval_binding": "principal"}
 # How long a nonce can be presented whose window is soon to close.
 _BRIEF_S = 60
 # Where a call is killed: at a failpoint, or at any moment.
@@ -105,7 +107,14 @@ class Play:
     # Submissions
 
     def _submit(self, step: Step, method: str) -> None:
-        self._beside.ask(self._submission(step, method), step.worker)
+        call = self._submission(step, method)
+        if step.how and method == "register":
+            # The validator says the same of it, and keeps nothing of what it said.
+            self._beside.ask(replace(call, method="validate"), step.worker)
+        self._beside.ask(call, step.worker)
+        if step.how == "too early":
+            self._session.clock("+0.000001s")
+            self._beside.ask(self._call("validate", call.args), step.worker)
 
     def _forge(self, step: Step) -> None:
         if self._beside.has("register_unvalidated") and self._world.surface == "ready":
@@ -153,15 +162,8 @@ class Play:
         nonce = self._nonce(step)
         self._tries += 1
         own = {"run_id": f"run-{self._tries}", "attempt_id": f"try-{self._tries}"}
-        args = self._request(step.key, nonce=nonce, age_s=AGES.get(step.how, 0), **own)
-        if step.how == "claiming another artifact":
-            args["request"]["artifact_hash"] = self._session.hex64("forged")
-        elif step.how == "deploying another artifact":
-            args["request"]["deployed_artifact_hash"] = self._session.hex64("forged")
-        elif step.how == "without an attempt":
-            del args["request"]["attempt_id"]
-        elif step.how == "with a stranger":
-            args["request"]["force"] = "true"
+        age, _, flaw = step.how.partition(", ")
+        args = tampered(self._session, self._request(step.key, nonce=nonce, age_s=AGES.get(age, 0), **own), flaw or age)
         return self._call(method, args)
 
     def _request(self, key: int, *, nonce: str = "", age_s: float = 0, **own: str) -> dict[str, Any]:
@@ -186,7 +188,8 @@ class Play:
         binding = {name: bound[name] for name in names}
         if step.nonce == "elsewhere":
             name = _BINDING[step.number % len(_BINDING)]
-            binding[name] = self._session.hex64("other") if name == "artifact_hash" else f"{binding[name]}x"
+            near = self._session.hex64("other") if name == "artifact_hash" else f"{binding[name]}x"
+            binding[name] = bound[_CONFUSED[name]] if name in _CONFUSED and step.number // 4 % 2 else near
         soon = step.nonce in ("closing", "closed", "opening", "early")
         opens = shift(self._session.now, "+1s") if step.nonce in ("opening", "early") else self._session.now
         closes = shift(opens, f"+{_BRIEF_S if soon else self._longest_s}s")

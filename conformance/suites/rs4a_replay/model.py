@@ -255,7 +255,7 @@ class Model:
 
     def _resolved(self, world: World, call: Call, value: Row) -> Iterator[World]:
         key = call.args["logical_request_key"]
-        world = replace(world, audit=(*world.audit, record_of(call, None)))
+        world = replace(world, audit=(*world.audit, {**record_of(call, None), "code": value["status"]}))
         if key not in world.effects:
             yield from (world,) if value["status"] == "NOT_COMMITTED" else ()
         elif value["status"] == "COMMITTED" and "decision" in value:

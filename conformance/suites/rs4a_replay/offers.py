@@ -34,7 +34,7 @@ from holdfast.conformance.suites.rs4a_replay.situations import (
     situations,
     thing,
 )
-from holdfast.conformance.suites.rs4a_replay.steps import AGES, NEAR_NONCES, TAMPERED, WORKERS, Step
+from holdfast.conformance.suites.rs4a_replay.steps import AGES, NEAR_NONCES, TAMPERED, TWICE, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.world import Effect
 from holdfast.conformance.suites.steering import Offer, Pair
 
@@ -237,7 +237,7 @@ def _anywhere(dice: Random, worker: int, now: datetime) -> Iterator[tuple[str, S
 
     for how in ("", "again", "for too long", "backwards", "bound to nothing"):
         yield f"issue {how}".strip(), step("issue", how), 1
-    for how in ("", *AGES, *TAMPERED):
+    for how in ("", *AGES, *TAMPERED, *TWICE):
         yield f"validate {how}".strip(), Step("validate", 0, worker, "free", how), 1
     yield "maintain", step("maintain"), 1
     for method in ("maintain", "issue_nonce"):

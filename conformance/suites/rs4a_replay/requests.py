@@ -51,6 +51,19 @@ def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, 
     return {"request": body, "trusted_attested": {"artifact_hash": artifact}}
 
 
+def tampered(session: SuiteSession, args: dict[str, Any], how: str) -> dict[str, Any]:
+    """A submission, changed in the way of this name if there is one (`steps.TAMPERED`)."""
+    if how == "claiming another artifact":
+        args["request"]["artifact_hash"] = session.hex64("forged")
+    elif how == "deploying another artifact":
+        args["request"]["deployed_artifact_hash"] = session.hex64("forged")
+    elif how == "without an attempt":
+        del args["request"]["attempt_id"]
+    elif how == "with a stranger":
+        args["request"]["force"] = "true"
+    return args
+
+
 def _awkward(label: str) -> str:
     return _AWKWARD[int(label) % len(_AWKWARD)] if label.isdecimal() else ""
 

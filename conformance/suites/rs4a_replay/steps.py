@@ -62,7 +62,9 @@ AGES = {
 NEAR_NONCES = ("loose", "elsewhere", "early", "opening", "closing", "closed", "free")
 TAMPERED = ("claiming another artifact", "deploying another artifact", "without an attempt", "with a stranger")
 _NONCES = ("loose", "elsewhere", "elsewhere", "early", "opening", "closing", "closed", "old", "old", "free")
-_HOWS = (*AGES, *TAMPERED)
+# Two flaws at once: the first one in the order of the checks decides.
+TWICE = ("stale, claiming another artifact", "too early, deploying another artifact", "stale, without an attempt")
+_HOWS = (*AGES, *TAMPERED, *TWICE)
 _MISSES = (*((nonce, "") for nonce in _NONCES), *(("fresh", how) for how in _HOWS))
 _SHORT_S = (0.000001, 0.5, 1, 29.75, 60.000001, 299.5, 300.000001)
 _LONG_S = (3600.5, 86400.25, 172800.75)

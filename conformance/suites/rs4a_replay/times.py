@@ -45,6 +45,21 @@ def test_a_request_that_was_validated_grows_old_like_any_other(bench: Bench) -> 
                 _due(bench, method, shown(session.call(method, args)), "refused REQUEST_STALE", ttl + 1)
 
 
+@clause("RS4A-TTL-3", "RS4A-TTL-4")
+def test_a_key_has_its_whole_horizon_however_long_it_is(bench: Bench) -> None:
+    """A day, a month, a century, and where the counters of languages come round."""
+    for horizon in (86_400, 2_147_484, 2_592_000, 4_294_968, 2**31, 2**32 + 1):
+        with bench.session(config={"horizon_seconds": str(horizon)}) as session:
+            args = request(session, "horizon", nonce=issue(bench, session))
+            _due(bench, "register", shown(session.call("register", args)), "accepted new", 0)
+            for moved, effect in ((1, "prior"), (horizon - 2, "prior"), (2, "new"), (1, "prior")):
+                session.clock(f"+{moved}s")
+                got = shown(session.call("maintain"))
+                if got != f"accepted {effect}":
+                    what = f"maintain with a horizon of {horizon} s, {moved} s later"
+                    bench.fail("state_leak", what, expected=f"accepted {effect}", received=got)
+
+
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
     at = format_instant(parse_instant(session.now) - timedelta(microseconds=age))
     args = request(session, label, nonce=issue(bench, session), issued_at=at)
