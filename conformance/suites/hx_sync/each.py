@@ -40,6 +40,19 @@ _AGAIN = (
     Step("clock", seconds=-3600),
     Step("repeat", 1),
     Step("clock", seconds=3600),
+    # Over what cannot be opened: it is refused, or written anew where that is what the operation does.
+    Step("spoil", how="flipped"),
+    Step("repeat", 0),
+    Step("unspoil"),
+    Step("repeat", 1),
+)
+# A device that has something to report, and is enrolled again.
+_REPORTING = (
+    Step("place", node="z", draft=50),
+    Step("damage", how="flipped"),
+    Step("litter", how="copy"),
+    Step("import", node="c"),
+    Step("enroll", 1, node="c"),
 )
 # Operations that meet in the same rows or objects.
 RIVALS = (
@@ -70,15 +83,15 @@ def _shares(every: Iterable[_T]) -> Iterator[list[_T]]:
 
 @clause("HX-P3", "HX-P2", whole=True, written=True)
 def test_every_operation_is_known_when_it_is_asked_for_again(bench: Bench) -> None:
-    """By the same process, by another, after a restart, and with the clock stepped forward and back."""
+    """By the same process, by another, after a restart, with the clock stepped, and over what cannot be opened."""
     for some in _shares(EACH.values()):
         with playing(bench, []) as play:
             # Something to import, to list and to rebuild.
-            play.step(EACH["publish"])
-            for step in some:
+            for step in (EACH["publish"], *_REPORTING):
                 play.step(step)
-                for again in _AGAIN:
-                    play.step(again)
+            for step in some:
+                for each in (step, *_AGAIN):
+                    play.step(each)
             play.compare()
 
 

@@ -244,7 +244,9 @@ def import_object(state: State, name: str, key: str) -> Outcome:
     known = device.imported.get(key)
     effect = NEW if known is None or (known.sha256 != lies.sha256 and isinstance(lies.says, Manifest)) else PRIOR
     effects = {NEW, PRIOR} if effect == PRIOR and isinstance(lies.says, Blob) else {effect}
-    after = device.having({**device.imported, key: lies}, None)
+    # What was known changes no report.
+    told = device.told if effects == {PRIOR} else None
+    after = device.having({**device.imported, key: lies}, told)
     return Outcome(frozenset(effects), state.at(name, after), {"key": key})
 
 
