@@ -76,7 +76,7 @@ class Drafts:
         """What a device has forgotten, to search for: titles, `blobs`, and events with the names of artifacts."""
         windows = [lies.says for lies in device.objects(Tombstone).values() if isinstance(lies.says, Tombstone)]
         titles = {
-            row["title"]
+            row["title"].split(" ")[-1]
             for lies in device.objects(Segment).values()
             if isinstance(lies.says, Segment)
             for row in lies.says.batch.get("sessions", ())

@@ -155,6 +155,7 @@ def _hostile(dice: Random) -> list[Step]:
             Step("mend", 0, node, which),
         ]
         steps += [_one(dice, "import", node=node)]
+    steps += [_one(dice, "spoil", how="cut"), _one(dice, f"command {dice.choice(('verify', 'status'))}", node=node)]
     litter = [Step("litter", which=which, how=how) for which, how in enumerate(LITTER)]
     return [*steps, *litter, *_everywhere(dice)]
 
@@ -176,6 +177,7 @@ def _operator(dice: Random) -> list[Step]:
     steps = [_one(dice, "publish"), _one(dice, "put"), Step("look", 0, node), Step("look", 1, node)]
     for command in commands:
         steps += [_one(dice, f"command {command}", node=node), Step("look", 0, node), Step("look", 1, node)]
+    steps += [_one(dice, "command forget", node=node, how="ahead")]
     return [*steps, Step("import", 0, node), Step("look", 1, node), *_everywhere(dice)]
 
 

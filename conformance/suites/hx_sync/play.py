@@ -29,6 +29,8 @@ from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 _INDEX = "index.db"
 # Of so many things that a device has forgotten it is searched for what they say.
 _MOST = 48
+# Beyond any clock.
+_AHEAD = "9000-01-01T00:00:00Z"
 # The steps that ask for operations, where a race has another name for them.
 _WHATS = {"blob": "publish_blob", "publish_manifest": "manifest", "import_object": "import one"}
 
@@ -280,11 +282,17 @@ class Play:
         if "command_line" in self._bench.not_claimed or step.node not in self._state.devices:
             return
         since = at(30 + step.draft % 2 / 2, offset=OFFSETS[step.draft % len(OFFSETS)])
+        since = _AHEAD if step.how == "ahead" else since
         arguments = {"forget": ["forget", "--since", since], "status": ["sync", "status"]}.get(command, [command])
         before = self._files()
         told = self._session.provoke("command_line", {"node": step.node, "arguments": arguments}, step.worker)
         if VAULT_KEY in told["output"]:
             self._look.differs("fail_open", "no key of the vault in what is printed", told["output"])
+        if step.how == "ahead":
+            if told["status"] == 0 or self._files() != before:
+                self._look.differs("fail_open", "no window that begins in the future", f"{told}")
+            self._observe(step.node, step.worker)
+            return
         if told["status"] != 0 and command in ("forget", "status"):
             self._look.differs("over_refusal", "exit status 0", f"{told['status']}: {told['output']}")
         if command in ("status", "verify") and (after := self._files()) != before:

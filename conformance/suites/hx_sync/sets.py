@@ -26,8 +26,19 @@ ODD = {
     "none": None,
     "empty": [[], {}, ""],
     "\U0001f600": "behind in code points, before in UTF-16",
-    "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
+    "\ufb33": {"\u00e9": "e\u0301", "\0": "a\0b", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
 }
+# What stores of text are apt to cut, normalise or strip; each is shown as it was published.
+TEXTS = (
+    "title",
+    "other",
+    "nul \0 behind",
+    "\ufeffmark",
+    "\u00e9 e\u0301",
+    "\x01\x1f\x7f\u2028 ",
+    " \t\r\n",
+    "\ufffe\U0010ffff",
+)
 # How the same instant may be spelled, in minutes of offset.
 OFFSETS = (0, 60, -330, 825)
 # How long the kind of an event may be, in characters; and a character that other counts take for more than one.
@@ -183,7 +194,7 @@ class World:
 
     def _titled(self, dice: random.Random, node: str, session: str) -> dict[str, Any]:
         """A content of a session, whose title stands in no content that began at another time."""
-        began, word = self._when(dice), dice.choice(["title", "other"])
+        began, word = self._when(dice), dice.choice(TEXTS)
         mark = self._session.rand(f"{self._label} {node} {session} began {normal(began)}")
         return self.session(session, began, f"{word} {mark}")
 
@@ -199,7 +210,7 @@ class World:
                 session,
                 seq,
                 dice.choice(blobs),
-                f"{dice.choice(['file', 'other'])} {self.mark(node, session, seq)}",
+                f"{dice.choice(TEXTS)} {self.mark(node, session, seq)}",
             )
             # Some are of events that another segment holds, or none.
             for which, (session, seq) in enumerate([*places, ("s1", dice.randrange(4))])

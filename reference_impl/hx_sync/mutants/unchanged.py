@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.hx_sync.commands import Commands
 from holdfast.reference_impl.hx_sync.forgotten import Forgotten
 from holdfast.reference_impl.hx_sync.merging import Merging
-from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
+from holdfast.reference_impl.hx_sync.nodes import FOLDER, Node, Nodes
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
-from holdfast.reference_impl.hx_sync.records import ArtifactRow
-from holdfast.reference_impl.hx_sync.terms import RefusedError
+from holdfast.reference_impl.hx_sync.records import ArtifactRow, SessionRow
+from holdfast.reference_impl.hx_sync.service import Service
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
 
 
@@ -30,7 +35,7 @@ class DamagedManifestKept(Publishing):
     def manifest(self, node: Node, master: bytes, *, now: datetime) -> Answer:
         key = self._layout.manifest(self.node_id(node))
         try:
-            self._objects.fetch(key, master)
+            self._objects.payload(self._objects.fetch(key, master))
         except RefusedError:
             if self._exists(key):
                 return Accepted(Effect.PRIOR, {"key": key})
@@ -62,10 +67,54 @@ class LateArtifactKeepsItsBlob(Merging):
         return 0
 
 
+class TitleCutAtNul(Merging):
+    def insert_sessions(self, connection: sqlite3.Connection, rows: Sequence[SessionRow]) -> None:
+        super().insert_sessions(connection, [(*row[:4], row[4].partition("\0")[0]) for row in rows])
+
+
+class NamesComposed(Merging):
+    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> int:
+        return super().insert_artifacts(connection, [(*row[:6], unicodedata.normalize("NFC", row[6])) for row in rows])
+
+
+class RefusedKeyLogged(Service):
+    def _begun(self, args: Any) -> tuple[bytes, Node]:
+        try:
+            return super()._begun(args)
+        except RefusedError as error:
+            if error.reason is Reason.KEY_INVALID:
+                (self._parts.root / FOLDER / "error.log").write_text(f"no key: {self._parts.settings.vault_key}")
+            raise
+
+
+class VerifyRemovesWhatIsDamaged(Commands):
+    def verify(self, options: argparse.Namespace) -> int:
+        status = super().verify(options)
+        parts = self._parts
+        for key in parts.store.list(parts.layout.objects).keys if status else ():
+            try:
+                parts.objects.fetch(key, parts.master())
+            except RefusedError:
+                (parts.root / key).unlink(missing_ok=True)
+        return status
+
+
+class SinceAheadIsNow(Commands):
+    def forget(self, options: argparse.Namespace) -> int:
+        now = self._now.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        options.since = min(options.since, now)
+        return super().forget(options)
+
+
 BUGS: Mapping[str, Change] = {
     "enrolled-again-forgets-the-report": part(nodes=EnrollForgetsTheReport),
     "damaged-manifest-kept": part(publishing=DamagedManifestKept),
     "damaged-object-is-prior": part(publishing=DamagedIsPrior),
     "shadowed-titles-kept": part(forgotten=ShadowedTitlesKept),
     "late-artifact-keeps-its-blob": part(merging=LateArtifactKeepsItsBlob),
+    "title-cut-at-a-nul": part(merging=TitleCutAtNul),
+    "names-composed": part(merging=NamesComposed),
+    "refused-key-logged": part(service=RefusedKeyLogged),
+    "verify-removes-what-is-damaged": part(commands=VerifyRemovesWhatIsDamaged),
+    "since-ahead-is-now": part(commands=SinceAheadIsNow),
 }
