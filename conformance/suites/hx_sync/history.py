@@ -130,7 +130,11 @@ def _in_time(dice: Random) -> list[Step]:
 def _manifests(dice: Random) -> list[Step]:
     node = dice.choice("abc")
     steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
-    steps += [_one(dice, "spoil", how=dice.choice(BENT)), _one(dice, "manifest", node=node)]
+    steps += [
+        _one(dice, "manifest", node=node),
+        Step("spoil", how=dice.choice(BENT)),
+        _one(dice, "manifest", node=node),
+    ]
     steps += [_one(dice, "import"), _one(dice, "manifest", node=node), _one(dice, "manifest", node="z")]
     # As many objects as the last manifest lists, and not the same.
     steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node), _one(dice, "remove")]
@@ -155,7 +159,8 @@ def _hostile(dice: Random) -> list[Step]:
             Step("mend", 0, node, which),
         ]
         steps += [_one(dice, "import", node=node)]
-    steps += [_one(dice, "spoil", how="cut"), _one(dice, f"command {dice.choice(('verify', 'status'))}", node=node)]
+    # An operator looks at what cannot be opened.
+    steps += [_one(dice, "publish", node=node), Step("spoil", how="cut"), _one(dice, "command verify", node=node)]
     litter = [Step("litter", which=which, how=how) for which, how in enumerate(LITTER)]
     return [*steps, *litter, *_everywhere(dice)]
 

@@ -109,7 +109,7 @@ class Play:
             outcome = replace(outcome, said=EFFECTS, counts={}, rejected=outcome.rejected)
         self._judge(answer, outcome)
         self._after(outcome.state)
-        self._altering.wrote = outcome.value.get("key", call.args.get("key"))
+        self._altering.wrote = outcome.value.get("key", call.args.get("key", self._altering.wrote))
         # What was known or is refused has changed nothing, in no report either.
         if answer.outcome != "accepted" or answer.effect == PRIOR or call.method in ("forget", "rebuild", "import"):
             self._observe(step.node, 1 - step.worker)

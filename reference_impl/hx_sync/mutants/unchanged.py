@@ -93,7 +93,7 @@ class VerifyRemovesWhatIsDamaged(Commands):
         parts = self._parts
         for key in parts.store.list(parts.layout.objects).keys if status else ():
             try:
-                parts.objects.fetch(key, parts.master())
+                parts.objects.verify(key, parts.master())
             except RefusedError:
                 (parts.root / key).unlink(missing_ok=True)
         return status
