@@ -302,6 +302,14 @@ def is_replaced(device: Device, key: str, lies: Lies) -> bool:
     return immutable and known is not None and known.sha256 != lies.sha256
 
 
+def is_other_anew(state: State, name: str) -> bool:
+    """Whether a rebuild takes other bytes for an object than the device has imported."""
+    device = state.devices.get(name)
+    return device is not None and any(
+        is_replaced(device, key, lies) for key, lies in state.store.items() if key in device.imported
+    )
+
+
 def _reasons(device: Device, key: str, lies: Lies) -> frozenset[str]:
     if isinstance(lies.says, Bad):
         return lies.says.reasons

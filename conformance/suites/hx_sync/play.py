@@ -230,7 +230,7 @@ class Play:
         """Kill a worker within an operation; another does it again, and it is done once."""
         node = "d" if what == "enroll" else step.node
         call = self._prepared(replace(step, node=node), what)
-        if call is None or not call.operation(self._state).said <= EFFECTS:
+        if call is None or not self._is_interruptible(call, what):
             return
         before, after = self._state, call.operation(self._state).state
         self._session.start(call.method, call.args, step.worker)
@@ -248,6 +248,12 @@ class Play:
             if self._state.store[key].sha256 != sha256:
                 self._look.differs("fail_open", f"at {key} the bytes that others have seen", "others after a retry")
 
+    def _is_interruptible(self, call: Call, what: str) -> bool:
+        """Whether it does something, and what it has done follows from what is shown then."""
+        if what == "rebuild" and op.is_other_anew(self._state, call.args["node"]):
+            return False
+        return call.operation(self._state).said <= EFFECTS
+
     def _leave(self, step: Step, what: str) -> None:
         """Kill a worker within an operation. Another goes on with other content, before the killed one starts again.
 
@@ -255,7 +261,7 @@ class Play:
         """
         other = replace(step, node="d" if what == "enroll" else step.node, worker=1 - step.worker, draft=step.draft + 1)
         call = self._prepared(replace(other, draft=step.draft), what)
-        if call is None or not call.operation(self._state).said <= EFFECTS:
+        if call is None or not self._is_interruptible(call, what):
             return
         device, after = self._state.devices.get(other.node), call.operation(self._state).state
         self._session.start(call.method, call.args, step.worker)
