@@ -89,9 +89,10 @@ class Bench:
         config: Mapping[str, str] | None = None,
         surface: str = "ready",
         *,
+        now: str = START,
         hurried: bool = True,
     ) -> Generator[SuiteSession, None, None]:
-        """A session on a fresh store, closed in order if the test went well.
+        """A session on a fresh store, which is made at the time `now`; closed in order if the test went well.
 
         Not `hurried`: it has no deadline beside those of its requests, for a number of them that is fixed.
         """
@@ -108,6 +109,7 @@ class Bench:
             not_claimed=self.not_claimed,
             config=config,
             surface=surface,
+            now=now,
         )
         opened = SuiteSession(
             session,

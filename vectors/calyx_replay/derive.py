@@ -127,12 +127,12 @@ def envelope(draft: Mapping[str, Any]) -> str:
     return encoded(canonical(parts).encode("utf-8"))
 
 
-def _place(parts: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+def _place(parts: dict[str, Any], path: str, *, absent: bool = False) -> tuple[dict[str, Any], str]:
     *way, name = path.split(".")
     place = parts
     for part in way:
         place = place[part]
-    if name not in place:
+    if name not in place and not absent:
         raise ValueError(f"the envelope has no {path}")
     return place, name
 
@@ -256,13 +256,13 @@ def _signed_at_identity(seed: bytes, message: bytes) -> bytes:
 def altered(asked: Mapping[str, Any]) -> str:
     """An envelope in which one thing is another: {envelope, part, resign, key?, to?, at?}.
 
-    `part` is a path such as `header.timestamp`; it becomes `to`, or the nearest other value of its kind. Of bytes one
-    bit is changed, `at` the `first` (as is usual), the `middle` or the `last` byte. `resign: true` signs it with `key`;
-    with the part `header.sender_key` it is then that key's envelope.
+    `part` is a path such as `header.timestamp`; it becomes `to`, or the nearest other value of its kind. With `to` it
+    may be a new member. Of bytes one bit is changed, `at` the `first` (as is usual), the `middle` or the `last` byte.
+    `resign: true` signs it with `key`; with the part `header.sender_key` it is then that key's envelope.
     """
     parts = copy.deepcopy(_parts(asked["envelope"]))
     path, resign = asked["part"], asked["resign"]
-    place, name = _place(parts, path)
+    place, name = _place(parts, path, absent="to" in asked)
     if resign and path == "header.sender_key":
         parts["header"] |= {"sender_key": sender_key(asked["key"]), "sender_fp": sender_fp(asked["key"])}
     else:

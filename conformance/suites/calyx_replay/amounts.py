@@ -25,6 +25,7 @@ _EXPONENTS = range(9, 25)
 _LISTED = 10_240
 # How many records a mailbox has to show in one answer, and how many it has to hold. Both lie above a round number.
 _SHOWN, _HELD = 2_001, 10_001
+_MEMBERS = 1_100
 _SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 
 
@@ -103,16 +104,35 @@ def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
                 bench.fail(verdict, f"a migrated envelope of {size} bytes", expected="REPLAY_DUPLICATE")
 
 
+@clause("CALYX-KEY-1", "CALYX-KEY-4b", "CALYX-ALG-3")
+def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
+    """Two of one long text, which stands before the header, and one with a thousand members in its header."""
+    dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
+    with bench.session() as session:
+        letters = Letters(session)
+        text = session.rand("a long text") * (most // 2 // len(session.rand("a long text")))
+        members = {f"x-{number}": str(number) for number in range(_MEMBERS + dice.randrange(100))}
+        made = [letters.make(0, text=text), letters.make(0, text=text), letters.make(0, more=members)]
+        for letter in made:
+            size = len(from_base64url(letter.data))
+            _told(bench, session, letter, "new", f"an envelope of {size} bytes")
+            got = session.observe("replay_key", {"envelope": letter.data})["replay_key"]
+            if got != letter.key:
+                bench.fail("fail_open", f"the key of an envelope of {size} bytes", expected=letter.key, received=got)
+        for letter in made:
+            _told(bench, session, letter, "REPLAY_DUPLICATE", "a copy of a long envelope")
+
+
 @clause("CALYX-MIG-1", "CALYX-MIG-4")
 def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
-    """A long one, of more than ten thousand, with a blocked id at its very end."""
+    """A long one, of more than ten thousand: an id at its beginning, at its end or between is blocked."""
     dice = _dice(bench)
     with bench.session() as session:
         letters = Letters(session)
         left = _left(bench, session, letters)
         count = _LISTED + dice.randrange(2)
-        first, last = letters.make(0), letters.make(0)
-        left.leave_many(first, count - 2, last, digits=session.hex64)
+        first, *lost = (letters.make(0) for _ in range(4))
+        left.leave_many(first, lost, count, digits=session.hex64)
         answer = session.call("migrate")
         got = answer.value or {}
         untold = got.get("unmigrated", [])
@@ -120,10 +140,11 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
             bench.fail(
                 "wrong_reason", f"a list of {count} ids, one of them with its envelope", received=str(answer)[:300]
             )
-        if untold[-1] != last.msg_id:
-            bench.fail("wrong_reason", f"number {count} of a list", expected=last.msg_id, received=str(untold[-1]))
-        for letter, due in ((first, "REPLAY_DUPLICATE"), (last, "MSG_ID_BLOCKED")):
-            _told(bench, session, letter, due, f"number {1 if letter is first else count} of a list")
+        if untold[-1] != lost[-1].msg_id:
+            bench.fail("wrong_reason", f"number {count} of a list", expected=lost[-1].msg_id, received=str(untold[-1]))
+        _told(bench, session, first, "REPLAY_DUPLICATE", f"the first of {count} that are listed")
+        for letter in lost:
+            _told(bench, session, letter, "MSG_ID_BLOCKED", f"one of {count} that are listed")
 
 
 @clause("CALYX-ALG-3", "CALYX-ALG-2", "CALYX-PRN-10", "CALYX-PRN-2")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 
+from holdfast.conformance.cases.request import START
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.history import WORKERS
 from holdfast.conformance.suites.calyx_replay.model import Terms
@@ -13,11 +14,11 @@ from holdfast.conformance.suites.calyx_replay.play import Play
 
 
 def playing(
-    bench: Bench, kind: type[Play] = Play, *, remembers: bool = False
+    bench: Bench, kind: type[Play] = Play, *, remembers: bool = False, made: str = START
 ) -> Callable[[], AbstractContextManager[Play]]:
     """Begins histories, each in a session of its own.
 
-    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12.
+    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12. It is `made` at this time.
     """
     values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
     terms = Terms(
@@ -30,7 +31,7 @@ def playing(
 
     @contextmanager
     def begin() -> Iterator[Play]:
-        with bench.session(workers=WORKERS) as session:
+        with bench.session(workers=WORKERS, now=made) as session:
             yield kind(bench, session, terms)
 
     return begin

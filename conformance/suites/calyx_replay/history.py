@@ -23,6 +23,8 @@ _NEAR_COMMIT = "before_commit"
 # are wrong. A number of hours says a time to a few microseconds.
 _SHORTEST_H = 600 / 3600
 _DELTAS = (0.9, 0.3, 0.001, 0.00005)
+# How far ahead a clock may be, in seconds: no retention is as long.
+AHEAD = 1_000 * _HOUR
 # Within the window and beyond it, by a microsecond and by an hour.
 _SKEWS = (0, 0, 0, 12.5, -290.25, 300, -300, 300.000001, -300.000001, 3600, -3600)
 
@@ -132,6 +134,11 @@ def _days(dice: Random) -> list[Step]:
     ]
 
 
+def made_ahead(dice: Random) -> list[Step]:
+    """The clock was far ahead when the mailbox was made, and is right again before the first receipt."""
+    return [Step("clock", seconds=-AHEAD), *_days(dice), *_days(dice)]
+
+
 def _rivals(dice: Random) -> list[Step]:
     kinds = [f"race {kind}" for kind in RACES]
     steps = [Step("send"), Step("clock", seconds=_fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
@@ -172,10 +179,10 @@ def _lower_cutoff(dice: Random) -> list[Step]:
     """Two prunes, the second with a lower cutoff, and the clock back between them."""
     ahead = _fraction(dice, 2 * _HOUR, 5 * _HOUR)
     steps = [Step("send", _worker(dice)), Step("send", _worker(dice), seconds=299.5), Step("clock", seconds=ahead)]
-    steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 600, 1800))]
-    steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 20_000, 80_000))]
+    killed = Step("kill prune", _worker(dice), point=dice.choice(("before_commit", "after_commit")))
+    steps.append(dice.choice((killed, Step("prune", _worker(dice), seconds=_fraction(dice, 600, 1800)))))
     if dice.randrange(2):
-        steps.append(Step("kill", _worker(dice)))
+        steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 20_000, 80_000)), Step("kill", _worker(dice))]
     steps += [Step("clock", seconds=-_fraction(dice, 1801, ahead)), *_others(dice, 1), Step("send", _worker(dice))]
     return [*steps, Step("clock", seconds=ahead), Step("send", _worker(dice)), *_others(dice)]
 
@@ -208,10 +215,29 @@ def _two_lists(dice: Random) -> list[Step]:
 
 def _nothing_to_migrate(dice: Random) -> list[Step]:
     unsound = Step("leave unsound", which=dice.randrange(UNSOUND), lists=(1, 1, 1))
-    return [Step("migrate", _worker(dice)), Step("send"), unsound, Step("migrate", _worker(dice)), Step("look")]
+    steps = [Step("migrate", _worker(dice)), Step("send"), unsound, Step("migrate", _worker(dice)), Step("look")]
+    # What a list that was refused names is not blocked either.
+    return [*steps, *(Step("again", _worker(dice), which) for which in range(3))]
+
+
+def _blocks_end(dice: Random) -> list[Step]:
+    """A block has ended when its list is pruned, and its letter is in the window all the same."""
+    steps = [Step("send"), Step("leave", lists=(0, 1, 3)), Step("migrate", _worker(dice))]
+    steps.append(Step("clock", seconds=_fraction(dice, 300.000001, 449)))
+    pruned = [Step("prune", _worker(dice), seconds=600), Step("send", _worker(dice)), Step("restart", _worker(dice))]
+    # The last letter that was made is the one that was sent, behind three ids alone.
+    return [*steps, *dice.sample(pruned, 3), *(Step("again", _worker(dice), which) for which in range(1, 4))]
 
 
 # Interrupted
+
+
+def _killed_when_due(dice: Random) -> list[Step]:
+    """A receipt that finds a prune due is killed, and another comes on the same day."""
+    steps = [Step("send", _worker(dice)), Step("clock", seconds=_fraction(dice, 2 * _DAY, 3 * _DAY))]
+    steps += [Step("kill send", _worker(dice), point=dice.choice(("after_commit", "before_commit")))]
+    steps += [Step("clock", seconds=_fraction(dice, _HOUR, 3 * _HOUR)), Step("send", _worker(dice))]
+    return [*steps, Step("clock", seconds=_HOUR), Step("send", _worker(dice)), Step("look")]
 
 
 def _aborted(dice: Random) -> list[Step]:
@@ -238,7 +264,9 @@ def _killed(dice: Random) -> list[Step]:
 
 def _operator(dice: Random) -> list[Step]:
     """The command line changes what running workers must see."""
-    steps = [Step("leap"), Step("send", _worker(dice)), Step("leave", lists=(1, 2, 1))]
+    # A command comes when no worker has the database open.
+    steps = [Step("leap"), Step("restart"), Step("restart", 1), Step("command inspect", _worker(dice))]
+    steps += [Step("send", _worker(dice)), Step("leave", lists=(1, 2, 1))]
     steps += [Step("command migrate", _worker(dice)), *(Step("again", _worker(dice), which) for which in range(4))]
     steps += [Step("insert", which=2), Step("send", _worker(dice))]
     steps += [Step("clock", seconds=_fraction(dice, 0.9 * _DAY, 1.1 * _DAY)), Step("send", _worker(dice))]
@@ -261,6 +289,8 @@ CHAPTERS: Mapping[str, Chapter] = {
     "migration": _migration,
     "two lists": _two_lists,
     "nothing to migrate": _nothing_to_migrate,
+    "a block's end": _blocks_end,
+    "killed when due": _killed_when_due,
     "aborted": _aborted,
     "aborted again": _aborted,
     "killed": _killed,

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import cycle, islice
 
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites.calyx_replay.letters import Letters
@@ -18,6 +19,8 @@ from holdfast.vectors.derive import derive
 # the envelopes is another's work.
 _NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling")
 UNSOUND = _NO_LISTS + len(_SPOILT)
+# How many seconds ahead of the clock a lost letter is: it is in the window up to twice as long as it is blocked.
+_AHEAD = (0, 299.5, 150)
 
 
 class LeftBehind:
@@ -50,9 +53,8 @@ class LeftBehind:
         for letter in letters:
             self._place(letter)
         listed = [letter.msg_id for letter in letters]
-        listed += [
-            letter.msg_id for letter in (self._letters.make(0) for _ in range(alone)) if letter.msg_id not in listed
-        ]
+        lost = [self._letters.make(seconds) for seconds in islice(cycle(_AHEAD), alone)]
+        listed += [letter.msg_id for letter in lost if letter.msg_id not in listed]
         # What comes last in a long list is not forgotten.
         listed.reverse()
         self._write(listed, unsound)
@@ -71,11 +73,13 @@ class LeftBehind:
         listed = list(self.now.listed) if more and self.now is not None else []
         self._write([*listed, letter.msg_id], None)
 
-    def leave_many(self, first: Letter, between: int, last: Letter, *, digits: Callable[[str], str]) -> None:
-        """A long list: an envelope first, so many ids of no envelope, and the id of `last` alone."""
+    def leave_many(self, first: Letter, lost: Sequence[Letter], length: int, *, digits: Callable[[str], str]) -> None:
+        """A list of this length: an envelope first, and ids alone, those of `lost` evenly among them and at its end."""
         self._place(first)
-        ids = [derive("calyx.msg_id", digits(f"id {number}")) for number in range(between)]
-        self._write([first.msg_id, *ids, last.msg_id], None)
+        ids = [derive("calyx.msg_id", digits(f"id {number}")) for number in range(length - 1)]
+        for number, letter in enumerate(lost):
+            ids[number * (length - 2) // (len(lost) - 1)] = letter.msg_id
+        self._write([first.msg_id, *ids], None)
 
     def _place(self, letter: Letter) -> None:
         self._put(letter.msg_id, letter)

@@ -21,7 +21,13 @@ FORGERIES: Mapping[str, str] = {
     "key": "ENVELOPE_MALFORMED",
     "spelling": "ENVELOPE_MALFORMED",
     "timestamp": "TIMESTAMP_UNREADABLE",
+    "member": "SIGNATURE_INVALID",
 }
+
+# Names that members have elsewhere in an envelope or in a row. In a header they are members like any other.
+_NAMES = ("signature", "ciphertext", "header", "protocol_version", "replay_key", "seen_at")
+# Every so many letters one has such a member in its header.
+_MORE = 3
 
 
 class Letters:
@@ -63,6 +69,7 @@ class Letters:
             ],
             "key": [("header.sender_key", derive("calyx.sender_key", "another sender"))],
             "timestamp": [("header.timestamp", letter.row["envelope_timestamp"].replace("T", " "))],
+            "member": [(f"header.{self._name(len(self._forged) // len(FORGERIES))}", "of a forger")],
         }.get(way, ())
         for part, value in to:
             data = derive("calyx.altered", {"envelope": data, "part": part, "to": value, "resign": False})
@@ -74,6 +81,10 @@ class Letters:
         self._forged.append(replace(letter, data=data, row=row, text=text, flaw=FORGERIES[way]))
         return self._forged[-1]
 
+    @staticmethod
+    def _name(number: int) -> str:
+        return _NAMES[number % len(_NAMES)]
+
     @property
     def now(self) -> datetime:
         """The clock of the session."""
@@ -81,11 +92,17 @@ class Letters:
 
     def long(self, size: int) -> Letter:
         """A new one whose encoding has so many bytes."""
-        short = len(from_base64url(self.make(0, filler="").data))
-        return self.make(0, filler="x" * (size - short))
+        short = len(from_base64url(self.make(0, more={"x-filler": ""}).data))
+        return self.make(0, more={"x-filler": "x" * (size - short)})
 
-    def make(self, seconds: float, msg_id: str | None = None, filler: str | None = None) -> Letter:
-        """A new one, so many seconds ahead of the clock; with a further member of the header if there is a `filler`."""
+    def make(
+        self,
+        seconds: float,
+        msg_id: str | None = None,
+        more: Mapping[str, str] | None = None,
+        text: str | None = None,
+    ) -> Letter:
+        """A new one, so many seconds ahead of the clock; with `more` members of the header, or with a text."""
         number = len(self._made)
         label, sender = f"letter {number:05}", f"sender {number % 3}"
         timestamp = shift(self._session.now, f"{'-' if seconds < 0 else '+'}{abs(seconds):.6f}s")
@@ -93,9 +110,9 @@ class Letters:
             "msg_id": msg_id or derive("calyx.msg_id", self._session.hex64(label)),
             "recipient_fp": self._session.hex64(f"recipient {number % 2}"),
             "timestamp": timestamp,
-            **({} if filler is None else {"x-filler": filler}),
+            **({self._name(number // _MORE): f"of {label}"} if more is None and not number % _MORE else more or {}),
         }
-        text = f"{label}: {self._session.rand(label)}"
+        text = text or f"{label}: {self._session.rand(label)}"
         data = derive("calyx.envelope", {"key": sender, "header": header, "ciphertext": base64url(text.encode())})
         row = {
             "replay_key": derive("calyx.replay_key", data),

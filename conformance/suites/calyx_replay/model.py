@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.conformance.session import Answer
 
-BEGINNING = datetime.min.replace(tzinfo=UTC)
+BEGINNING, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
     first, last = state.blocked.get(letter.msg_id, (BEGINNING, BEGINNING))
     if letter.at <= last:
         yield Due("MSG_ID_BLOCKED", {"msg_id": letter.msg_id}), state
-    # A block that ended before a cutoff may be forgotten: what it blocks cannot be proven to be new either.
-    if letter.at <= first and first >= state.perhaps:
+    # A block that ended near a cutoff may be forgotten: what it blocks cannot be proven to be new either.
+    if letter.at <= first and first >= state.perhaps + terms.window:
         return
     if letter.at < state.perhaps + terms.window:
         yield Due("REPLAY_UNPROVABLE"), state

@@ -271,7 +271,11 @@ def _letter(
     if letter.msg_id in state.blocked:
         yield f"its id is blocked, {where}"
         blocks = letter.at <= state.blocked[letter.msg_id][0] and where == _PLACES[0]
-        if blocks and state.blocked[letter.msg_id][0] >= state.perhaps and _is_earlier(letter, left, traces):
+        if (
+            blocks
+            and state.blocked[letter.msg_id][0] >= state.perhaps + terms.window
+            and _is_earlier(letter, left, traces)
+        ):
             yield _BLOCKED_EARLIER
     if left.now is not None and letter.msg_id in left.now.listed:
         yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"

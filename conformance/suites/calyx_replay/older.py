@@ -35,6 +35,10 @@ _NONE = (
 )
 
 
+# By the clock of any machine and by that of the session a record of the first is too old, and one of the second is not.
+_OLD, _YOUNG = datetime(2020, 1, 1, tzinfo=UTC), datetime(2110, 1, 1, tzinfo=UTC)
+
+
 @clause("CALYX-PRN-8", "CALYX-PRN-2")
 def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> None:
     """Beside a cutoff times that are just too old and some that are not, in formats that are drawn."""
@@ -50,16 +54,36 @@ def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> No
         answer = session.call("prune")
         left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
         for key, (at, seen_at) in times.items():
-            goes = at is not None and at < cutoff
-            if (key in left) == goes:
-                due, found = ("removed", "kept") if goes else ("kept", "removed")
-                verdict = "lost_durability" if due == "kept" else "state_leak"
-                message = f"a record of {seen_at!r} when everything before {cutoff.isoformat()} is to go"
-                bench.fail(verdict, message, expected=due, received=found)
+            what = f"a record of {seen_at!r} when everything before {cutoff.isoformat()} is to go"
+            _held(bench, what, is_left=key in left, at=at, cutoff=cutoff)
         counts = {"removed": len(times) - len(left), "kept": len(left), "unreadable": len(_NONE)}
         told = answer.value or {}
         if {name: told.get(name) for name in counts} != counts:
             bench.fail("wrong_reason", "what a prune tells of old records", expected=str(counts), received=str(answer))
+    if "command_line" not in bench.not_claimed:
+        _commanded(bench, dice)
+
+
+def _commanded(bench: Bench, dice: Random) -> None:
+    """Of records in every format a command removes those that are too old by any clock, and no others."""
+    with bench.session() as session:
+        session.clock(f"{_YOUNG + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}")
+        row = Letters(session).make(0).row
+        times = [*_times(dice, _OLD), *_times(dice, _YOUNG)]
+        times = [each for each in times if each[0] is None or each[0] < _OLD or each[0] >= _YOUNG]
+        rows = {session.hex64(f"old {number}"): each for number, each in enumerate(times)}
+        session.insert("replay_state", *({**row, "replay_key": key, "seen_at": at} for key, (_, at) in rows.items()))
+        session.provoke("command_line", {"arguments": ["prune"]})
+        left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
+        for key, (at, seen_at) in rows.items():
+            _held(bench, f"a record of {seen_at!r}, when a command prunes", is_left=key in left, at=at, cutoff=_YOUNG)
+
+
+def _held(bench: Bench, what: str, *, is_left: bool, at: datetime | None, cutoff: datetime) -> None:
+    goes = at is not None and at < cutoff
+    if is_left == goes:
+        due, found = ("removed", "kept") if goes else ("kept", "removed")
+        bench.fail("lost_durability" if due == "kept" else "state_leak", what, expected=due, received=found)
 
 
 def _times(dice: Random, cutoff: datetime) -> Iterator[tuple[datetime | None, str | float]]:

@@ -16,7 +16,7 @@ from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Ste
 from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, printed, verdict_of
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import Due, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, NEVER, Due, Letter, Outcome, State, Terms, said
 from holdfast.conformance.suites.calyx_replay.offers import MACHINE, Traces, offered, situations
 from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.histories import Worlds
@@ -50,7 +50,7 @@ class Play:
             envelopes=str(parameters["envelopes_path"].value),
         )
         self._traces, self._remaining = Traces(), Remaining(bench, session, aside=ASIDE)
-        self._steady, self._moved = True, timedelta()
+        self._moved, self._steady_until = timedelta(), NEVER
         self._judged: int | None = None
         self._steps: Mapping[str, Callable[[Step], None]] = {
             "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
@@ -102,9 +102,8 @@ class Play:
     def compare(self) -> None:
         """See `histories.Player`."""
         self._look(*range(WORKERS))
-        late = model.overdue(self._terms, self._worlds.possible[0]) if self._steady else None
-        if late is not None:
-            self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
+        for worker in range(WORKERS):
+            self._look_at_connections(worker)
         most = 1 + self._moved // self._terms.interval
         if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
             self._differs("state_leak", f"at most {most} automatic prunes", "more")
@@ -161,7 +160,7 @@ class Play:
             if letter is not None:
                 self._remaining.answered(letter, answer, aborted=aborted)
             self._judge([answer], [operation], aborted=aborted)
-            if aborted:
+            if aborted or method != "accept":
                 self._look_at_connections(step.worker)
             if aborted or method != "accept" or not self._is_sure:
                 self._look((step.worker + 1) % WORKERS)
@@ -244,8 +243,11 @@ class Play:
     def _move(self, to: str) -> None:
         before = self._now
         self._session.clock(to)
-        self._steady = self._steady and self._now >= before
         self._moved += abs(self._now - before)
+        if self._now < before:
+            # It may have pruned at any time up to then: no prune is due within a day of it.
+            is_empty = not any(state.count for state in self._worlds.possible)
+            self._steady_until = min(self._steady_until, before - self._terms.interval) if is_empty else BEGINNING
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
 
     def _restart(self, step: Step) -> None:
@@ -354,8 +356,10 @@ class Play:
 
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
-        tables = self._session.inspect()["rows"]
+        found = self._session.inspect()
+        tables = found["rows"]
         rows = tables.get("replay_state", [])
+        self._remaining.keeps_its_log(found["journal_mode"])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:
             told = self._session.observe("deliveries", worker=worker)["delivered"]
@@ -368,9 +372,12 @@ class Play:
                     )
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
         self._remaining.looked(tables)
+        late = model.overdue(self._terms, self._worlds.possible[0])
+        if late is not None and self._now < self._steady_until:
+            self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
 
     def _look_at_connections(self, worker: int) -> None:
-        """What was opened again after a failure is as it was."""
+        """They are as they were, whatever was done, or opened again after a failure."""
         if not self._can("connections"):
             return
         for purpose, pragmas in self._session.observe("connections", worker=worker).items():

@@ -30,7 +30,7 @@ class Remaining:
         """`aside` is where the harness puts a copy of the mailbox."""
         values = {name: str(parameter.value) for name, parameter in bench.contract.parameters.items()}
         given = (values["seen_cache_path"], f"{values['envelopes_path']}/", f"{aside}/")
-        self._bench = bench
+        self._bench, self._session, self._database = bench, session, values["database_path"]
         self._remains = Remains(bench, session, Allowed(".", (values["database_path"],), given))
         self._tables: Tables = {}
         self._open: set[str] = set()
@@ -59,6 +59,11 @@ class Remaining:
             now = self._remains.copies(*groups)
             self._more("files", [(groups[at][0], before[at], now[at]) for at in gone])
 
+    def keeps_its_log(self, mode: str | None) -> None:
+        """See that the database is in the mode that it was made in (CALYX-HARD-2)."""
+        if mode not in (None, "wal"):
+            self._bench.fail("lost_durability", "the database has no log any more", expected="WAL mode", received=mode)
+
     def looked(self, tables: Tables) -> None:
         """See that what was pruned since the last look is in no other table more often than before."""
         now = {row.get("replay_key") for row in tables.get(_TABLE, ())}
@@ -78,8 +83,11 @@ class Remaining:
                 )
 
     def inspect(self) -> None:
-        """Hold the folder against what is allowed. Raises Finding."""
+        """Hold the folder against what is allowed, and see that git ignores the database. Raises Finding."""
         self._remains.inspect()
+        for suffix in ("", "-wal", "-shm"):
+            if not self._session.file(f"{self._database}{suffix}")["ignored"]:
+                self._bench.fail("state_leak", f"git does not ignore {self._database}{suffix}", expected="ignored")
 
 
 def _rows_of(row: Mapping[str, Any], tables: Tables) -> int:

@@ -12,12 +12,13 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
+from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant, shift
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.beginning import playing
-from holdfast.conformance.suites.calyx_replay.history import BACK, CHAPTERS, Deck, Openings, volume
+from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, CHAPTERS, Deck, Openings, made_ahead, volume
 from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
 from holdfast.conformance.suites.histories import DRAWN, hold, steer
 from holdfast.conformance.suites.session import SuiteSession
@@ -310,7 +311,7 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
 
 # Any history
 
-# Every chapter comes up at least once: five of them make a history.
+# Every chapter comes up at least once: six of them make a history.
 _HISTORIES = 4
 _BACKWARDS = 2
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
@@ -324,13 +325,21 @@ _STEERED, _COSTS, _FLOOR = 14, 60, 0.8
     "CALYX-ALG-10",
     "CALYX-PRN-2",
     "CALYX-MIG-4",
+    "CALYX-HARD-2",
     "CALYX-HARD-6",
+    "CALYX-LOC-2",
     whole=True,
 )
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """All operations by two processes and the command line, days, restarts, kills and failures, in any order."""
-    deck = Deck(tuple(CHAPTERS), together=5)
+    deck = Deck(tuple(CHAPTERS), together=6)
     hold(bench, count=_HISTORIES, draw=deck.draw, begin=playing(bench))
+
+
+@clause("CALYX-PRN-6a", whole=True)
+def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_right_again(bench: Bench) -> None:
+    """A time to come is no time of the last prune."""
+    hold(bench, count=1, draw=made_ahead, begin=playing(bench, made=shift(START, f"+{AHEAD:.0f}s")))
 
 
 @clause("CALYX-ALG-12", whole=True)
