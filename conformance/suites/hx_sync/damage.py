@@ -18,8 +18,12 @@ _ALTERED = frozenset({"OBJECT_MALFORMED", "FOREIGN_VAULT", "OBJECT_MISPLACED", "
 _MALFORMED = frozenset({"OBJECT_MALFORMED"})
 
 
-def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies] | None:
-    """What comes in the place of an object with these bytes, and what it says; None where that is not possible."""
+# What makes any object one that cannot be opened.
+BENT = ("flipped", "cut", "longer", "empty")
+
+
+def bent(how: str, data: bytes) -> tuple[bytes, Lies]:
+    """These bytes so that no device can open them."""
     dice = Random(hashlib.sha256(data).digest())  # noqa: S311 - nothing is kept secret with it
     if how == "flipped":
         at = dice.randrange(len(data))
@@ -28,8 +32,13 @@ def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies
         return _bad(data[: dice.randrange(1, len(data))], _ALTERED)
     if how == "longer":
         return _bad(data + dice.choice((b"\0", b"\n", data)), _ALTERED)
-    if how == "empty":
-        return _bad(b"", _MALFORMED)
+    return _bad(b"", _MALFORMED)
+
+
+def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies] | None:
+    """What comes in the place of an object with these bytes, and what it says; None where that is not possible."""
+    if how in BENT:
+        return bent(how, data)
     if how == "of another":
         return _bad(other.data, frozenset({"OBJECT_MISPLACED"})) if other.data and other.key != made.key else None
     return _sealed(how, made, data)

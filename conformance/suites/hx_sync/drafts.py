@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Step
-from holdfast.conformance.suites.hx_sync.model import Blob, Segment
+from holdfast.conformance.suites.hx_sync.model import Blob, Segment, Tombstone, Triple
 from holdfast.conformance.suites.hx_sync.operations import Device, Lies
 from holdfast.conformance.suites.hx_sync.sets import Made, World, at
 from holdfast.conformance.suites.session import SuiteSession
@@ -59,22 +60,38 @@ class Drafts:
                     return self._world.mark(node, name, seq)
         return None
 
-    def marks(self, devices: Iterable[Device]) -> tuple[list[str], list[str]]:
-        """The marks of all events, and of those that every device that has heard of them has forgotten."""
-        triples = {
+    def marks(self) -> list[str]:
+        """What can be searched for of all events."""
+        return [mark for triple in sorted(self._triples()) if (mark := self.mark(*triple)) is not None]
+
+    def _triples(self) -> set[Triple]:
+        return {
             (event["node_id"], event["session_id"], event["seq"])
             for made in self.newest()
             if isinstance(made.says, Segment)
             for event in made.says.batch["events"]
         }
-        live = {
-            (row["node_id"], row["session_id"], row["seq"])
-            for device in devices
-            for row in device.shown.state["events"]
+
+    def gone(self, device: Device, *, blobs: bool) -> list[Any]:
+        """What a device has forgotten, to search for: titles, `blobs`, and events with the names of artifacts."""
+        windows = [lies.says for lies in device.objects(Tombstone).values() if isinstance(lies.says, Tombstone)]
+        titles = {
+            row["title"].split(" ")[-1]
+            for lies in device.objects(Segment).values()
+            if isinstance(lies.says, Segment)
+            for row in lies.says.batch.get("sessions", ())
+            if any(window.covers(lies.says.node_id, row["started_at"]) for window in windows)
         }
-        marks = {triple: self.mark(*triple) for triple in sorted(triples)}
-        gone = [mark for triple, mark in marks.items() if mark is not None and triple not in live]
-        return [mark for mark in marks.values() if mark is not None], gone
+        cached = {row["blob_hash"] for row in device.shown.state["blobs"]}
+        plain = [
+            {"bytes": made.args["bytes"]}
+            for made in self.newest()
+            if blobs and isinstance(made.says, Blob) and made.key in device.imported and made.args
+            if made.says.blob_hash not in cached
+        ]
+        # In one order: the gate asks the same again.
+        events = [mark for triple in sorted(device.forgotten) if (mark := self.mark(*triple)) is not None]
+        return [*sorted(titles), *plain[:8], *events]
 
     def _dice(self, step: Step) -> Random:
         return Random(self._session.rand(f"draft {step.draft}"))  # noqa: S311 - nothing is kept secret with it

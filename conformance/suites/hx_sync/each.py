@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.history import Step
@@ -16,6 +17,7 @@ from holdfast.conformance.suites.hx_sync.lost import asked_of
 from holdfast.conformance.suites.hx_sync.play import playing
 from holdfast.conformance.suites.hx_sync.sets import World
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 _T = TypeVar("_T")
 # Each operation by the step that asks for it. Who imports is another device than the one that publishes.
@@ -40,6 +42,19 @@ _AGAIN = (
     Step("clock", seconds=-3600),
     Step("repeat", 1),
     Step("clock", seconds=3600),
+    # Over what cannot be opened: it is refused, or written anew where that is what the operation does.
+    Step("spoil", how="flipped"),
+    Step("repeat", 0),
+    Step("unspoil"),
+    Step("repeat", 1),
+)
+# A device that has something to report, and is enrolled again.
+_REPORTING = (
+    Step("place", node="z", draft=50),
+    Step("damage", how="flipped"),
+    Step("litter", how="copy"),
+    Step("import", node="c"),
+    Step("enroll", 1, node="c"),
 )
 # Operations that meet in the same rows or objects.
 RIVALS = (
@@ -70,15 +85,15 @@ def _shares(every: Iterable[_T]) -> Iterator[list[_T]]:
 
 @clause("HX-P3", "HX-P2", whole=True, written=True)
 def test_every_operation_is_known_when_it_is_asked_for_again(bench: Bench) -> None:
-    """By the same process, by another, after a restart, and with the clock stepped forward and back."""
+    """By the same process, by another, after a restart, with the clock stepped, and over what cannot be opened."""
     for some in _shares(EACH.values()):
         with playing(bench, []) as play:
             # Something to import, to list and to rebuild.
-            play.step(EACH["publish"])
-            for step in some:
+            for step in (EACH["publish"], *_REPORTING):
                 play.step(step)
-                for again in _AGAIN:
-                    play.step(again)
+            for step in some:
+                for each in (step, *_AGAIN):
+                    play.step(each)
             play.compare()
 
 
@@ -145,6 +160,21 @@ def test_every_operation_that_is_refused_leaves_everything_as_it_was(bench: Benc
         for folder in ("HXSync", "nodes"):
             if found := session.search(folder, [canary]):
                 bench.fail("state_leak", "what was refused can be read", received=repr(found))
+    for spelled in (VAULT_KEY.upper(), f" {VAULT_KEY}", f"{VAULT_KEY}0", VAULT_KEY[:-2]):
+        _unkept(bench, spelled)
+
+
+def _unkept(bench: Bench, spelled: str) -> None:
+    """No file holds a key that was given so, whatever a session does with it."""
+    with bench.session(config={"vault_key": spelled}) as session:
+        asked = asked_of(World(bench, session, "mistyped"), "a", "mistyped")
+        for method, args in asked.items():
+            session.call(method, args)
+        given = {spelled, spelled.strip(), spelled.strip().lower(), VAULT_KEY, VAULT_KEY[:-2]}
+        wanted = [*sorted(given), {"bytes": base64url(bytes.fromhex(VAULT_KEY[:-2]))}]
+        for folder in ("HXSync", "nodes"):
+            if found := session.search(folder, wanted):
+                bench.fail("state_leak", "a mistyped key of the vault can be read", received=repr(found))
 
 
 def _wrong(args: Mapping[str, Any], canary: str) -> Iterator[tuple[Mapping[str, Any], str]]:

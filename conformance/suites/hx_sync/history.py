@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from holdfast.conformance.suites.hx_sync.damage import BENT
+
 WORKERS = 2
 DEVICES = ("a", "b", "c", "d")
 # Who is not enrolled, and whose segments are imported all the same.
@@ -128,6 +130,11 @@ def _in_time(dice: Random) -> list[Step]:
 def _manifests(dice: Random) -> list[Step]:
     node = dice.choice("abc")
     steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
+    steps += [
+        _one(dice, "manifest", node=node),
+        Step("spoil", how=dice.choice(BENT)),
+        _one(dice, "manifest", node=node),
+    ]
     steps += [_one(dice, "import"), _one(dice, "manifest", node=node), _one(dice, "manifest", node="z")]
     # As many objects as the last manifest lists, and not the same.
     steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node), _one(dice, "remove")]
@@ -147,10 +154,13 @@ def _hostile(dice: Random) -> list[Step]:
         steps += [Step("import", worker, dice.choice([other for other in "abc" if other != node]))]
         steps += [
             _one(dice, "import one", node=node, which=which),
-            Step("again", 0, node),
+            _one(dice, "enroll", node=node),
+            Step("again", 0, node, which),
             Step("mend", 0, node, which),
         ]
         steps += [_one(dice, "import", node=node)]
+    # An operator looks at what cannot be opened.
+    steps += [_one(dice, "publish", node=node), Step("spoil", how="cut"), _one(dice, "command verify", node=node)]
     litter = [Step("litter", which=which, how=how) for which, how in enumerate(LITTER)]
     return [*steps, *litter, *_everywhere(dice)]
 
@@ -172,6 +182,7 @@ def _operator(dice: Random) -> list[Step]:
     steps = [_one(dice, "publish"), _one(dice, "put"), Step("look", 0, node), Step("look", 1, node)]
     for command in commands:
         steps += [_one(dice, f"command {command}", node=node), Step("look", 0, node), Step("look", 1, node)]
+    steps += [_one(dice, "command forget", node=node, how="ahead")]
     return [*steps, Step("import", 0, node), Step("look", 1, node), *_everywhere(dice)]
 
 

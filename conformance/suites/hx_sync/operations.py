@@ -244,7 +244,9 @@ def import_object(state: State, name: str, key: str) -> Outcome:
     known = device.imported.get(key)
     effect = NEW if known is None or (known.sha256 != lies.sha256 and isinstance(lies.says, Manifest)) else PRIOR
     effects = {NEW, PRIOR} if effect == PRIOR and isinstance(lies.says, Blob) else {effect}
-    after = device.having({**device.imported, key: lies}, None)
+    # What was known changes no report.
+    told = device.told if effects == {PRIOR} else None
+    after = device.having({**device.imported, key: lies}, told)
     return Outcome(frozenset(effects), state.at(name, after), {"key": key})
 
 
@@ -298,6 +300,14 @@ def is_replaced(device: Device, key: str, lies: Lies) -> bool:
     known = device.imported.get(key)
     immutable = isinstance(lies.says, Segment | Tombstone)
     return immutable and known is not None and known.sha256 != lies.sha256
+
+
+def is_other_anew(state: State, name: str) -> bool:
+    """Whether a rebuild takes other bytes for an object than the device has imported."""
+    device = state.devices.get(name)
+    return device is not None and any(
+        is_replaced(device, key, lies) for key, lies in state.store.items() if key in device.imported
+    )
 
 
 def _reasons(device: Device, key: str, lies: Lies) -> frozenset[str]:

@@ -8,19 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import permutations
 
-from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import operations as op
+from holdfast.conformance.suites.hx_sync.altering import ALTERED, Altering
 from holdfast.conformance.suites.hx_sync.announced import announced
 from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict
-from holdfast.conformance.suites.hx_sync.damage import damaged
-from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
+from holdfast.conformance.suites.hx_sync.drafts import Drafts
 from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.history import WORKERS, Step
 from holdfast.conformance.suites.hx_sync.looking import Looking
-from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone
-from holdfast.conformance.suites.hx_sync.operations import NEW, Device, Lies, Outcome, State
+from holdfast.conformance.suites.hx_sync.operations import NEW, PRIOR, Device, Lies, Outcome, State
 from holdfast.conformance.suites.hx_sync.sets import NODES, OFFSETS, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -28,6 +27,10 @@ from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 # The index of a device, and what SQLite puts beside it.
 _INDEX = "index.db"
+# Of so many things that a device has forgotten it is searched for what they say.
+_MOST = 48
+# Beyond any clock.
+_AHEAD = "9000-01-01T00:00:00Z"
 # The steps that ask for operations, where a race has another name for them.
 _WHATS = {"blob": "publish_blob", "publish_manifest": "manifest", "import_object": "import one"}
 
@@ -40,6 +43,7 @@ class Play:
         self._drafts, self._look = Drafts(bench, session), Looking(bench, session)
         self._state = State({node: Device(self._drafts.node_id(node)) for node in NODES})
         self._calls = Calls(session, self._drafts)
+        self._altering = Altering(session, self._drafts, self._calls)
         self._last: Call | None = None
         # Forgotten while another process may have read, or by a call that never ended.
         self._disturbed = False
@@ -58,16 +62,14 @@ class Play:
             "leave": self._leave,
             "lose": self._lose_index,
             "look": lambda each, _: self._observe(each.node, each.worker),
-            "place": self._place,
-            "damage": self._damage,
-            "mend": self._mend,
-            "litter": self._litter,
-            "remove": self._remove,
             "clock": lambda each, _: self._session.clock(f"{'-' if each.seconds < 0 else '+'}{abs(each.seconds):.6f}s"),
             "restart": lambda each, _: self._session.restart(each.worker),
         }
         if verb in special:
             special[verb](step, rest)
+            return
+        if verb in ALTERED and step.what == verb:
+            self._state = self._altering.altered(step, self._state)
             return
         call = self._prepared(step, step.what)
         if call is not None:
@@ -79,13 +81,14 @@ class Play:
             self._observe(node, worker % WORKERS)
         self._look.objects(self._state, 0)
         told = "the key of the vault, and nothing that was said"
-        said, gone = self._drafts.marks(self._state.devices.values())
         key = [VAULT_KEY, {"bytes": base64url(bytes.fromhex(VAULT_KEY))}]
-        self._look.unread("HXSync", [*key, *said[:40]], told)
+        self._look.unread("HXSync", [*key, *self._drafts.marks()[:40]], told)
         self._look.unread("nodes", key, "the key of the vault")
         # Pages of an index that another process had open, or that a call which never ended wrote, are open.
         but = _INDEX if self._disturbed else None
-        self._look.unread("nodes", gone[:40], "what every device has forgotten", but=but)
+        for node, device in sorted(self._state.devices.items()):
+            gone = self._drafts.gone(device, blobs=not self._disturbed)
+            self._look.unread(f"nodes/{node}", gone[:_MOST], "what it has forgotten", but=but)
 
     # Calls
 
@@ -106,7 +109,9 @@ class Play:
             outcome = replace(outcome, said=EFFECTS, counts={}, rejected=outcome.rejected)
         self._judge(answer, outcome)
         self._after(outcome.state)
-        if answer.outcome != "accepted" or call.method in ("forget", "rebuild", "import"):
+        self._altering.wrote = outcome.value.get("key", call.args.get("key", self._altering.wrote))
+        # What was known or is refused has changed nothing, in no report either.
+        if answer.outcome != "accepted" or answer.effect == PRIOR or call.method in ("forget", "rebuild", "import"):
             self._observe(step.node, 1 - step.worker)
 
     def _judge(self, answer: Answer, outcome: Outcome) -> None:
@@ -152,64 +157,6 @@ class Play:
                 if made.method == "publish_blob":
                     self._look.blob(node, device, derive("hx.sha256", made.args["bytes"]), worker)
                     break
-
-    # The store, changed by others
-
-    def _place(self, step: Step, _: str) -> None:
-        made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)
-        if made.key not in self._state.store:
-            self._session.place(made.key, made.data)
-            self._state = self._state.lying(made.key, lies_of(made))
-
-    def _damage(self, step: Step, _: str) -> None:
-        """Other bytes take the place of an object, as far as its bytes are known."""
-        made = self._drafts.of(step.which)
-        if made is None or made.key in self._calls.whole or made.key not in self._state.store:
-            return
-        data = self._session.file(made.key)["bytes"]
-        other = self._drafts.of(step.which + 1)
-        if data is None or other is None:
-            return
-        found = damaged(step.how, made, from_base64url(data), other)
-        if found is not None:
-            self._calls.whole[made.key] = from_base64url(data), self._state.store[made.key]
-            self._session.place(made.key, found[0])
-            self._state = self._state.lying(made.key, found[1])
-
-    def _mend(self, step: Step, _: str) -> None:
-        made = self._drafts.of(step.which)
-        if made is not None and made.key in self._calls.whole:
-            data, lies = self._calls.whole.pop(made.key)
-            self._session.place(made.key, data)
-            self._state = self._state.lying(made.key, lies)
-
-    def _litter(self, step: Step, _: str) -> None:
-        """A file that a synchroniser leaves beside an object."""
-        made = self._drafts.of(step.which)
-        if made is None or not made.data:
-            return
-        folder, _, name = made.key.rpartition("/")
-        stem, _, ending = name.partition(".")
-        names = {
-            "copy": f"{stem} (conflict copy).{ending}",
-            "dotfile": f".{name}",
-            "dot folder": f".stversions/{name}",
-            "upper case": name.upper(),
-        }
-        key = f"{folder}/{names[step.how]}"
-        self._session.place(key, made.data)
-        self._state = replace(self._state, foreign=self._state.foreign | {key})
-
-    def _remove(self, _: Step, __: str) -> None:
-        """The object of a tombstone is gone, or that of a segment that has made no blobs."""
-        for made in self._drafts.newest():
-            is_plain = isinstance(made.says, Tombstone) or (
-                isinstance(made.says, Segment) and not made.says.batch.get("artifacts")
-            )
-            if is_plain and made.key in self._state.store and made.key not in self._calls.whole:
-                self._session.remove(made.key)
-                self._state = self._state.without(made.key)
-                return
 
     # Two at once
 
@@ -283,7 +230,7 @@ class Play:
         """Kill a worker within an operation; another does it again, and it is done once."""
         node = "d" if what == "enroll" else step.node
         call = self._prepared(replace(step, node=node), what)
-        if call is None or not call.operation(self._state).said <= EFFECTS:
+        if call is None or not self._is_interruptible(call, what):
             return
         before, after = self._state, call.operation(self._state).state
         self._session.start(call.method, call.args, step.worker)
@@ -301,6 +248,12 @@ class Play:
             if self._state.store[key].sha256 != sha256:
                 self._look.differs("fail_open", f"at {key} the bytes that others have seen", "others after a retry")
 
+    def _is_interruptible(self, call: Call, what: str) -> bool:
+        """Whether it does something, and what it has done follows from what is shown then."""
+        if what == "rebuild" and op.is_other_anew(self._state, call.args["node"]):
+            return False
+        return call.operation(self._state).said <= EFFECTS
+
     def _leave(self, step: Step, what: str) -> None:
         """Kill a worker within an operation. Another goes on with other content, before the killed one starts again.
 
@@ -308,7 +261,7 @@ class Play:
         """
         other = replace(step, node="d" if what == "enroll" else step.node, worker=1 - step.worker, draft=step.draft + 1)
         call = self._prepared(replace(other, draft=step.draft), what)
-        if call is None or not call.operation(self._state).said <= EFFECTS:
+        if call is None or not self._is_interruptible(call, what):
             return
         device, after = self._state.devices.get(other.node), call.operation(self._state).state
         self._session.start(call.method, call.args, step.worker)
@@ -335,12 +288,21 @@ class Play:
         if "command_line" in self._bench.not_claimed or step.node not in self._state.devices:
             return
         since = at(30 + step.draft % 2 / 2, offset=OFFSETS[step.draft % len(OFFSETS)])
+        since = _AHEAD if step.how == "ahead" else since
         arguments = {"forget": ["forget", "--since", since], "status": ["sync", "status"]}.get(command, [command])
+        before = self._files()
         told = self._session.provoke("command_line", {"node": step.node, "arguments": arguments}, step.worker)
         if VAULT_KEY in told["output"]:
             self._look.differs("fail_open", "no key of the vault in what is printed", told["output"])
+        if step.how == "ahead":
+            if told["status"] == 0 or self._files() != before:
+                self._look.differs("fail_open", "no window that begins in the future", f"{told}")
+            self._observe(step.node, step.worker)
+            return
         if told["status"] != 0 and command in ("forget", "status"):
             self._look.differs("over_refusal", "exit status 0", f"{told['status']}: {told['output']}")
+        if command in ("status", "verify") and (after := self._files()) != before:
+            self._look.differs("state_leak", f"{command} changes no file: {before}", repr(after))
         if command == "forget":
             self._forgot(step.node, since)
         elif command == "import":
@@ -350,6 +312,11 @@ class Play:
             found = self._look.adopted(step.node, upper if told["status"] == 0 else device, upper, step.worker)
             self._state = self._state.at(step.node, found)
             self._settle(step.node, found, step.worker)
+
+    def _files(self) -> list[tuple[str, str]]:
+        """What lies in the store, with the digest of its bytes."""
+        found = [row["path"] for row in self._session.tree("HXSync") if row["kind"] == "file"]
+        return [(path, self._session.file(path)["sha256"]) for path in sorted(found)]
 
     def _forgot(self, node: str, since: str) -> None:
         """There is one more tombstone in the store, from that instant to now, and it is applied."""

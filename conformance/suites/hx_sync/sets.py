@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model
+from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model, normal
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -26,8 +26,19 @@ ODD = {
     "none": None,
     "empty": [[], {}, ""],
     "\U0001f600": "behind in code points, before in UTF-16",
-    "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
+    "\ufb33": {"\u00e9": "e\u0301", "\0": "a\0b", "\u20ac": '\u000f\n"\\/\u007f\u2028'},
 }
+# What stores of text are apt to cut, normalise or strip; each is shown as it was published.
+TEXTS = (
+    "title",
+    "other",
+    "nul \0 behind",
+    "\ufeffmark",
+    "\u00e9 e\u0301",
+    "\x01\x1f\x7f\u2028 ",
+    " \t\r\n",
+    "\ufffe\U0010ffff",
+)
 # How the same instant may be spelled, in minutes of offset.
 OFFSETS = (0, 60, -330, 825)
 # How long the kind of an event may be, in characters; and a character that other counts take for more than one.
@@ -181,6 +192,12 @@ class World:
     def _when(self, dice: random.Random) -> str:
         return at(_near(dice, dice.randrange(40)), offset=dice.choice(OFFSETS))
 
+    def _titled(self, dice: random.Random, node: str, session: str) -> dict[str, Any]:
+        """A content of a session, whose title stands in no content that began at another time."""
+        began, word = self._when(dice), dice.choice(TEXTS)
+        mark = self._session.rand(f"{self._label} {node} {session} began {normal(began)}")
+        return self.session(session, began, f"{word} {mark}")
+
     def any_segment(self, dice: random.Random, label: str, blobs: Sequence[Made], node: str) -> Made:
         """A segment of a device that meets others in few events, times, sessions and blobs."""
         places = dice.sample([(session, seq) for session in ("s1", "s2") for seq in range(4)], dice.randrange(1, 5))
@@ -188,12 +205,19 @@ class World:
             self.event(node, session, seq, self._when(dice), dice.choice(["", "", "other"])) for session, seq in places
         ]
         artifacts = [
-            self.artifact(str(which), session, seq, dice.choice(blobs), dice.choice(["file", "other"]))
-            for which, (session, seq) in enumerate(places)
+            self.artifact(
+                str(which),
+                session,
+                seq,
+                dice.choice(blobs),
+                f"{dice.choice(TEXTS)} {self.mark(node, session, seq)}",
+            )
+            # Some are of events that another segment holds, or none.
+            for which, (session, seq) in enumerate([*places, ("s1", dice.randrange(4))])
             if dice.random() < 0.5
         ]
         sessions = [
-            self.session(session, self._when(dice), dice.choice(["title", "other"]))
+            self._titled(dice, node, session)
             for session in sorted({session for session, _ in places})
             if dice.random() < 0.7
         ]

@@ -118,14 +118,16 @@ def enroll(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> N
         bench.fail("not_reached", f"device {node} cannot be enrolled: {answer.outcome} {answer.reason}")
 
 
-def all_orders(bench: Bench, session: SuiteSession, made: Sequence[Made], then: Sequence[Made] = ()) -> None:
-    """Each order on a device of its own; `then` are imported behind each of them. All show what the model has."""
-    place(session, (*made, *then))
-    expected, nodes = due([*made, *then]), []
+def all_orders(
+    bench: Bench, session: SuiteSession, made: Sequence[Made], then: Sequence[Made] = (), first: Sequence[Made] = ()
+) -> None:
+    """Each order on a device of its own, behind `first` and before `then`. All show what the model has."""
+    place(session, (*first, *made, *then))
+    expected, nodes = due([*first, *made, *then]), []
     for number, order in enumerate(itertools.permutations(made)):
         nodes.append(f"p{number}")
         enroll(bench, session, nodes[-1])
-        for each in (*order, *then):
+        for each in (*first, *order, *then):
             import_one(bench, session, nodes[-1], each.key)
         import_all(bench, session, nodes[-1])
     compare(bench, session, nodes, expected, "after one of all orders")

@@ -9,6 +9,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.hx_sync.fresh import Published, judge
 from holdfast.conformance.suites.hx_sync.history import Deck, volume
+from holdfast.conformance.suites.hx_sync.looking import Looking
 from holdfast.conformance.suites.hx_sync.play import playing
 from holdfast.conformance.suites.hx_sync.sets import NODES, Made, World, at, due
 from holdfast.conformance.suites.hx_sync.showing import (
@@ -104,25 +105,30 @@ def test_an_event_of_many_contents_is_shown_alike_after_all_orders(bench: Bench)
 
 @clause("HX-TMB-8", "HX-P4", "HX-TMB-5")
 def test_what_hangs_on_a_forgotten_event_is_gone_after_all_orders(bench: Bench) -> None:
-    """Artifacts of a forgotten event and of one that stays, two blobs, a session left empty and one of the window."""
+    """Artifacts of a forgotten event and of one that stays, blobs, a session left empty, and contents of the window."""
     with bench.session() as session:
         world = World(bench, session, "hangs")
-        shared, own = world.blob("shared"), world.blob("own")
+        shared, own, late = world.blob("shared"), world.blob("own"), world.blob("late")
+        words = [session.rand(word) for word in ("made", "renamed", "came late", "began in the window", "again")]
         gone = world.segment(
             "a",
             "gone",
             world.event("a", "s1", 0, at(10)),
-            artifacts=[world.artifact("x", "s1", 0, shared), world.artifact("y", "s1", 0, own)],
-            sessions=[world.session("s1", at(0)), world.session("s2", at(9), "began in the window")],
+            artifacts=[world.artifact("x", "s1", 0, shared, words[0]), world.artifact("y", "s1", 0, own)],
+            sessions=[world.session("s1", at(0)), *(world.session("s2", at(9 + n), words[3 + n]) for n in range(2))],
         )
+        artifacts = [world.artifact("z", "s2", 0, shared), world.artifact("x", "s1", 0, own, words[1])]
         stays = world.segment(
             "a",
             "stays",
             world.event("a", "s2", 0, at(30)),
-            artifacts=[world.artifact("z", "s2", 0, shared), world.artifact("x", "s1", 0, own, "renamed")],
-            sessions=[world.session("s2", at(0), "another title")],
+            artifacts=[*artifacts, world.artifact("w", "s1", 0, late, words[2])],
+            sessions=[world.session("s2", at(n), f"another title {n}") for n in range(4)],
         )
-        all_orders(bench, session, [gone, stays, world.tombstone("window", at(8), at(12)), own], then=[shared])
+        window = world.tombstone("window", at(8), at(12))
+        all_orders(bench, session, [gone, stays, window, own], first=[late], then=[shared])
+        told = [*words, *({"bytes": blob.args["bytes"]} for blob in (own, late))]
+        Looking(bench, session).unread("nodes", told, "what every device has forgotten")
 
 
 @clause("HX-TMB-9", "HX-TMB-3", "HX-P4")
