@@ -86,7 +86,7 @@ class NeverSure(Mailbox):
 
 
 class OnlyForwards(Pruning):
-    """A clock that went back delays the next prune."""
+    """A clock that went back delays the next prune: by days in these histories. For weeks it may not (CALYX-PRN-6a)."""
 
     def due(self, state: MailboxState, *, now: datetime) -> bool:
         last = state.last_automatic

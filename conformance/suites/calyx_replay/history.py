@@ -181,8 +181,9 @@ def _lower_cutoff(dice: Random) -> list[Step]:
     steps = [Step("send", _worker(dice)), Step("send", _worker(dice), seconds=299.5), Step("clock", seconds=ahead)]
     killed = Step("kill prune", _worker(dice), point=dice.choice(("before_commit", "after_commit")))
     steps.append(dice.choice((killed, Step("prune", _worker(dice), seconds=_fraction(dice, 600, 1800)))))
+    steps.append(Step("prune", _worker(dice), seconds=_fraction(dice, 20_000, 80_000)))
     if dice.randrange(2):
-        steps += [Step("prune", _worker(dice), seconds=_fraction(dice, 20_000, 80_000)), Step("kill", _worker(dice))]
+        steps.append(Step("kill", _worker(dice)))
     steps += [Step("clock", seconds=-_fraction(dice, 1801, ahead)), *_others(dice, 1), Step("send", _worker(dice))]
     return [*steps, Step("clock", seconds=ahead), Step("send", _worker(dice)), *_others(dice)]
 
@@ -264,7 +265,7 @@ def _killed(dice: Random) -> list[Step]:
 
 def _operator(dice: Random) -> list[Step]:
     """The command line changes what running workers must see."""
-    # A command comes when no worker has the database open.
+    # The first command comes before a worker uses the database again.
     steps = [Step("leap"), Step("restart"), Step("restart", 1), Step("command inspect", _worker(dice))]
     steps += [Step("send", _worker(dice)), Step("leave", lists=(1, 2, 1))]
     steps += [Step("command migrate", _worker(dice)), *(Step("again", _worker(dice), which) for which in range(4))]

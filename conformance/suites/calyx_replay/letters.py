@@ -26,8 +26,8 @@ FORGERIES: Mapping[str, str] = {
 
 # Names that members have elsewhere in an envelope or in a row. In a header they are members like any other.
 _NAMES = ("signature", "ciphertext", "header", "protocol_version", "replay_key", "seen_at")
-# Every so many letters one has such a member in its header.
-_MORE = 3
+# One letter in three has such a member in its header.
+_NAMED = 3
 
 
 class Letters:
@@ -69,7 +69,7 @@ class Letters:
             ],
             "key": [("header.sender_key", derive("calyx.sender_key", "another sender"))],
             "timestamp": [("header.timestamp", letter.row["envelope_timestamp"].replace("T", " "))],
-            "member": [(f"header.{self._name(len(self._forged) // len(FORGERIES))}", "of a forger")],
+            "member": [(f"header.{_name(len(self._forged))}", "of a forger")],
         }.get(way, ())
         for part, value in to:
             data = derive("calyx.altered", {"envelope": data, "part": part, "to": value, "resign": False})
@@ -80,10 +80,6 @@ class Letters:
         row = {**letter.row, "replay_key": derive("calyx.replay_key", data)}
         self._forged.append(replace(letter, data=data, row=row, text=text, flaw=FORGERIES[way]))
         return self._forged[-1]
-
-    @staticmethod
-    def _name(number: int) -> str:
-        return _NAMES[number % len(_NAMES)]
 
     @property
     def now(self) -> datetime:
@@ -102,15 +98,20 @@ class Letters:
         more: Mapping[str, str] | None = None,
         text: str | None = None,
     ) -> Letter:
-        """A new one, so many seconds ahead of the clock; with `more` members of the header, or with a text."""
+        """A new one, so many seconds ahead of the clock. `more` are further members of its header.
+
+        Without `more` some letters have a member whose name stands elsewhere in an envelope.
+        """
         number = len(self._made)
         label, sender = f"letter {number:05}", f"sender {number % 3}"
+        if more is None:
+            more = {} if number % _NAMED else {_name(number // _NAMED): f"of {label}"}
         timestamp = shift(self._session.now, f"{'-' if seconds < 0 else '+'}{abs(seconds):.6f}s")
         header = {
             "msg_id": msg_id or derive("calyx.msg_id", self._session.hex64(label)),
             "recipient_fp": self._session.hex64(f"recipient {number % 2}"),
             "timestamp": timestamp,
-            **({self._name(number // _MORE): f"of {label}"} if more is None and not number % _MORE else more or {}),
+            **more,
         }
         text = text or f"{label}: {self._session.rand(label)}"
         data = derive("calyx.envelope", {"key": sender, "header": header, "ciphertext": base64url(text.encode())})
@@ -137,3 +138,7 @@ class Letters:
             ({**row, "replay_key": self._session.hex64(f"row {first + number}")}, begin + place * span / max(1, count))
             for number, place in enumerate(places)
         ]
+
+
+def _name(number: int) -> str:
+    return _NAMES[number % len(_NAMES)]

@@ -270,12 +270,9 @@ def _letter(
         yield f"{became}, its id came with another"
     if letter.msg_id in state.blocked:
         yield f"its id is blocked, {where}"
-        blocks = letter.at <= state.blocked[letter.msg_id][0] and where == _PLACES[0]
-        if (
-            blocks
-            and state.blocked[letter.msg_id][0] >= state.perhaps + terms.window
-            and _is_earlier(letter, left, traces)
-        ):
+        end = state.blocked[letter.msg_id][0]
+        blocks = letter.at <= end and end >= state.perhaps + terms.window and where == _PLACES[0]
+        if blocks and _is_earlier(letter, left, traces):
             yield _BLOCKED_EARLIER
     if left.now is not None and letter.msg_id in left.now.listed:
         yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"

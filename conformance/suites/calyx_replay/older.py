@@ -5,13 +5,14 @@ The seed decides the day, the cutoff to the microsecond, and which format each t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.session import SuiteSession
 
 # Digits of a fraction, and how many times are tried with each.
 _DIGITS, _EACH = range(7), 5
@@ -35,8 +36,11 @@ _NONE = (
 )
 
 
-# By the clock of any machine and by that of the session a record of the first is too old, and one of the second is not.
+# A command may go by the clock of a machine or by that of the session. A record from before the first of these is too
+# old by both clocks, and a record from after the second is too old by neither.
 _OLD, _YOUNG = datetime(2020, 1, 1, tzinfo=UTC), datetime(2110, 1, 1, tzinfo=UTC)
+
+_Time = tuple[datetime | None, str | float]
 
 
 @clause("CALYX-PRN-8", "CALYX-PRN-2")
@@ -47,16 +51,10 @@ def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> No
     with bench.session() as session:
         session.clock(f"+{dice.randrange(4000) * 86_400 + dice.randrange(86_400)}.{dice.randrange(1, 10**6):06d}s")
         cutoff = datetime.fromisoformat(session.now) - retention
-        row = Letters(session).make(0).row
-        times = {session.hex64(f"old {number}"): each for number, each in enumerate(_times(dice, cutoff))}
-        rows = [{**row, "replay_key": key, "seen_at": seen_at} for key, (_, seen_at) in times.items()]
-        session.insert("replay_state", *rows)
+        times = _stored(session, _times(dice, cutoff))
         answer = session.call("prune")
-        left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
-        for key, (at, seen_at) in times.items():
-            what = f"a record of {seen_at!r} when everything before {cutoff.isoformat()} is to go"
-            _held(bench, what, is_left=key in left, at=at, cutoff=cutoff)
-        counts = {"removed": len(times) - len(left), "kept": len(left), "unreadable": len(_NONE)}
+        left = _judged(bench, session, times, cutoff)
+        counts = {"removed": len(times) - left, "kept": left, "unreadable": len(_NONE)}
         told = answer.value or {}
         if {name: told.get(name) for name in counts} != counts:
             bench.fail("wrong_reason", "what a prune tells of old records", expected=str(counts), received=str(answer))
@@ -65,28 +63,37 @@ def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> No
 
 
 def _commanded(bench: Bench, dice: Random) -> None:
-    """Of records in every format a command removes those that are too old by any clock, and no others."""
+    """A command removes the records that are too old by any clock, and no others."""
+    times = [*_times(dice, _OLD), *_times(dice, _YOUNG)]
     with bench.session() as session:
         session.clock(f"{_YOUNG + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}")
-        row = Letters(session).make(0).row
-        times = [*_times(dice, _OLD), *_times(dice, _YOUNG)]
-        times = [each for each in times if each[0] is None or each[0] < _OLD or each[0] >= _YOUNG]
-        rows = {session.hex64(f"old {number}"): each for number, each in enumerate(times)}
-        session.insert("replay_state", *({**row, "replay_key": key, "seen_at": at} for key, (_, at) in rows.items()))
+        stored = _stored(session, (each for each in times if each[0] is None or not _OLD <= each[0] < _YOUNG))
         session.provoke("command_line", {"arguments": ["prune"]})
-        left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
-        for key, (at, seen_at) in rows.items():
-            _held(bench, f"a record of {seen_at!r}, when a command prunes", is_left=key in left, at=at, cutoff=_YOUNG)
+        _judged(bench, session, stored, _YOUNG)
 
 
-def _held(bench: Bench, what: str, *, is_left: bool, at: datetime | None, cutoff: datetime) -> None:
-    goes = at is not None and at < cutoff
-    if is_left == goes:
-        due, found = ("removed", "kept") if goes else ("kept", "removed")
-        bench.fail("lost_durability" if due == "kept" else "state_leak", what, expected=due, received=found)
+def _stored(session: SuiteSession, times: Iterable[_Time]) -> Mapping[str, _Time]:
+    """Records with these times, by their keys."""
+    row = Letters(session).make(0).row
+    found = {session.hex64(f"old {number}"): each for number, each in enumerate(times)}
+    session.insert("replay_state", *({**row, "replay_key": key, "seen_at": at} for key, (_, at) in found.items()))
+    return found
 
 
-def _times(dice: Random, cutoff: datetime) -> Iterator[tuple[datetime | None, str | float]]:
+def _judged(bench: Bench, session: SuiteSession, times: Mapping[str, _Time], cutoff: datetime) -> int:
+    """How many records a prune has left. Raises Finding where one before the cutoff stays, or another goes."""
+    left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
+    for key, (at, seen_at) in times.items():
+        goes = at is not None and at < cutoff
+        if (key in left) == goes:
+            due, found = ("removed", "kept") if goes else ("kept", "removed")
+            verdict = "lost_durability" if due == "kept" else "state_leak"
+            message = f"a record of {seen_at!r} when everything before {cutoff.isoformat()} is to go"
+            bench.fail(verdict, message, expected=due, received=found)
+    return len(left)
+
+
+def _times(dice: Random, cutoff: datetime) -> Iterator[_Time]:
     """Instants, each as it is stored: the last before the cutoff and the first from it on that its digits can say."""
     for digits in _DIGITS:
         unit = timedelta(microseconds=10 ** (6 - digits))

@@ -357,8 +357,7 @@ class Play:
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
         found = self._session.inspect()
-        tables = found["rows"]
-        rows = tables.get("replay_state", [])
+        rows = found["rows"].get("replay_state", [])
         self._remaining.keeps_its_log(found["journal_mode"])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:
@@ -371,13 +370,13 @@ class Play:
                         "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
                     )
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
-        self._remaining.looked(tables)
-        late = model.overdue(self._terms, self._worlds.possible[0])
-        if late is not None and self._now < self._steady_until:
+        self._remaining.looked(found["rows"])
+        late = model.overdue(self._terms, self._worlds.possible[0]) if self._now < self._steady_until else None
+        if late is not None:
             self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
 
     def _look_at_connections(self, worker: int) -> None:
-        """They are as they were, whatever was done, or opened again after a failure."""
+        """A worker's connections wait for the disk after every operation, and after every failure."""
         if not self._can("connections"):
             return
         for purpose, pragmas in self._session.observe("connections", worker=worker).items():

@@ -14,9 +14,6 @@ from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone
 from holdfast.conformance.suites.hx_sync.operations import Lies, Manifest, State
 from holdfast.conformance.suites.session import SuiteSession
 
-# The steps that are done here.
-ALTERED = frozenset({"place", "damage", "mend", "spoil", "unspoil", "litter", "remove"})
-
 
 class Altering:
     """Changes the store of one session. What does not apply changes nothing."""
@@ -25,10 +22,8 @@ class Altering:
         self._session, self._drafts, self._calls = session, drafts, calls
         # The key of the object that the last call has written or found.
         self.wrote: str | None = None
-
-    def altered(self, step: Step, state: State) -> State:
-        """Do this step; the state behind it."""
-        does: Mapping[str, Callable[[Step, State], State]] = {
+        # Each step that is done here: the state behind it.
+        self.steps: Mapping[str, Callable[[Step, State], State]] = {
             "place": self._place,
             "damage": self._damage,
             "mend": self._mend,
@@ -37,7 +32,6 @@ class Altering:
             "litter": self._litter,
             "remove": self._remove,
         }
-        return does[step.what](step, state)
 
     def _place(self, step: Step, state: State) -> State:
         made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)

@@ -12,7 +12,7 @@ from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import operations as op
-from holdfast.conformance.suites.hx_sync.altering import ALTERED, Altering
+from holdfast.conformance.suites.hx_sync.altering import Altering
 from holdfast.conformance.suites.hx_sync.announced import announced
 from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict
 from holdfast.conformance.suites.hx_sync.drafts import Drafts
@@ -68,8 +68,8 @@ class Play:
         if verb in special:
             special[verb](step, rest)
             return
-        if verb in ALTERED and step.what == verb:
-            self._state = self._altering.altered(step, self._state)
+        if step.what in self._altering.steps:
+            self._state = self._altering.steps[step.what](step, self._state)
             return
         call = self._prepared(step, step.what)
         if call is not None:
@@ -287,21 +287,21 @@ class Play:
         """The command line, another process, which may go by the clock of the machine."""
         if "command_line" in self._bench.not_claimed or step.node not in self._state.devices:
             return
-        since = at(30 + step.draft % 2 / 2, offset=OFFSETS[step.draft % len(OFFSETS)])
-        since = _AHEAD if step.how == "ahead" else since
+        is_ahead, reads = step.how == "ahead", command in ("status", "verify")
+        since = _AHEAD if is_ahead else at(30 + step.draft % 2 / 2, offset=OFFSETS[step.draft % len(OFFSETS)])
         arguments = {"forget": ["forget", "--since", since], "status": ["sync", "status"]}.get(command, [command])
-        before = self._files()
+        before = self._files() if reads or is_ahead else []
         told = self._session.provoke("command_line", {"node": step.node, "arguments": arguments}, step.worker)
         if VAULT_KEY in told["output"]:
             self._look.differs("fail_open", "no key of the vault in what is printed", told["output"])
-        if step.how == "ahead":
+        if is_ahead:
             if told["status"] == 0 or self._files() != before:
                 self._look.differs("fail_open", "no window that begins in the future", f"{told}")
             self._observe(step.node, step.worker)
             return
         if told["status"] != 0 and command in ("forget", "status"):
             self._look.differs("over_refusal", "exit status 0", f"{told['status']}: {told['output']}")
-        if command in ("status", "verify") and (after := self._files()) != before:
+        if reads and (after := self._files()) != before:
             self._look.differs("state_leak", f"{command} changes no file: {before}", repr(after))
         if command == "forget":
             self._forgot(step.node, since)

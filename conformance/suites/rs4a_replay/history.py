@@ -22,9 +22,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
 from holdfast.vectors.derive import derive
 
-# Members to which a nonce can be bound.
+# Members to which a nonce can be bound, and those of them that might be taken for each other.
 _BINDING = ("canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
-# Members that might be taken for each other.
 _CONFUSED = {"principal": "owner_or_approval_binding", "owner_or_approval_binding": "principal"}
 # How long a nonce can be presented whose window is soon to close.
 _BRIEF_S = 60
@@ -189,7 +188,7 @@ class Play:
         if step.nonce == "elsewhere":
             name = _BINDING[step.number % len(_BINDING)]
             near = self._session.hex64("other") if name == "artifact_hash" else f"{binding[name]}x"
-            binding[name] = bound[_CONFUSED[name]] if name in _CONFUSED and step.number // 4 % 2 else near
+            binding[name] = bound[_CONFUSED[name]] if name in _CONFUSED and step.number // len(_BINDING) % 2 else near
         soon = step.nonce in ("closing", "closed", "opening", "early")
         opens = shift(self._session.now, "+1s") if step.nonce in ("opening", "early") else self._session.now
         closes = shift(opens, f"+{_BRIEF_S if soon else self._longest_s}s")
