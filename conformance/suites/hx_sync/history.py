@@ -204,10 +204,15 @@ def _killed(dice: Random) -> list[Step]:
 
 
 def _lost_index(dice: Random) -> list[Step]:
-    """The index of a device is deleted while processes have it open, and made again."""
+    """The index of a device is deleted while processes have it open, and made again.
+
+    What lies in the store already is then asked for once more: it is applied to the new index.
+    """
     node, worker = dice.choice("abc"), dice.randrange(WORKERS)
-    steps = [_one(dice, "publish", node=node), Step("import", 0, node), Step("look", 1, node)]
+    steps = [_one(dice, "publish", node=node), _one(dice, "forget", node=node), Step("import", 0, node)]
+    steps += [Step("look", 1, node)]
     steps += [Step("lose index", worker, node, how=dice.choice(("import", "forget", "import one", "rebuild")))]
+    steps += [Step("again", worker, node), Step("look", 1 - worker, node)]
     return [*steps, Step("import", 1 - worker, node), Step("look", worker, node)]
 
 

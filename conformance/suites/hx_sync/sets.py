@@ -225,6 +225,8 @@ class World:
             self.pin(dice.choice("ab"), dice.choice(["s1", "s2"]), dice.randrange(4), pinned=dice.random() < 0.7)
             for _ in range(dice.randrange(3))
         ]
+        # Two records of one segment on one event say both, in either order.
+        pins += [{**pin, "pinned": not pin["pinned"]} for pin in pins if dice.random() < 0.5]
         return self.segment(node, label, *events, artifacts=artifacts, sessions=sessions, pins=pins)
 
 

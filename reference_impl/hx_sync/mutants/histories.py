@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sqlite3
 from collections.abc import Mapping
+from typing import Any
 
-from holdfast.reference_impl.answers import Answer
+from holdfast.reference_impl.answers import Answer, Effect
 from holdfast.reference_impl.hx_sync.commands import Commands
 from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.index import NAME
 from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
-from holdfast.reference_impl.hx_sync.records import Window
+from holdfast.reference_impl.hx_sync.records import Records, Window
 from holdfast.reference_impl.hx_sync.storage import Put
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import BESIDE
@@ -68,8 +70,33 @@ class BackupPutBack(Nodes):
             backup.replace(backup.with_name(NAME))
 
 
+class PriorNotApplied(Forgetting):
+    """A tombstone that lies in the store already is taken for one that was applied here."""
+
+    def publish(self, key: str, raw: bytes, master: bytes, asked: Window) -> Effect:
+        self.__dict__["_done"] = super().publish(key, raw, master, asked)
+        return self.__dict__["_done"]  # type: ignore[no-any-return]
+
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
+        return self.__dict__["_done"] is not Effect.PRIOR and super().apply(connection, node, key, master)
+
+
+class LastPinOfASegment(Records):
+    def parse(self, payload: bytes) -> dict[str, Any]:
+        written = super().parse(payload)
+        if isinstance(written.get("pins"), list):
+            written["pins"] = list({_of_event(pin): pin for pin in written["pins"]}.values())
+        return written
+
+
+def _of_event(pin: Any) -> str:
+    return repr({name: pin[name] for name in sorted(pin) if name != "pinned"} if isinstance(pin, dict) else pin)
+
+
 BUGS: Mapping[str, Change] = {
     "backup-of-a-killed-rebuild": part(importing=RebuildsBesideABackup, nodes=BackupPutBack),
+    "last-pin-of-a-segment-wins": part(records=LastPinOfASegment),
+    "prior-tombstone-not-applied": part(forgetting=PriorNotApplied),
     "put-compares-the-beginning": part(folder=HeadsCompared),
     "scoped-window-reaches-into-the-future": part(forgetting=ScopedUnclamped),
     "since-read-without-its-offset": part(commands=SinceInSeconds),
