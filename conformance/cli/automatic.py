@@ -9,9 +9,10 @@ import typer
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
-from holdfast.conformance.selfcheck.automatic.model import Beginning, End, Outcome, Traced
-from holdfast.conformance.selfcheck.automatic.runs import WorkerError, Workers, attacks, outcomes, portions, traces
+from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
+from holdfast.conformance.selfcheck.tasks import Beginning, End, Outcome, Traced
+from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
 from holdfast.specs.automatic import Site

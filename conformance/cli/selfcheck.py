@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum, unique
 from typing import Annotated, NoReturn
 
 import msgspec
@@ -16,34 +16,67 @@ from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.lint import problems_of
-from holdfast.conformance.cli.target import reference_target
-from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.engine import RunSettings
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
+from holdfast.conformance.selfcheck.bed import Bed
 from holdfast.conformance.selfcheck.kills import Kill, judge_kill, observed
-from holdfast.conformance.selfcheck.running import Wanted, evidence_of
+from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting
+from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
-from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
-from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
+from holdfast.specs.mutants import FILE, Mutant, Mutants, load_mutants, written
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
+# The values of every case. Verdicts of a bug are compared between runs, so they do not change with the run.
+VALUES = "selfcheck"
 # `--automatic` draws so many mutants of each contract, or all if there are fewer.
 COUNT = 400
 SEED = "automatic"
 
 
+@unique
+class Extent(Enum):
+    """Which cases a bug meets: those of the clauses that it must break, the whole contract, or its faults as well."""
+
+    CLAUSES = "clauses"
+    CASES = "cases"
+    FAULTS = "faults"
+
+
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A mutant with its reference, and the part of the contract that it is run against."""
+    """The planted bugs of one contract that are run, and the cases that each meets."""
 
-    mutant: Mutant
     contract: Contract
-    store: str
-    whole: bool
-    all_faults: bool
+    declared: Mutants
+    chosen: Sequence[Mutant]
+    extent: Extent
+    plan: Sequence[PlannedCase]
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The cases that hold an adapter against a model of the whole contract, so that any bug may fail them."""
+        return frozenset(case.id for case in self.plan if case.whole)
+
+    def task(self, mutant: Mutant) -> Planting:
+        """What a worker runs of this bug: the cases of its clauses, with `--full` all but what any bug may fail."""
+        cases = [
+            case
+            for case in self.plan
+            if not mutant.must_fail.keys().isdisjoint(case.clauses)
+            or (self.extent is not Extent.CLAUSES and not case.whole)
+        ]
+        faults = [
+            case.id
+            for case in self.plan
+            if case.form is Form.FAULT and (case.id in mutant.faults or self.extent is Extent.FAULTS)
+        ]
+        scripts = tuple(case.id for case in cases if case.form is not Form.FAULT)
+        return Planting(mutant.name, self.declared.store_of(mutant), scripts, tuple(faults))
 
 
 def selfcheck(
@@ -75,39 +108,29 @@ def selfcheck(
     names = contract or list(contract_names())
     if automatic:
         _automatic(names, count=count, seed=seed, only=only or (), jobs=jobs, format_=format_)
+    extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     try:
-        contracts = [load_contract(name) for name in names]
-        chosen = [
-            Planted(found, loaded, declared.store_of(found), full, everything and full)
-            for loaded in contracts
-            for declared in (load_mutants(loaded.name),)
-            for found in declared.mutants
-        ]
+        planted = [_chosen(load_contract(name), mutant, extent) for name in names]
     except SpecError as error:
         stop(Exit.USAGE if contract else Exit.KIT, str(error))
-    if mutant:
-        unknown = set(mutant) - {found.mutant.name for found in chosen}
-        if unknown:
-            stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
-        chosen = [found for found in chosen if found.mutant.name in mutant]
+    unknown = set(mutant or ()) - {each.name for one in planted for each in one.chosen}
+    if unknown:
+        stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
     if baselines:
-        with Janitor() as janitor:
-            for loaded in contracts:
-                _write_baseline(loaded, janitor)
+        for one in planted:
+            _write_baseline(one.contract)
         raise typer.Exit(int(Exit.OK))
-    with Janitor() as janitor:
-        pool = ThreadPoolExecutor(max_workers=jobs)
-        try:
-            found = list(pool.map(lambda planted: _kill(planted, janitor), chosen))
-        finally:
-            # After Ctrl-C nothing waits for the runs that are under way: the janitor ends them.
-            pool.shutdown(wait=False, cancel_futures=True)
-    kills = [kill for kill, _ in found]
-    if update:
-        for loaded in contracts:
-            _write_observed(loaded.name, {seen.name: seen for _, seen in found})
-    problems = [f"{loaded.name}: {text}" for loaded in contracts for text in problems_of(loaded)] if not mutant else []
-    if not chosen:
+    kills: list[Kill] = []
+    try:
+        for one in planted:
+            found = _kills(one, jobs)
+            kills += [kill for kill, _ in found]
+            if update:
+                _write_observed(one, {seen.name: seen for _, seen in found})
+    except WorkerError as error:
+        stop(Exit.KIT, str(error))
+    problems = [f"{one.contract.name}: {text}" for one in planted for text in problems_of(one.contract) if not mutant]
+    if not kills:
         problems.append("no mutant was run, so nothing shows that the kit catches anything")
     good = not problems and all(kill.as_declared for kill in kills)
     if format_ is Format.JSON:
@@ -115,6 +138,12 @@ def selfcheck(
     else:
         _print(kills, problems)
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
+
+
+def _chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> Planted:
+    declared = load_mutants(contract.name)
+    chosen = [each for each in declared.mutants if not names or each.name in names]
+    return Planted(contract, declared, chosen, extent, plan_of(contract))
 
 
 def _automatic(
@@ -130,38 +159,36 @@ def _automatic(
     automatic(contracts, count=count, seed=seed, only=only, jobs=jobs, format_=format_)
 
 
-def _kill(planted: Planted, janitor: Janitor) -> tuple[Kill, Mutant]:
-    """The result of the run, and the mutant with the further clauses that it breaks."""
-    mutant, contract = planted.mutant, planted.contract
-    target = reference_target(mutant=mutant.name)
-    wanted = Wanted(
-        mutant.name,
-        target.adapter,
-        contract.name,
-        target.launcher,
-        planted.store,
-        clauses=() if planted.whole else tuple(mutant.must_fail),
-        faults=None if planted.all_faults else tuple(mutant.faults),
-    )
-    try:
-        run = evidence_of(wanted, janitor)
-    except RuntimeError as error:
-        return Kill(mutant, {}, (str(error),), ()), mutant
-    plan = {case.id: case.clauses for case in plan_of(contract)}
-    whole = {case.id for case in plan_of(contract) if case.whole}
-    left_out = () if planted.all_faults else {fault.id for fault in contract.faults}
-    kill = judge_kill(
-        mutant, run, due=[case for case in plan if case not in left_out] if planted.whole else (), whole=whole
-    )
+def _kills(planted: Planted, jobs: int) -> Sequence[tuple[Kill, Mutant]]:
+    """What came of each bug in the order of the file, and the bug with the further clauses that it breaks."""
+    if not planted.chosen:
+        return ()
+    found: dict[str, tuple[Kill, Mutant]] = {}
+    by_name = {each.name: each for each in planted.chosen}
+    beginning = Beginning(planted.contract.name, VALUES)
+    with Workers(beginning, jobs=min(jobs, len(by_name))) as workers:
+        for harvest in workers.results([planted.task(each) for each in planted.chosen], Harvest):
+            found[harvest.mutant] = _kill(planted, by_name[harvest.mutant], harvest)
+    return [found[name] for name in by_name]
+
+
+def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> tuple[Kill, Mutant]:
+    if harvest.problem:
+        kill, seen = Kill(mutant, {}, (harvest.problem,), ()), mutant
+    else:
+        task, whole = planted.task(mutant), planted.whole
+        plan = {case.id: case.clauses for case in planted.plan}
+        kill = judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults), whole=whole)
+        seen = observed(mutant, harvest.shown, plan, whole=whole)
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
         err().print(f"    {escape(line)}")
-    return kill, observed(mutant, run, plan, whole=whole)
+    return kill, seen
 
 
-def _write_observed(contract: str, seen: Mapping[str, Mutant]) -> None:
-    declared = load_mutants(contract)
+def _write_observed(planted: Planted, seen: Mapping[str, Mutant]) -> None:
+    declared, contract = planted.declared, planted.contract.name
     now = msgspec.structs.replace(declared, mutants=tuple(seen.get(one.name, one) for one in declared.mutants))
     if now == declared:
         return
@@ -206,12 +233,13 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
     }
 
 
-def _write_baseline(contract: Contract, janitor: Janitor) -> None:
+def _write_baseline(contract: Contract) -> None:
     verdicts: dict[Policy, dict[str, str]] = {}
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
-        run = evidence_of(Wanted(policy.value, adapter, contract.name, slow=BASELINE_SLOW), janitor)
-        verdicts[policy] = {line.case: line.verdict for line in run.verdicts}
+        settings = RunSettings(adapter, (contract.name,), VALUES, slow=BASELINE_SLOW)
+        with Bed(settings, contract) as bed:
+            verdicts[policy] = {case.id: bed.run(case.id).judgement.verdict.value for case in plan_of(contract)}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")
     testable = sum(clause.proof is Proof.RUN for clause in contract.clauses.values())

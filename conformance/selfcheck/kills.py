@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.conformance.verdict import Verdict, worst
-from holdfast.reports.evidence import Run
 from holdfast.specs.mutants import Allowed, Mutant
 
 
@@ -33,13 +33,15 @@ class Kill:
         return tuple(clause for clause, verdict in self.shown.items() if _failed(verdict) and clause in may)
 
 
-def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = (), whole: Collection[str] = ()) -> Kill:
+def judge_kill(
+    mutant: Mutant, shown: Sequence[Shown], *, due: Collection[str] = (), whole: Collection[str] = ()
+) -> Kill:
     """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
 
     `due` are the cases that must have a result, `whole` those that any bug may fail.
     """
     by_clause: dict[str, list[Verdict]] = {}
-    for line in run.verdicts:
+    for line in shown:
         for clause in line.clauses:
             by_clause.setdefault(clause, []).append(Verdict(line.verdict))
     missed = [
@@ -47,7 +49,7 @@ def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = (), whole: Co
         for clause, wanted in mutant.must_fail.items()
         if Verdict(wanted) not in by_clause.get(clause, [])
     ]
-    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
+    by_case = {line.case: Verdict(line.verdict) for line in shown}
     missed += [
         f"{case}: expected {wanted}, got {_tally([by_case[case]] if case in by_case else [])}"
         for case, wanted in mutant.faults.items()
@@ -57,7 +59,7 @@ def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = (), whole: Co
     allowed = {*mutant.must_fail, *(clause for clause, why in mutant.reasons.items() if why)}
     stray = [
         f"{line.case}: {line.verdict}, though its clauses are not declared: {line.detail[:160]}"
-        for line in run.verdicts
+        for line in shown
         if _failed(Verdict(line.verdict))
         and not allowed & set(line.clauses)
         and line.case not in mutant.faults
@@ -67,15 +69,22 @@ def judge_kill(mutant: Mutant, run: Run, *, due: Collection[str] = (), whole: Co
     return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
 
 
-def observed(mutant: Mutant, run: Run, plan: Mapping[str, Sequence[str]], *, whole: Collection[str] = ()) -> Mutant:
+def observed(
+    mutant: Mutant, shown: Sequence[Shown], plan: Mapping[str, Sequence[str]], *, whole: Collection[str] = ()
+) -> Mutant:
     """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
 
     A clause leaves if all of its cases ran and conform. A case that fails without being declared brings its first
     clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
     """
-    by_case = {line.case: Verdict(line.verdict) for line in run.verdicts}
+    by_case = {line.case: Verdict(line.verdict) for line in shown}
     # A case that did not run, as most faults do not, may be the one that breaks the clause.
-    open_ = {clause for case, clauses in plan.items() if _failed(by_case.get(case)) for clause in clauses}
+    open_ = {
+        clause
+        for case, clauses in plan.items()
+        if case not in whole and _failed(by_case.get(case))
+        for clause in clauses
+    }
     kept = [Allowed(group.why, tuple(c for c in group.clauses if c in open_)) for group in mutant.may_fail]
     known = {*mutant.must_fail, *(clause for group in kept for clause in group.clauses)}
     new = dict.fromkeys(

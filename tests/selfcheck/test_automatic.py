@@ -17,9 +17,9 @@ import msgspec
 import pytest
 
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, source_of
-from holdfast.conformance.selfcheck.automatic.model import End, Outcome, Traced, Trial
 from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
+from holdfast.conformance.selfcheck.tasks import End, Outcome, Traced, Trial
 from holdfast.reference_impl.altered import Alteration, ChangedError
 from holdfast.reference_impl.automatic import sql
 from holdfast.reference_impl.automatic.operators import Operator

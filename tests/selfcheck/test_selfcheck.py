@@ -10,19 +10,9 @@ from pathlib import Path
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
 from holdfast.conformance.selfcheck.kills import judge_kill, observed
-from holdfast.reports.evidence import Run, VerdictLine
+from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.specs import contract_names, load_contract, schema
 from holdfast.specs.mutants import Allowed, Caught, Mutant, load_mutants
-
-
-def verdict_line(case: str, clauses: tuple[str, ...], verdict: str) -> VerdictLine:
-    """A line as a run of a mutant leaves it."""
-    return VerdictLine(case, clauses, verdict, None, "", "", "", "", None, 0.1, None, None)
-
-
-def run_of(*lines: VerdictLine) -> Run:
-    """A run with these verdicts and nothing else."""
-    return Run(None, (), (), (), lines, None, (), "sha256:" + "0" * 64)
 
 
 def mutant(must: dict[str, Caught], *may: Allowed) -> Mutant:
@@ -70,22 +60,22 @@ def test_an_update_without_the_whole_contract_is_a_usage_error(tmp_path: Path) -
 
 
 def test_a_mutant_that_survives_its_clause_is_reported() -> None:
-    kill = judge_kill(mutant({"C-1": "fail_open"}), run_of(verdict_line("a", ("C-1",), "conforms")))
+    kill = judge_kill(mutant({"C-1": "fail_open"}), (Shown("a", ("C-1",), "conforms"),))
     assert not kill.as_declared
     assert "C-1" in kill.missed[0]
 
 
 def test_a_mutant_that_is_caught_with_another_verdict_is_reported() -> None:
-    kill = judge_kill(mutant({"C-1": "fail_open"}), run_of(verdict_line("a", ("C-1",), "no_verdict")))
+    kill = judge_kill(mutant({"C-1": "fail_open"}), (Shown("a", ("C-1",), "no_verdict"),))
     assert not kill.as_declared
 
 
 def test_a_mutant_without_any_result_is_reported() -> None:
-    assert not judge_kill(mutant({"C-1": "fail_open"}), run_of()).as_declared
+    assert not judge_kill(mutant({"C-1": "fail_open"}), ()).as_declared
 
 
 def test_a_failure_that_is_not_declared_is_reported() -> None:
-    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    run = (Shown("a", ("C-1",), "fail_open"), Shown("b", ("C-2",), "wrong_reason"))
     stray = judge_kill(mutant({"C-1": "fail_open"}), run)
     assert not stray.as_declared
     assert "b" in stray.stray[0]
@@ -94,14 +84,14 @@ def test_a_failure_that_is_not_declared_is_reported() -> None:
 
 def test_a_case_against_a_model_of_the_whole_contract_may_fail_by_any_bug() -> None:
     bug = mutant({"C-1": "fail_open"})
-    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    run = (Shown("a", ("C-1",), "fail_open"), Shown("b", ("C-2",), "wrong_reason"))
     assert judge_kill(bug, run, whole=("b",)).as_declared
     assert observed(bug, run, {"a": ("C-1",), "b": ("C-2",)}, whole=("b",)).may_fail == ()
     assert observed(bug, run, {"a": ("C-1",), "b": ("C-2",)}).may_fail == (Allowed("", ("C-2",)),)
 
 
 def test_a_failure_that_is_declared_without_a_reason_is_reported() -> None:
-    run = run_of(verdict_line("a", ("C-1",), "fail_open"), verdict_line("b", ("C-2",), "wrong_reason"))
+    run = (Shown("a", ("C-1",), "fail_open"), Shown("b", ("C-2",), "wrong_reason"))
     kill = judge_kill(mutant({"C-1": "fail_open"}, Allowed("", ("C-2",))), run)
     assert not kill.as_declared
     assert "b" in kill.stray[0]
@@ -109,17 +99,17 @@ def test_a_failure_that_is_declared_without_a_reason_is_reported() -> None:
 
 def test_a_fault_that_has_to_strike_must_be_there_with_its_verdict_and_is_no_stray() -> None:
     bug = Mutant("some-bug", "Some bug", {"C-1": "fail_open"}, faults={"a/faults/kill": "lost_durability"})
-    script = verdict_line("a", ("C-1",), "fail_open")
-    missing = judge_kill(bug, run_of(script))
+    script = Shown("a", ("C-1",), "fail_open")
+    missing = judge_kill(bug, (script,))
     assert missing.missed == ("a/faults/kill: expected lost_durability, got no result",)
-    survived = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "conforms")))
+    survived = judge_kill(bug, (script, Shown("a/faults/kill", ("C-2",), "conforms")))
     assert survived.missed == ("a/faults/kill: expected lost_durability, got 1 x conforms",)
-    struck = judge_kill(bug, run_of(script, verdict_line("a/faults/kill", ("C-2",), "lost_durability")))
+    struck = judge_kill(bug, (script, Shown("a/faults/kill", ("C-2",), "lost_durability")))
     assert struck.as_declared
 
 
 def test_each_case_that_is_due_and_missing_is_reported() -> None:
-    run = run_of(verdict_line("a", ("C-1",), "fail_open"))
+    run = (Shown("a", ("C-1",), "fail_open"),)
     assert judge_kill(mutant({"C-1": "fail_open"}), run, due=("a",)).as_declared
     assert judge_kill(mutant({"C-1": "fail_open"}), run, due=("a", "b", "c")).stray == ("b: no result", "c: no result")
 
@@ -128,26 +118,34 @@ PLAN = {"a": ("C-1",), "b": ("C-2", "C-1"), "c": ("C-3",), "a/faults/kill": ("C-
 
 
 def test_what_fails_besides_is_observed_without_a_reason() -> None:
-    run = run_of(
-        verdict_line("a", ("C-1",), "fail_open"),
-        verdict_line("b", ("C-2", "C-1"), "conforms"),
-        verdict_line("c", ("C-3",), "no_verdict"),
+    run = (
+        Shown("a", ("C-1",), "fail_open"),
+        Shown("b", ("C-2", "C-1"), "conforms"),
+        Shown("c", ("C-3",), "no_verdict"),
     )
     assert observed(mutant({"C-1": "fail_open"}), run, PLAN).may_fail == (Allowed("", ("C-3",)),)
 
 
 def test_what_is_declared_and_fails_keeps_its_reason_and_what_does_not_fail_leaves() -> None:
-    run = run_of(
-        verdict_line("a", ("C-1",), "fail_open"),
-        verdict_line("b", ("C-2", "C-1"), "wrong_reason"),
-        verdict_line("c", ("C-3",), "conforms"),
+    run = (
+        Shown("a", ("C-1",), "fail_open"),
+        Shown("b", ("C-2", "C-1"), "wrong_reason"),
+        Shown("c", ("C-3",), "conforms"),
     )
     declared = mutant({"C-1": "fail_open"}, Allowed("follows", ("C-2", "C-3")), Allowed("gone", ("C-3",)))
     assert observed(declared, run, PLAN).may_fail == (Allowed("follows", ("C-2",)),)
 
 
+def test_a_case_that_any_bug_may_fail_keeps_no_clause() -> None:
+    run = (Shown("a", ("C-1",), "fail_open"), Shown("c", ("C-3",), "conforms"))
+    declared = mutant({"C-1": "fail_open"}, Allowed("follows", ("C-3",)))
+    plan = {**PLAN, "a/suite/whole": ("C-3",)}
+    assert observed(declared, run, plan, whole=("a/suite/whole",)).may_fail == ()
+    assert observed(declared, run, plan) == declared
+
+
 def test_a_clause_whose_fault_case_did_not_run_stays() -> None:
-    run = run_of(verdict_line("a", ("C-1",), "fail_open"))
+    run = (Shown("a", ("C-1",), "fail_open"),)
     declared = mutant({"C-1": "fail_open"}, Allowed("a kill breaks it", ("C-4",)))
     assert observed(declared, run, PLAN) == declared
 

@@ -12,7 +12,7 @@ import msgspec
 
 import holdfast
 from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.selfcheck.automatic.model import Sites
+from holdfast.conformance.selfcheck.tasks import Sites
 from holdfast.specs.automatic import Equivalent, Site, load_automatic
 
 _REFERENCES = Path(holdfast.__file__).parent / "reference_impl"

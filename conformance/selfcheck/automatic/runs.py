@@ -1,34 +1,16 @@
-"""The tests that meet each mutant, and the workers that run them."""
+"""The tests that meet each mutant, and what comes of them."""
 
 from __future__ import annotations
 
-import queue
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from typing import IO, TypeVar
-
-import msgspec
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.conformance.run.plan import Form, plan_of
-from holdfast.conformance.selfcheck.automatic.model import (
-    Attack,
-    Beginning,
-    End,
-    Outcome,
-    Task,
-    Trace,
-    Traced,
-    Trial,
-)
-from holdfast.servers.janitor import Janitor
+from holdfast.conformance.selfcheck.tasks import Attack, End, Outcome, Trace, Traced, Trial
+from holdfast.conformance.selfcheck.workers import Workers
 from holdfast.specs import Contract
 from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.mutants import load_mutants
 
-_WORKER = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.automatic.worker")
 # The layers of faults that concern a change, the most telling first. Other changes are held against cases and suites.
 _LAYERS: Mapping[str, tuple[str, ...]] = {
     "sync": ("power-loss", "failed-sync", "kill"),
@@ -39,84 +21,6 @@ _LAYERS: Mapping[str, tuple[str, ...]] = {
 _TRACED_AT_ONCE = 8
 # The first number is that of mutants that are few; each of these meets the second number of scripts at a time.
 _FEW, _FEW_SCRIPTS = 16, 32
-_Result = TypeVar("_Result")
-
-
-class WorkerError(Exception):
-    """A worker ended before its tasks."""
-
-
-class Workers:
-    """As many workers as mutants run at the same time. A context manager; leaving it ends them."""
-
-    def __init__(self, beginning: Beginning, *, jobs: int) -> None:
-        self._beginning, self._jobs = beginning, jobs
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Workers:
-        self._janitor = self._stack.enter_context(Janitor())
-        self._processes = [self._started() for _ in range(self._jobs)]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self._processes:
-            assert process.stdin is not None
-            process.stdin.close()
-        self._stack.close()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-        self._janitor.watch_group(process.pid)
-        _say(process, self._beginning)
-        return process
-
-    def results(self, tasks: Sequence[Task], kind: type[_Result]) -> Iterator[_Result]:
-        """The results of all tasks, as they come. Raises WorkerError."""
-        waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-        for task in tasks:
-            waiting.put(task)
-        found: queue.SimpleQueue[_Result | WorkerError | None] = queue.SimpleQueue()
-        for process in self._processes:
-            threading.Thread(target=_feed, args=(process, waiting, kind, found.put), daemon=True).start()
-        at_work = len(self._processes)
-        while at_work:
-            result = found.get()
-            if isinstance(result, WorkerError):
-                raise result
-            if result is None:
-                at_work -= 1
-            else:
-                yield result
-
-
-def _feed(
-    process: subprocess.Popen[bytes],
-    waiting: queue.SimpleQueue[Task],
-    kind: type[_Result],
-    put: Callable[[_Result | WorkerError | None], None],
-) -> None:
-    assert process.stdout is not None
-    output: IO[bytes] = process.stdout
-    try:
-        while True:
-            task = waiting.get_nowait()
-            _say(process, task)
-            while (line := output.readline()) != b"\n":
-                if not line:
-                    raise WorkerError(f"a worker ended with status {process.wait()} before its task was done")
-                put(msgspec.json.decode(line, type=kind))
-    except queue.Empty:
-        put(None)
-    except OSError as error:
-        put(WorkerError(f"a worker takes no task: {error}"))
-    except WorkerError as error:
-        put(error)
-
-
-def _say(process: subprocess.Popen[bytes], message: Task | Beginning) -> None:
-    assert process.stdin is not None
-    process.stdin.write(msgspec.json.encode(message) + b"\n")
-    process.stdin.flush()
 
 
 def stores_of(contract: str) -> tuple[str, ...]:

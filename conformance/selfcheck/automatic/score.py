@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.conformance.selfcheck.automatic.model import End, Outcome
+from holdfast.conformance.selfcheck.tasks import End, Outcome
 from holdfast.specs.automatic import MOST_EQUIVALENT, Site
 
 # Of the mutants that are not listed as equivalent, so many of a hundred must be killed.

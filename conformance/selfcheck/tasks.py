@@ -1,4 +1,4 @@
-"""What the parts of `selfcheck --automatic` hand to each other, as JSON lines."""
+"""The tasks of the workers of `selfcheck`, and their results, as JSON lines."""
 
 from __future__ import annotations
 
@@ -93,12 +93,38 @@ class Attack(msgspec.Struct, frozen=True, tag=True):
     faults: tuple[Trial, ...] = ()
 
 
-Task = Trace | Attack
+class Planting(msgspec.Struct, frozen=True, tag=True):
+    """The task of a worker: run these cases of one planted bug, all of them. `faults` are the last cases."""
+
+    mutant: str
+    store: str
+    cases: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The verdict of one case."""
+
+    case: str
+    clauses: tuple[str, ...]
+    verdict: str
+    detail: str = ""
+
+
+class Harvest(msgspec.Struct, frozen=True):
+    """What the cases showed of one planted bug. `problem`: why the launcher did not start; empty if it did."""
+
+    mutant: str
+    shown: tuple[Shown, ...]
+    problem: str = ""
+
+
+Task = Trace | Attack | Planting
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """What a worker is given first. `files` are those of `Sites`."""
+    """What a worker is given first. `files` are those of `Sites`, if lines are to be traced."""
 
     contract: str
     seed: str
-    files: Mapping[str, int]
+    files: Mapping[str, int] = {}

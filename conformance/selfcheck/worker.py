@@ -20,10 +20,22 @@ import msgspec
 from holdfast.conformance.adapter.process import in_a_new_process
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.run.engine import RunSettings
-from holdfast.conformance.selfcheck.automatic.bed import Bed, forked_by
+from holdfast.conformance.run.engine import CaseResult, RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import source_of
-from holdfast.conformance.selfcheck.automatic.model import Attack, Beginning, End, Outcome, Task, Trace, Traced, Trial
+from holdfast.conformance.selfcheck.bed import Bed, forked_by
+from holdfast.conformance.selfcheck.tasks import (
+    Attack,
+    Beginning,
+    End,
+    Harvest,
+    Outcome,
+    Planting,
+    Shown,
+    Task,
+    Trace,
+    Traced,
+    Trial,
+)
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
@@ -89,13 +101,15 @@ class Worker:
         self._lines = Lines(self._folder, beginning.files)
         self._beds: dict[str, Bed] = {}
         self._tracing: dict[str, Bed] = {}
-        self._nurseries: dict[bool, Nursery] = {}
+        self._nurseries: dict[tuple[bool, bool], Nursery] = {}
         self._sound: dict[Trial, bool] = {}
 
-    def done(self, task: Task) -> Iterator[Traced | Outcome]:
+    def done(self, task: Task) -> Iterator[Traced | Outcome | Harvest]:
         """The results of a task."""
         if isinstance(task, Trace):
             yield from self._trace(task.tests)
+        elif isinstance(task, Planting):
+            yield self._planted(task)
         else:
             yield self._attack(task)
 
@@ -112,14 +126,14 @@ class Worker:
             passed_environment=(TRACE,) if traced else (),
         )
 
-    def _nursery(self, *, traced: bool) -> Nursery:
-        if traced not in self._nurseries:
-            # What is traced is never changed.
-            command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if traced else ()))
+    def _nursery(self, *, traced: bool, keep: bool) -> Nursery:
+        key = traced, keep
+        if key not in self._nurseries:
+            command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if keep else ()))
             environment = adapter_environment((TRACE,) if traced else (), slow=TRACED_SLOW if traced else 1.0)
             nursery = Nursery(command, janitor=self._janitor, environment=environment)
-            self._nurseries[traced] = self._stack.enter_context(nursery)
-        return self._nurseries[traced]
+            self._nurseries[key] = self._stack.enter_context(nursery)
+        return self._nurseries[key]
 
     # What a test executes
 
@@ -139,7 +153,8 @@ class Worker:
 
     def _traced(self, bed: Bed, test: Trial) -> Traced:
         # In fresh processes: what one remembers from an earlier test, it does not execute again.
-        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True)))
+        # What is traced is never changed.
+        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True, keep=True)))
         self._lines.clear()
         result = bed.run(test.case)
         judged = result.judgement
@@ -151,6 +166,20 @@ class Worker:
             self._lines.marked(),
             "" if conforms else f"{judged.verdict.value}: {judged.detail}",
         )
+
+    # What finds a planted bug
+
+    def _planted(self, task: Planting) -> Harvest:
+        words, shown = ("--mutant", task.mutant), []
+        try:
+            for forked, cases in ((True, task.cases), (False, task.faults)):
+                if cases:
+                    with ExitStack() as own:
+                        bed = self.own_bed(task.store, words, own, forked=forked, keep=True)
+                        shown += [_shown(bed.run(case)) for case in cases]
+        except StartError as error:
+            return Harvest(task.mutant, tuple(shown), f"the launcher: {error}")
+        return Harvest(task.mutant, tuple(shown))
 
     # What finds a mutant
 
@@ -190,13 +219,16 @@ class Worker:
         """A bed with the launcher of the unchanged reference."""
         if store not in self._beds:
             self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
-        self._beds[store].take(adapter, forked_by(self._nursery(traced=False)))
+        self._beds[store].take(adapter, forked_by(self._nursery(traced=False, keep=False)))
         return self._beds[store]
 
-    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool) -> Bed:
-        """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
+    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool, keep: bool = False) -> Bed:
+        """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork.
+
+        `keep`: the mutant changes no source, so a fork need not import the reference again.
+        """
         bed = stack.enter_context(Bed(self._settings(store, mutant=mutant), self._contract))
-        start = forked_by(self._nursery(traced=False)) if forked else in_a_new_process
+        start = forked_by(self._nursery(traced=False, keep=keep)) if forked else in_a_new_process
         bed.take((*REFERENCE, "adapter", *mutant), start)
         return bed
 
@@ -226,6 +258,11 @@ class _Beds:
                 bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter", *self._mutant))
             self._made[key] = bed
         return self._made[key]
+
+
+def _shown(result: CaseResult) -> Shown:
+    judged = result.judgement
+    return Shown(result.case, result.clauses, judged.verdict.value, judged.detail[:_SHOWN])
 
 
 def _judged(bed: Bed, test: Trial) -> Judgement:
