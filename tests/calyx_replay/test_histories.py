@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
+from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.failpoints import AbortedError
 from holdfast.servers.serving import Launched
 from holdfast.specs import load_contract
@@ -93,6 +94,27 @@ class OnlyForwards(Pruning):
         return last is None or now - datetime.fromisoformat(last) >= self._settings.prune_interval
 
 
+class OnlyWhatWasRemoved(Store):
+    """It remembers when the last removed record was seen, and no cutoff: what never had a record is new."""
+
+    _last = ""
+
+    def delete_before(self, connection: Any, cutoff: int) -> int:
+        seen = "SELECT max(instant(seen_at)) FROM replay_state WHERE instant(seen_at) < ?"
+        (last,) = connection.execute(seen, (cutoff,)).fetchone()
+        behind = timedelta(microseconds=(last or 0) + 1)
+        self._last = "" if last is None else written(datetime(1970, 1, 1, tzinfo=UTC) + behind)
+        return super().delete_before(connection, cutoff)
+
+    def remember(self, connection: Any, state: MailboxState) -> None:
+        before = self.state(connection).pruned_before
+        last = max(before or "", self._last) or None
+        super().remember(connection, replace(state, pruned_before=last))
+
+    def unblock_before(self, connection: Any, cutoff: str) -> None:
+        pass
+
+
 class KeepsBlocks(Store):
     """A block is kept for ever, and a second migration makes it last longer."""
 
@@ -116,6 +138,7 @@ SOUND = {
     "prunes first": replace(REFERENCE, mailbox=PrunesFirst),
     "never sure": replace(REFERENCE, mailbox=NeverSure),
     "only forwards": replace(REFERENCE, pruning=OnlyForwards),
+    "only what was removed": replace(REFERENCE, store=OnlyWhatWasRemoved),
     "keeps blocks": replace(REFERENCE, store=KeepsBlocks),
     "forgetful": replace(REFERENCE, mailbox=Forgetful),
 }
@@ -128,10 +151,11 @@ def test_a_sound_mailbox_of_another_style_is_not_accused(factory: Factory, templ
 
 
 @pytest.mark.parametrize(
-    "factory", [SOUND[name] for name in ("machine clock", "prunes first", "never sure", "only forwards")]
+    "name", ["machine clock", "prunes first", "never sure", "only forwards", "only what was removed"]
 )
-def test_nor_is_one_that_remembers_where_the_clock_goes_back(factory: Factory, template: Launched) -> None:
-    judgement, _ = played(BACK, template, "style", factory=factory)
+@pytest.mark.parametrize("test", [BACK, PRUNED])
+def test_nor_is_one_that_remembers_where_the_clock_goes_back(name: str, test: str, template: Launched) -> None:
+    judgement, _ = played(test, template, "style", factory=SOUND[name])
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 

@@ -320,15 +320,17 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
     return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))
 
 
-def _pruned_by(dice: Random, by: str) -> list[Step]:
-    """Letters that came in every way, and were then pruned."""
+def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
+    """Letters that came in every way, and were then pruned. `back`: the clock goes back afterwards."""
     steps = [Step("leap")] if by == "command" else []
     steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", _worker(dice)), Step("leave", lists=(1, 1, 1))]
     steps += [Step("send", _worker(dice)), Step("same id", _worker(dice)), Step("send", _worker(dice), seconds=300)]
     steps += [Step("send", _worker(dice), seconds=_fraction(dice, 1, 299))]
     if by == "prune":
-        # The cutoff lies before the times of those from ahead, or behind them.
-        later = dice.choice((_fraction(dice, 1, 290), _fraction(dice, 300, 5000)))
+        # The cutoff lies before the times of those from ahead, or behind them. Before them, a mailbox that compares
+        # times with the cutoff alone admits what was pruned once the clock has gone back.
+        between, behind = _fraction(dice, 1, 290), _fraction(dice, 300, 5000)
+        later = between if back else dice.choice((between, behind))
         steps += [Step("clock", seconds=later), Step("send"), Step("clock", seconds=601)]
         return [*steps, Step("prune", _worker(dice), seconds=dice.choice((600, _fraction(dice, 600, 601))))]
     steps.append(Step("clock", seconds=_fraction(dice, 1.01 * _DAY, 3 * _DAY)))
@@ -353,7 +355,7 @@ class Openings:
         if by == "lists":
             migrate = Step("migrate", _worker(dice))
             return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
-        steps = _pruned_by(dice, by) if by else []
+        steps = _pruned_by(dice, by, back=self._back) if by else []
         if steps and self._back:
             gone = sum(step.seconds for step in steps if step.what == "clock")
             steps.append(Step("clock", seconds=-round(gone - dice.uniform(0, 290), 6)))

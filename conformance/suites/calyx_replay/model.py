@@ -173,8 +173,9 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
         yield Due("REPLAY_UNPROVABLE"), state
         if letter.key in state.known:
             yield Due("REPLAY_DUPLICATE", {"replay_key": letter.key}), state
-    if terms.remembers and (letter.key in state.known or letter.at < state.surely + terms.window):
-        # What was recorded and is not any more was pruned, by the store itself or by a command.
+    if terms.remembers and (letter.key in state.known or letter.at <= first):
+        # What was recorded and is not any more was pruned, by the store itself or by a command. A letter that never had
+        # a record may be new: a mailbox may remember how late the last record was that it removed, and no cutoff.
         return
     yield (
         Due("new", {"replay_key": letter.key, "msg_id": letter.msg_id}),
