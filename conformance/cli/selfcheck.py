@@ -30,7 +30,7 @@ from holdfast.specs.mutants import FILE, Mutant, load_mutants, written
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
-# `--automatic` draws so many mutants of each contract, or all if there are fewer.
+# `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
 SEED = "automatic"
 

@@ -89,7 +89,7 @@ def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
     ("changed", "complaint"),
     [
         ({"name": "prod"}, "and 'prod' was asked for"),
-        ({"server": None}, "nobody said which server is expected"),
+        ({"server": None}, "no expected server was given"),
         ({"server": "7000000000000000000/registry"}, "and 7000000000000000000/registry was expected"),
         ({"challenge": "c0ffee"}, "expected the challenge 'c0ffee' in it, got none"),
         ({"now": MADE + timedelta(days=8)}, "lets it stand for 7 days"),

@@ -1289,8 +1289,8 @@ def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
         (
             "stranger-insert",
             0,
-            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; whoever does "
-            "not count takes it for added",
+            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; a caller "
+            "that does not count takes it for added",
         ),
     ],
 )
