@@ -182,7 +182,7 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
     if counted < _LEAST_FACTS:
         yield f"an operation shows {counted} fact; with {_LEAST_FACTS} or more it would show when half of it is there"
     if not any("rows" in fact for fact in workload.facts.values()):
-        yield "expected the rows of one observation among its facts: without them an effect that was not asked for is not shown"
+        yield "expected the rows of one observation among its facts: only they show an effect that was not asked for"
 
 
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
