@@ -116,7 +116,7 @@ OTHER = "sha256:" + "0" * 64
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"problem": "nobody said where the store is"}, "nobody said where the store is"),
+        ({"problem": "the place of the store was not reported"}, "the place of the store was not reported"),
         ({"used": False}, "nothing that the adapter accepted was seen"),
         ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
         ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
